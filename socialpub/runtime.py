@@ -12,20 +12,20 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
-from socialpub.core import crypto, held_secrets, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
-from socialpub.core.crypto import Secrets
-from socialpub.core.service_manager import ServiceManager
+from socialpub.core.secrets import crypto, redaction, signed_urls
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.db import instance_id, migrate, secret_binding, secret_rotation
+from socialpub.core.systemd import ServiceManager
+from socialpub.db import database, secret_key, upgrade
+from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
-from socialpub.db.transaction import Reader, Tx
-from socialpub.media import decoder_client
+from socialpub.media.decoder import client
 from socialpub.media.files import Files
 from socialpub.providers import registry
+from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.providers.protocol import Provider
 
 WEB_CACHE_KIB = 4000
 WORKER_CACHE_KIB = 1000
@@ -119,8 +119,8 @@ def build(
 ) -> Runtime:
     """Open everything. Raises OperatorError when something that only the operator can put right stands in the way."""
     clock = clock or SystemClock()
-    held_secrets.hold_configured(*settings.secret_values())
-    secret_rotation.finish(settings.secret_key_file, settings.database_file, settings.run_dir)
+    redaction.add_configured_secrets(*settings.secret_values())
+    secret_key.finish_rotation(settings.secret_key_file, settings.database_file, settings.run_dir)
     secrets = crypto.load(settings.secret_key_file)
 
     @lru_cache(maxsize=4096)
@@ -138,12 +138,12 @@ def build(
         reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
-    secret_rotation.accept_former_urls(db.reader, secrets)
+    secret_key.accept_former_urls(db.reader, secrets)
     process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
     # Whoever changes the key looks for processes: from here on this one is seen.
-    with migrate.exclusive(settings.run_dir):
-        secret_binding.check(db.reader.connection, secrets)
-    decoder_client.take_turns_in(settings.run_dir / "decoders")
+    with upgrade.exclusive(settings.run_dir):
+        secret_key.check(db.reader.connection, secrets)
+    client.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
         clock=clock,
@@ -152,7 +152,7 @@ def build(
         files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
         providers=registry.build(settings.providers),
         http=http or Http(lookups=settings.publishing.workers),
-        instance_id=instance_id.ensure(db),
+        instance_id=database.ensure_instance_id(db),
         process=process,
         **parts,
     )

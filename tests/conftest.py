@@ -9,8 +9,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers as generation
 
-from socialpub.core import commands, held_secrets
+from socialpub.core import commands
 from socialpub.core.command_forms import Commands, TerminalCommands
+from socialpub.core.secrets import redaction
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
@@ -44,11 +45,11 @@ def _own_umask() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_secrets() -> Iterator[None]:
     """What one test's appliance holds for secrets is a word like any other to the next."""
-    configured = dict(held_secrets._configured)
+    configured = dict(redaction._configured)
     yield
-    held_secrets._held.set(())
-    held_secrets._configured.clear()
-    held_secrets._configured.update(configured)
+    redaction._in_use.set(())
+    redaction._configured.clear()
+    redaction._configured.update(configured)
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ class Refused(Exception):
 
 def main() -> None:
     anyway, builder = bool(os.environ.get("ANYWAY")), shlex.split(os.environ.get("BUILDER", ""))
-    built, release = version.of_source(ROOT), version.released(ROOT)
+    built, release = version.read_source(ROOT), version.read_release(ROOT)
     try:
         notes = section(ROOT / CHANGELOG, release)
         if not anyway:

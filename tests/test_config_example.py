@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from socialpub.core.settings import env, loader
+from socialpub.core.settings import loader
 from socialpub.core.settings.loader import KEYS, Settings
 
 EXAMPLE = Path(__file__).parents[1] / "config.example.toml"
@@ -44,7 +44,7 @@ def test_every_section_and_the_first_key_of_each_has_a_comment():
 def test_the_variables_in_the_examples_comments_exist():
     named = set(re.findall(r"SOCIALPUB_[A-Z_]*[A-Z](?==)", EXAMPLE.read_text()))
     assert named
-    assert named <= {env.variable(key) for key in KEYS}
+    assert named <= {loader.variable_name(key) for key in KEYS}
 
 
 def test_every_key_says_what_it_accepts():

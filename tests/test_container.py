@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from socialpub.core.command_forms import IMAGE, MOUNT, WHILE_STOPPED, ContainerCommands
-from socialpub.core.settings import init_template, loader
+from socialpub.core.settings import loader, template
 from tests.support.readme import README, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +46,7 @@ def test_compose_builds_this_recipe_and_keeps_the_volume_that_it_names() -> None
 
 def test_the_proxy_on_the_host_is_trusted_and_no_other_container(tmp_path: Path) -> None:
     """A container sees the network's gateway as the peer of what comes over a published port."""
-    init_template.create(tmp_path)
+    template.create(tmp_path)
     settings = loader.load(tmp_path / "config.toml", SERVICE["environment"])
     (config,) = COMPOSE["networks"]["default"]["ipam"]["config"]
     (trusted,) = settings.proxies.trusted

@@ -9,8 +9,8 @@ import pytest
 from socialpub.cli import main
 from socialpub.core import errors, version
 from socialpub.core.settings.loader import KEYS
-from socialpub.db import migrate
-from socialpub.db.models import PostStatus, ProfileStatus, State
+from socialpub.db import upgrade
+from socialpub.db.states import PostStatus, ProfileStatus, State
 from tests import options_table, release
 from tests.test_architecture import ROOMS
 
@@ -97,8 +97,8 @@ def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
 
 def test_the_changelog_says_of_the_next_release_what_an_older_version_refuses() -> None:
     """Its newest migration, and no configuration key that does not exist."""
-    section = release.section(ROOT / release.CHANGELOG, version.released(ROOT))
-    assert max(migrate.known())[:4] in section
+    section = release.section(ROOT / release.CHANGELOG, version.read_release(ROOT))
+    assert max(upgrade.known())[:4] in section
     (keys,) = re.findall(r"^\*\*New configuration keys\.\*\* (.*?)\n\n", section, re.MULTILINE | re.DOTALL)
     known = {part for key in KEYS for part in (key[-1], f"[{'.'.join(key[:-1])}]")}
     assert {name for name in re.findall("`([^`]+)`", keys) if not name.startswith('"')} <= known

@@ -16,17 +16,16 @@ from typing import Any
 import pytest
 from starlette.routing import compile_path
 
-from socialpub.core import durations
-from socialpub.core.redaction import redact
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.core.visible_text import visible
+from socialpub.core import units
+from socialpub.core.secrets.redaction import redact
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.core.text import visible
 from socialpub.providers import comparison, registry
-from socialpub.providers.content import Account, Content
-from socialpub.providers.protocol import Provider
+from socialpub.providers.base import Account, Content, Provider
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import weigh
-from socialpub.publishing import equal_content
-from socialpub.web import accept, ranges
+from socialpub.publishing.delivery import waiting
+from socialpub.web.http import answer, files
 from socialpub.web.routes import routes
 from tests.test_architecture import OURS
 
@@ -52,19 +51,19 @@ EVERYWHERE: list[Worst] = [
 
 FOREIGN: dict[str, list[Worst]] = {
     "accounts.connect:_ERROR_CODE": [("", "a_", "!")],
-    "accounts.credentials:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
-    "accounts.credentials:_check_token": [("", "!", " ")],
-    "core.durations:_FORM": [("", "1", "x")],
-    "core.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
-    "core.redaction:_BEARER": [("", "bearer ", ""), ("bearer", " ", "!"), ("", "basic a", "")],
-    "core.redaction:_COOKIE": [
+    "accounts.grants:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
+    "accounts.grants:_check_token": [("", "!", " ")],
+    "core.units:_DURATION": [("", "1", "x")],
+    "core.secrets.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
+    "core.secrets.redaction:_BEARER": [("", "bearer ", ""), ("bearer", " ", "!"), ("", "basic a", "")],
+    "core.secrets.redaction:_COOKIE": [
         ("", "cookie: ", ""),
         ("", 'cookie:"\\', ""),
         ("cookie", " ", ""),
         ("", "cookie:\n", ""),
         ("", "set-", ""),
     ],
-    "core.redaction:_NAMED": [
+    "core.secrets.redaction:_NAMED": [
         ("", "access_token: ", ""),
         ("", 'password:"\\', ""),
         ('signature="', "\\", ""),
@@ -72,7 +71,7 @@ FOREIGN: dict[str, list[Worst]] = {
         ("code_verifier", " ", ""),
         ("", "token_", ""),
     ],
-    "core.redaction:_PERHAPS": [
+    "core.secrets.redaction:_PERHAPS": [
         ("", "code=", ""),
         ("", "code= ", ""),
         ("", "state: a_", ""),
@@ -80,65 +79,76 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "code=aA1bB2cC3dD4eE5fF6 ", ""),
         ("code=", "a_", " "),
     ],
-    "core.redaction:_PERHAPS_SECRET_NAME": [("", "code", "")],
-    "core.redaction:_QUERY": [("a?", "a", ""), ("", "a?a", ""), ("", "?=", "")],
-    "core.redaction:_SECRET_NAME": [("", "access_", "")],
-    "core.redaction:_URL_QUERY": [("", "http://", ""), ("http://", "a", ""), ("", "http://a?", " ")],
-    "core.redaction:_USER_INFO": [("", "://a", ""), ("://", "a", "")],
-    "core.redaction:_WORDY": [("", "a_", "!"), ("", "aB", "!"), ("", "aAa", "!"), ("", "1.", "!"), ("", "A", "a!")],
-    "core.settings.env:_typed": [("", "1", "x")],
+    "core.secrets.redaction:_PERHAPS_SECRET_NAME": [("", "code", "")],
+    "core.secrets.redaction:_QUERY": [("a?", "a", ""), ("", "a?a", ""), ("", "?=", "")],
+    "core.secrets.redaction:_SECRET_NAME": [("", "access_", "")],
+    "core.secrets.redaction:_URL_QUERY": [("", "http://", ""), ("http://", "a", ""), ("", "http://a?", " ")],
+    "core.secrets.redaction:_USER_INFO": [("", "://a", ""), ("://", "a", "")],
+    "core.secrets.redaction:_WORDY": [
+        ("", "a_", "!"),
+        ("", "aB", "!"),
+        ("", "aAa", "!"),
+        ("", "1.", "!"),
+        ("", "A", "a!"),
+    ],
+    "core.settings.loader:_typed": [("", "1", "x")],
     "core.settings.loader:_check_listen": [("[", ":", ""), ("", "a.", ""), ("a:", "1", "")],
-    "core.settings.notify:_HOST": [("", "a.", "!"), ("", "0:", "!")],
-    "core.settings.toml_errors:_AT": [("", " (at line 1", ""), ("", " ", "("), (" (at line 1", "1", "")],
-    "core.settings.toml_errors:_TWICE": [("Cannot declare (", ")", "x"), ("Cannot declare (", ") twice", "x")],
-    "core.settings.toml_errors:_head": [("", " ", "x")],
-    "core.settings.toml_errors:_section_twice": [("'", "a", ""), ("", "'", "")],
+    "core.settings.schema:_HOST": [("", "a.", "!"), ("", "0:", "!")],
+    "core.settings.messages:_AT": [("", " (at line 1", ""), ("", " ", "("), (" (at line 1", "1", "")],
+    "core.settings.messages:_TWICE": [("Cannot declare (", ")", "x"), ("Cannot declare (", ") twice", "x")],
+    "core.settings.messages:_head": [("", " ", "x")],
+    "core.settings.messages:_section_twice": [("'", "a", ""), ("", "'", "")],
     "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
     "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
-    "core.visible_text:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
-    "core.visible_text:_JOINED_PICTURES": [
+    "core.text:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
+    "core.text:_JOINED_EMOJI": [
         ("", "\U0001f468\u200d", ""),
         ("", "\U0001f468\ufe0f", ""),
         ("", "\ufe0f", ""),
     ],
     "db.locks:_NAME": [("", "a", "!")],
-    "media.polyglots:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
-    "media.polyglots:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
-    "media.polyglots:_BEHIND_THE_END": [("", "<?=aaaa\0", ""), ("", "<svg ", ""), ("", "PK\3\4", ""), ("", "\0", "")],
-    "media.polyglots:_GIF_AS_SCRIPT": [("GIF89a", "=", "")],
-    "media.image_parts:_JPEG_MARKER": [("", "\xff", ""), ("", "\xff\0", "")],
-    "media.polyglots:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
-    "media.storage_keys:_FITTED_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
-    "media.storage_keys:_KEY": [("00/", "0", "."), ("", "0-", "")],
+    "media.decoder.polyglots:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
+    "media.decoder.polyglots:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
+    "media.decoder.polyglots:_BEHIND_THE_END": [
+        ("", "<?=aaaa\0", ""),
+        ("", "<svg ", ""),
+        ("", "PK\3\4", ""),
+        ("", "\0", ""),
+    ],
+    "media.decoder.polyglots:_GIF_AS_SCRIPT": [("GIF89a", "=", "")],
+    "media.decoder.image_parts:_JPEG_MARKER": [("", "\xff", ""), ("", "\xff\0", "")],
+    "media.decoder.polyglots:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
+    "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
+    "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
     "providers.comparison:_JOINED_MARKS": [("", "\u034f", ""), ("", "\ufe0f", "")],
     "providers.comparison:plain_link": [("", "a+", ":")],
     "providers.options:_wrong_colour": [("#", "0", "")],
     "providers.options:_wrong_digits": [("", "0", "x")],
     "providers.options:_wrong_link": [("", "a", " ")],
-    "providers.pinterest.client:id_of": [("", "0", "x")],
-    "providers.pinterest.errors:_is_name": [("", "AA_", "!"), ("A", "A", "!")],
-    "providers.pinterest.errors:_wait_seconds": [("", " ", "x"), (" ", "9", "")],
-    "providers.pinterest.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
+    "providers.pinterest.client:read_id": [("", "0", "x")],
+    "providers.pinterest.client:_is_name": [("", "AA_", "!"), ("A", "A", "!")],
+    "providers.pinterest.client:_wait_seconds": [("", " ", "x"), (" ", "9", "")],
+    "providers.pinterest.client:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
     "providers.pinterest.upload:_storage_code": [("", "<Code>", ""), ("", "<Code>A", ""), ("<Code>", "A", "")],
     "providers.pinterest.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "#a ", "")],
     "providers.preview:_LINK": [("", "http://", ""), ("", "https:// ", ""), ("", "http", "")],
     "providers.responses:retry_after_seconds": [("-", "9", "x")],
-    "providers.tiktok.chunk_put:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
+    "providers.tiktok.upload:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
     "providers.tiktok.oauth:PKCE_FAULT": [("", "code", ""), ("", "code_", "")],
     "providers.tiktok.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a.", ""), ("@", "a.", "#")],
-    "providers.tiktok.status:_LINK": [("https://", "!", " ")],
-    "providers.tiktok.status:_post_ids": [("1", "0", "x")],
+    "providers.tiktok.read_back:_LINK": [("https://", "!", " ")],
+    "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
     "providers.upload_address:ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
-    "providers.x.client:_id_of": [("", "0", "x")],
+    "providers.x.client:_read_id": [("", "0", "x")],
     "providers.x.emoji:SEQUENCE": [
         ("", "\U0001f468\u200d", ""),
         ("", "\U0001f3f4\U000e0061", ""),
         ("", "1\ufe0f", ""),
         ("\U0001f3f4", "\U000e0061", ""),
     ],
-    "providers.x.errors:TYPE_OF_X": [("", "https://", ""), ("https://", "a", "")],
-    "providers.x.errors:_one_word": [("Aa", "A", "!"), ("A", "a", "!"), ("", "Aa", "!")],
-    "providers.x.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
+    "providers.x.client:TYPE_OF_X": [("", "https://", ""), ("https://", "a", "")],
+    "providers.x.client:_one_word": [("Aa", "A", "!"), ("A", "a", "!"), ("", "Aa", "!")],
+    "providers.x.client:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
     "providers.x.links:_BEGINNING": [("", "A", ""), ("", "@a", ""), ("", "é", "")],
     "providers.x.links:_CHAIN": [("", "é", ""), ("", "-", "@")],
     "providers.x.links:_LABEL_DOTS": [("", "\u3002", "")],
@@ -153,14 +163,14 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.links:_SHORTENED": [("https://t.co/a?", "!", ""), ("https://t.co/", "a", "")],
     "providers.x.links:_TAG": [("", "\U000e0001", "")],
     "providers.x.links:_UNSEEN": [("", "\u200d", "")],
-    "providers.x.listed_post:ENDS_OPEN": [("", "… ", "x"), ("…", " ", "x"), ("", "https://t.co/a", "x")],
-    "providers.x.listed_post:MEDIA_KEY": [("", "0", "x")],
-    "providers.x.listed_post:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
-    "providers.x.listed_post:could_be": [("", "0", "x")],
+    "providers.x.read_back:ENDS_OPEN": [("", "… ", "x"), ("…", " ", "x"), ("", "https://t.co/a", "x")],
+    "providers.x.read_back:MEDIA_KEY": [("", "0", "x")],
+    "providers.x.read_back:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
+    "providers.x.read_back:could_be": [("", "0", "x")],
     "providers.x.oauth:OAUTH_ERROR": [("", "a_", "!"), ("a", "a", "_")],
     "providers.x.oauth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
     "providers.x.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a@", ""), ("", "$a.", ""), ("", "#", "")],
-    "providers.x.rate_limits:_number": [("", "9", "x")],
+    "providers.x.client:_number": [("", "9", "x")],
     "providers.x.shown_text:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],
     "providers.x.shown_text:NAME": [("", "@", ""), ("@", "a", "")],
     "providers.x.shown_text:PARTS": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
@@ -168,31 +178,36 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.text:_MENTION": [("", "@", ""), ("", "@a ", ""), ("@", "a", "ì"), ("", "rt@a:", "")],
     "providers.x.text:_CASHTAG": [("", " $a", "x"), ("", " $", ""), (" $", "a", "")],
     "providers.x.text:_HEAVY": [("", "\u3042", "")],
-    "publishing.equal_content:_LEADING_NAMES": [("", " @a", " "), ("@", "a", "@"), ("@a", " ", "!")],
-    "publishing.equal_content:_LINK": [("", "a.", ""), ("", ":/", "")],
-    "publishing.idempotency:_FORM": [("", "a", "\x7f")],
+    "publishing.delivery.waiting:_LEADING_NAMES": [("", " @a", " "), ("@", "a", "@"), ("@a", " ", "!")],
+    "publishing.delivery.waiting:_LINK": [("", "a.", ""), ("", ":/", "")],
+    "publishing.posts.idempotency:_FORM": [("", "a", "\x7f")],
     "web.dashboard.overview:_NO_LETTERS": [("", "1-", "a"), ("", "1a", "")],
-    "web.accept:_WEIGHT": [("q=0.", "1", "x")],
-    "web.client_address:_WITH_PORT": [("[", "a", ""), ("", "1", ":"), ("a:", "1", "")],
-    "web.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
-    "web.json_body:_LONE_SURROGATE": [("", "\ud7ff", "")],
-    "web.ranges:_ONE_RANGE": [("bytes=", " ", "x"), ("bytes=1", " ", "x"), ("bytes", " ", ""), ("bytes=", "1", "-")],
-    "web.request:_OWN_ID": [("", "a", "\x7f")],
-    "web.shapes:_INSTANT": [("2026-11-21T11:30:00.", "1", "x")],
-    "web.shapes:_NUMBER": [("-", "1", "x")],
+    "web.http.answer:_WEIGHT": [("q=0.", "1", "x")],
+    "web.http.client_address:_WITH_PORT": [("[", "a", ""), ("", "1", ":"), ("a:", "1", "")],
+    "web.http.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
+    "web.http.shapes:_LONE_SURROGATE": [("", "\ud7ff", "")],
+    "web.http.files:_ONE_RANGE": [
+        ("bytes=", " ", "x"),
+        ("bytes=1", " ", "x"),
+        ("bytes", " ", ""),
+        ("bytes=", "1", "-"),
+    ],
+    "web.http.request:_OWN_ID": [("", "a", "\x7f")],
+    "web.http.shapes:_INSTANT": [("2026-11-21T11:30:00.", "1", "x")],
+    "web.http.shapes:_NUMBER": [("-", "1", "x")],
 }
 
 OUR_OWN = {
-    "cli.installation.packages:_copy_linked": "the metadata of a package that is installed here",
+    "cli.install.environment:_copy_linked": "the metadata of a package that is installed here",
     "core.commands:_VOLUME": "the kernel's table of mounts, which only root changes",
     "core.commands:_container": "the name of this machine",
     "core.version:_DESCRIBED": "what git says of this checkout",
     "core.version:_RELEASE": "the pyproject.toml of this checkout",
     "core.version:_after": "the number of a release",
-    "db.upgrade_copies:_VERSION": "the version that was written down here",
-    "ops.former_version:_STATED": "the metadata of a version that was installed here",
+    "db.upgrade_backups:_VERSION": "the version that was written down here",
+    "ops.backup.rollback:_STATED": "the metadata of a version that was installed here",
     "providers.options:snake_name": "the names of options, written in this house",
-    "web.openapi.code_samples:of": "the addresses of the API, written in this house",
+    "web.openapi.operations:code_samples": "the addresses of the API, written in this house",
     "web.pages.pages:_BOLD": "what the reference says, written in this house",
     "web.pages.pages:_BACKTICKS": "what problems and the reference say, written in this house",
 }
@@ -203,18 +218,21 @@ def previewed(adapter: Provider, text: str) -> None:
 
 
 READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
-    "durations.parse": (lambda one: quietly(durations.parse, one), [("", "1", "s")]),
-    "redact": (redact, [w for name, worst in FOREIGN.items() if name.startswith("core.redaction") for w in worst]),
+    "durations.parse": (lambda one: quietly(units.parse_duration, one), [("", "1", "s")]),
+    "redact": (
+        redact,
+        [w for name, worst in FOREIGN.items() if name.startswith("core.secrets.redaction") for w in worst],
+    ),
     "visible": (
         visible,
-        [w for name, worst in FOREIGN.items() if name.startswith("core.visible_text") for w in worst],
+        [w for name, worst in FOREIGN.items() if name.startswith("core.text") for w in worst],
     ),
     "comparison.readings": (
         comparison.readings,
         [("", "&#", ""), ("&#", "1", ";"), ("", "&amp", ""), ("", "\u0301", "")],
     ),
     "comparison.plain_link": (comparison.plain_link, [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")]),
-    "equal_content.key": (lambda one: equal_content.key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
+    "equal_content.key": (lambda one: waiting.content_key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
     "x.links.find": (
         lambda one: list(links.find(one)),
         [
@@ -238,12 +256,12 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         for name, adapter in registry.build(ProvidersSection()).items()
     },
     "accept.prefers_page": (
-        lambda one: accept.prefers_page(b"text/html," + one.encode()),
+        lambda one: answer.prefers_page(b"text/html," + one.encode()),
         [("", ",", ""), ("", ";", ""), ("", "a/a;q=1,", ""), ("", "q=", ""), ("", ";q=0.1", "")],
     ),
     "ranges.parse": (
-        lambda one: ranges.parse(one.encode(), 100),
-        FOREIGN["web.ranges:_ONE_RANGE"],
+        lambda one: files.parse_range(one.encode(), 100),
+        FOREIGN["web.http.files:_ONE_RANGE"],
     ),
 }
 """What reads a text with several patterns, one behind the other."""

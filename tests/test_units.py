@@ -12,10 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from socialpub.cli import main
-from socialpub.cli.config import UNITS as UNITS_BY_NAME
+from socialpub.cli.setup import UNITS as UNITS_BY_NAME
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.sections import LONGEST_BUSY, DatabaseSection, PublishingSection
-from socialpub.media import decoder_client
+from socialpub.core.settings.schema import MAX_BUSY, DatabaseSection, PublishingSection
+from socialpub.media.decoder import client
 from socialpub.providers import registry
 
 FOLDER = Path(__file__).parents[1] / "systemd"
@@ -99,9 +99,9 @@ def test_a_slow_disk_is_no_reason_to_end_the_worker() -> None:
     watchdog = int(service(FOLDER / "socialpub-worker.service")["WatchdogSec"])
     assert watchdog > 10 * patience
     # Each of a round's two writes may wait twice for so long: for its turn, and for SQLite's lock.
-    assert watchdog > 4 * LONGEST_BUSY.total_seconds()
+    assert watchdog > 4 * MAX_BUSY.total_seconds()
     with pytest.raises(ValidationError):
-        DatabaseSection(busy_timeout=LONGEST_BUSY + timedelta(seconds=1))
+        DatabaseSection(busy_timeout=MAX_BUSY + timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("unit", LASTING, ids=lambda unit: unit.stem)
@@ -110,7 +110,7 @@ def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) ->
     assert values["UMask"] == "0077"
     assert values["MemoryMax"].endswith("G")
     # One child of the largest kind, one ordinary one beside it, and the process itself.
-    assert int(values["MemoryMax"][:-1]) * 1024 * MIB >= decoder_client.MEMORY_BYTES + 2 * 256 * MIB
+    assert int(values["MemoryMax"][:-1]) * 1024 * MIB >= client.MEMORY_BYTES + 2 * 256 * MIB
     assert values["OOMPolicy"] == "continue"
     (most,) = (rule.le for rule in PublishingSection.model_fields["workers"].metadata if hasattr(rule, "le"))
     threads = 2 * most * len(registry.PROVIDERS) if unit.stem.endswith("worker") else 100

@@ -27,9 +27,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from socialpub.web import static_files
+from socialpub.web.http import files
 
-LIST = static_files.FOLDER / static_files.VENDORED / "vendored.json"
+LIST = files.FOLDER / files.VENDORED / "vendored.json"
 
 Package = dict[str, Any]
 
@@ -40,7 +40,7 @@ _RULE = "=" * 80
 
 
 def folder_of(package: Package) -> Path:
-    return static_files.FOLDER / static_files.vendored_folder(package["package"], package["version"])
+    return files.FOLDER / files.vendored_folder(package["package"], package["version"])
 
 
 def path_of(package: Package, file: dict[str, Any]) -> Path:
@@ -144,7 +144,7 @@ def write(package: Package) -> None:
 
 
 def main() -> None:
-    packages = static_files.vendored_packages()
+    packages = files.vendored_packages()
     for package in packages:
         write(package)
     wanted = {folder_of(package) for package in packages}

@@ -7,15 +7,16 @@ A fetch that fails changes nothing and is tried again later. X bills each fetch 
 from collections.abc import Collection
 from datetime import timedelta
 
-from socialpub.accounts import cooldowns, profiles, questions
+from socialpub.accounts import profiles, questions, rate_limits
 from socialpub.core import clock, logging
-from socialpub.db import appliance_state, profile_rows
-from socialpub.db.models import Profile, ProfileStatus
-from socialpub.db.transaction import Tx
+from socialpub.db import appliance_state
+from socialpub.db.connection import Tx
+from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import profile_rows, waits
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.errors import ProviderError
-from socialpub.providers.job import Withdrawn
 from socialpub.providers.oauth import Identity
-from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 FETCHED_EVERY = timedelta(days=7)
@@ -44,7 +45,7 @@ def keep_current(rt: Runtime, held: Collection[str]) -> str | None:
     """
     if appliance_state.paused_at(rt.reader):
         return None
-    resting = cooldowns.profiles(rt.reader, (cooldowns.ANY_ENDPOINT, ENDPOINT), rt.stamp())
+    resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, ENDPOINT), rt.stamp())
     due = profile_rows.account_data_due(rt.reader, clock.stamp(rt.now() - FETCHED_EVERY))
     profile_id = next((str(row["id"]) for row in due if row["provider"] not in held and row["id"] not in resting), None)
     if profile_id is None:
@@ -54,13 +55,13 @@ def keep_current(rt: Runtime, held: Collection[str]) -> str | None:
     except Withdrawn:
         return None
     except ProviderError as error:
-        seconds = max(RETRY_SECONDS, cooldowns.named_by(error) or 0.0)
-        rt.write(cooldowns.begin_for, profile_id, ENDPOINT, seconds, error.message)
+        seconds = max(RETRY_SECONDS, rate_limits.named_wait(error) or 0.0)
+        rt.write(rate_limits.begin_for, profile_id, ENDPOINT, seconds, error.message)
         log.info("account data could not be fetched and is fetched later", profile=profile_id, why=error.message)
         return profile_id
     if not changes:
         # The network refuses what its own data allows: each refused post would cost a fetch.
-        rt.write(cooldowns.begin_for, profile_id, ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
+        rt.write(rate_limits.begin_for, profile_id, ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
     log.info("account data was fetched", profile=profile_id, changes=len(changes))
     return profile_id
 

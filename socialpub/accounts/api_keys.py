@@ -7,24 +7,25 @@ and never again. Whether it still holds is asked of the database at every reques
 import json
 import secrets
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from socialpub.accounts import usage
-from socialpub.core import commands, crypto, ids
+from socialpub.core import commands, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
-from socialpub.db import profile_rows, trail
-from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Reader, Row, Tx, placeholders
+from socialpub.core.secrets import crypto
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Row, Tx, placeholders
+from socialpub.db.tables import audit_log, counters, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
 ID_LETTERS = 12
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 class KeyRefused(OperatorError):
@@ -107,7 +108,7 @@ def create(
     twice makes one key: the second raises Conflict. Raises KeyRefused.
     """
     name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise KeyRefused(
             "name", "A key needs a name of 1 to 100 printable characters.", "Name the script that will use it."
         )
@@ -133,7 +134,7 @@ def create(
         expires_at=None if expires_at is None else stamp(expires_at),
     )
     ends = None if expires_at is None else stamp(expires_at)
-    trail.record(tx, TrailAction.KEY_CREATED, key_id, name, scope=scope, expires_at=ends)
+    audit_log.record(tx, AuditAction.KEY_CREATED, key_id, name, scope=scope, expires_at=ends)
     return f"spk_{key_id}_{secret}"
 
 
@@ -163,7 +164,7 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
         )
     if row["revoked_at"] is None:
         tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (tx.stamp, key_id))
-        trail.record(tx, TrailAction.KEY_REVOKED, key_id, row["name"])
+        audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,7 @@ class LastUses:
 
 
 def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
-    usage.add(tx, usage.REQUESTS, requests)
+    counters.add_usage(tx, counters.REQUESTS, requests)
     tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
@@ -301,3 +302,81 @@ def _key(row: Row) -> Key:
         row["revoked_at"],
         row["last_used_at"],
     )
+
+
+# MERGED from accounts/restored_keys.py: API keys that came with a restored backup, until the owner keeps or revoke
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedRevocations:
+    """What a rollback takes from the keys of the database in use. Keys are given by name."""
+
+    revoked: tuple[str, ...]
+    """The older rows held these keys as valid, and the database in use as revoked."""
+    gone: tuple[str, ...]
+    """Valid keys that the older rows do not hold."""
+
+
+def mark_restored(tx: Tx) -> None:
+    """Record every key of this database as one that came with the backup."""
+    _put(tx, [key.id for key in unrevoked(tx)])
+
+
+def list_undecided(store: Reader | Tx, now: str) -> list[UnrevokedKey]:
+    """Return the valid keys that came with a backup and that the owner has not decided about, oldest first."""
+    marked = _marked(store)
+    if not marked:
+        return []
+    keys = unrevoked(store)
+    return [key for key in keys if key.id in marked and (key.expires_at is None or key.expires_at > now)]
+
+
+def keep_restored(rt: Runtime, tx: Tx) -> list[UnrevokedKey]:
+    """Keep these keys: nothing reports them any longer. Return them."""
+    kept = list_undecided(tx, tx.stamp)
+    for key in kept:
+        audit_log.record(tx, AuditAction.KEY_KEPT, key.id, key.name)
+    _put(tx, [])
+    return kept
+
+
+def revoke_restored(rt: Runtime, tx: Tx) -> list[UnrevokedKey]:
+    """Revoke these keys, and no key created after the restore. Return them."""
+    revoked = list_undecided(tx, tx.stamp)
+    for key in revoked:
+        revoke(rt, tx, key.id)
+    _put(tx, [])
+    return revoked
+
+
+def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
+    """Revoke in these older rows what the database in use has revoked, and take over what its owner has not decided.
+
+    A key that the database in use does not hold could not be revoked there. Such a key is reported as after a restore.
+    """
+    known, undecided_there, revoked, open_ids = revocations(in_use), _marked(in_use), [], []
+    for key in unrevoked(tx):
+        revoked_at = known.get(key.id)
+        if revoked_at is not None:
+            repeat_revocation(tx, key.id, revoked_at)
+            if audit_log.exists(tx):
+                audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
+            revoked.append(key.name)
+        elif key.id not in known or key.id in undecided_there:
+            open_ids.append(key.id)
+    _put(tx, open_ids)
+    held = revocations(tx).keys()
+    gone = [key.name for key in unrevoked(in_use) if key.id not in held]
+    return CarriedRevocations(tuple(revoked), tuple(gone))
+
+
+def _marked(store: Reader | Tx) -> set[str]:
+    return set(json.loads(appliance_state.get(store, appliance_state.RESTORED_KEYS) or "[]"))
+
+
+def _put(tx: Tx, key_ids: Iterable[str]) -> None:
+    ids = sorted(key_ids)
+    if ids:
+        appliance_state.put(tx, appliance_state.RESTORED_KEYS, json.dumps(ids))
+    else:
+        appliance_state.remove(tx, appliance_state.RESTORED_KEYS)

@@ -16,10 +16,11 @@ from urllib.request import getproxies
 
 from socialpub.core import logging
 from socialpub.core.settings.networks import NetworkSection
-from socialpub.db import appliance_state, profile_rows
-from socialpub.db.transaction import Row
-from socialpub.media import decoder_client
-from socialpub.media.decoder_client import DecoderFailed
+from socialpub.db import appliance_state
+from socialpub.db.connection import Row
+from socialpub.db.tables import profile_rows
+from socialpub.media.decoder import client
+from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import CannotFit, FitLimits
 from socialpub.providers.errors import ProviderError
 from socialpub.runtime import Runtime
@@ -37,12 +38,12 @@ CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
 log = logging.get_logger("socialpub.avatars")
 
 
-class PictureRefused(Exception):
+class ImageRefused(Exception):
     """What lies at the address is not taken. The message is for the log and names no address."""
 
 
 @dataclass(slots=True)
-class FailedPictures:
+class FailedAvatars:
     """By profile and address: until when (monotonic) it is left alone."""
 
     until: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -50,12 +51,12 @@ class FailedPictures:
 
 def versions(rt: Runtime) -> dict[str, str]:
     """By profile, what names the picture that is here: another picture has another name."""
-    return {row["id"]: _version(row) for row in profile_rows.pictured(rt.reader) if _path(rt, row).exists()}
+    return {row["id"]: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
 def read(rt: Runtime, profile_id: str) -> bytes | None:
     """The picture of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
-    row = next((row for row in profile_rows.pictured(rt.reader) if row["id"] == profile_id), None)
+    row = next((row for row in profile_rows.with_avatar(rt.reader) if row["id"] == profile_id), None)
     try:
         return None if row is None else _path(rt, row).read_bytes()
     except OSError:
@@ -67,11 +68,11 @@ def renew(rt: Runtime) -> str | None:
 
     Removes what belongs to no connected profile. May wait for a network, so not from the event loop.
     """
-    wanted = profile_rows.pictured(rt.reader)
+    wanted = profile_rows.with_avatar(rt.reader)
     _remove_others(rt, {_path(rt, row) for row in wanted})
     if appliance_state.restored_from(rt.reader):
         return None
-    failed, now = rt.memory(FailedPictures).until, rt.clock.monotonic()
+    failed, now = rt.memory(FailedAvatars).until, rt.clock.monotonic()
     for row in wanted:
         if failed.get((row["id"], row["picture_url"]), now) <= now and _is_due(rt, _path(rt, row)):
             _renew(rt, row)
@@ -98,10 +99,10 @@ def _renew(rt: Runtime, row: Row) -> None:
     path = _path(rt, row)
     try:
         _fetch(rt, row, path)
-    except (ProviderError, PictureRefused, CannotFit, DecoderFailed, OSError) as error:
+    except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
         why = "the disk refuses it" if isinstance(error, OSError) else str(error)
         log.info("a profile's picture could not be fetched", profile=row["id"], why=why)
-        rt.memory(FailedPictures).until[row["id"], row["picture_url"]] = rt.clock.monotonic() + RETRY_SECONDS
+        rt.memory(FailedAvatars).until[row["id"], row["picture_url"]] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
         # Some addresses end: the picture that came from there stays, and is asked for again in a week.
@@ -115,15 +116,15 @@ def _fetch(rt: Runtime, row: Row, path: Path) -> None:
     address = _public_address(getattr(rt.settings.providers, row["provider"]), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
     if not response.ok:
-        raise PictureRefused(f"HTTP {response.status}")
+        raise ImageRefused(f"HTTP {response.status}")
     if len(response.body) > MAX_FETCHED_BYTES:
-        raise PictureRefused(f"it has {len(response.body)} bytes, more than {MAX_FETCHED_BYTES}")
+        raise ImageRefused(f"it has {len(response.body)} bytes, more than {MAX_FETCHED_BYTES}")
     path.parent.mkdir(mode=0o700, exist_ok=True)
     source, target = path.with_suffix(".fetched"), path.with_suffix(".fitted")
     try:
         source.write_bytes(response.body)
         limits = FitLimits(("image/jpeg",), MAX_KEPT_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
-        decoder_client.fit(source, target, limits, patience_seconds=DECODE_SECONDS)
+        client.fit(source, target, limits, patience_seconds=DECODE_SECONDS)
         target.replace(path)
     finally:
         source.unlink(missing_ok=True)
@@ -139,17 +140,17 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise PictureRefused("its address cannot be read") from None
+        raise ImageRefused("its address cannot be read") from None
     if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
-        raise PictureRefused("its address is not https at its usual port")
+        raise ImageRefused("its address is not https at its usual port")
     try:
         found = [str(known[4][0]) for known in socket.getaddrinfo(host, HTTPS_PORT, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):
-        raise PictureRefused("its host was not found") from None
+        raise ImageRefused("its host was not found") from None
     if not all(_is_public(address) for address in found):
-        raise PictureRefused("its host has a private address")
+        raise ImageRefused("its host has a private address")
     # A proxy looks names up by itself.
     return None if getproxies().keys() & {"https", "all"} else found[0]
 

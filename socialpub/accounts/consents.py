@@ -5,20 +5,25 @@ because whoever began it waits elsewhere.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import parse_qsl, urlsplit
 
-from socialpub.accounts import remedies
+from socialpub.accounts import hints
+from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.accounts.remedies import Door
-from socialpub.core import clock, crypto
+from socialpub.core import clock, commands
 from socialpub.core.errors import OperatorError
-from socialpub.db.transaction import AT_ONCE, Reader, Row, Tx
+from socialpub.core.secrets import crypto
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.networks import LOOPBACK, NetworkSection
+from socialpub.db.connection import BATCH_ROWS, Reader, Row, Tx
+from socialpub.providers.base import Provider
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
-LONGEST_EXCHANGE_SECONDS = 300.0
+MAX_EXCHANGE_SECONDS = 300.0
 """An attempt whose browser came back longer ago than this was cut off: two calls with their deadlines take less."""
 KEPT = timedelta(days=1)
 
@@ -42,7 +47,7 @@ def insert(
     expires_at: datetime,
     name: str | None,
     expected_profile_id: str | None,
-    door: Door,
+    door: Surface,
 ) -> None:
     """Note a new attempt. Of the state only a digest is kept: whoever reads the database cannot answer for the
     browser."""
@@ -61,7 +66,7 @@ def insert(
     )
 
 
-def seal_anew(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
     """Exchange every sealed verifier for `anew(sealed, table, id, column)`."""
     for row in tx.all("SELECT id, verifier FROM consent WHERE length(verifier) > 0"):
         tx.update("consent", row["id"], verifier=anew(row["verifier"], "consent", row["id"], "verifier"))
@@ -71,9 +76,9 @@ def find(store: Reader | Tx, consent_id: str) -> Row | None:
     return store.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
 
 
-def door_of(row: Row) -> Door:
+def surface_of(row: Row) -> Surface:
     """Where this attempt was begun."""
-    return Door(row["door"])
+    return Surface(row["door"])
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
@@ -81,11 +86,11 @@ def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
     return reader.one("SELECT * FROM consent WHERE state_hash = ? AND provider = ?", (crypto.digest(state), provider))
 
 
-def take(rt: Runtime, tx: Tx, consent_id: str) -> None:
+def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
-    again = remedies.begin_again(row["provider"], door_of(row))
+    again = hints.begin_again(row["provider"], surface_of(row))
     if row["taken_at"] is not None:
         if row["profile_id"] is not None:
             message = "This link has been used already: the account is connected."
@@ -104,7 +109,7 @@ def check_open(tx: Tx, consent_id: str) -> Row:
     row = find(tx, consent_id)
     assert row is not None
     if row["finished_at"] is not None:
-        raise OperatorError("This attempt was given up.", remedies.begin_again(row["provider"], door_of(row)))
+        raise OperatorError("This attempt was given up.", hints.begin_again(row["provider"], surface_of(row)))
     return row
 
 
@@ -132,13 +137,13 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     row = find(rt.reader, consent_id)
     if row is None:
         return Failed("This attempt is not known any more.", None)
-    again = remedies.begin_again(row["provider"], door_of(row))
+    again = hints.begin_again(row["provider"], surface_of(row))
     if row["profile_id"] is not None:
         return Connected(row["profile_id"], tuple(json.loads(row["missing"])), bool(row["revived"]))
     if row["finished_at"] is not None:
         return Failed(row["error"], row["hint"])
     if row["taken_at"] is not None:
-        if clock.after(row["taken_at"], LONGEST_EXCHANGE_SECONDS) < rt.stamp():
+        if clock.after(row["taken_at"], MAX_EXCHANGE_SECONDS) < rt.stamp():
             return Failed("The appliance was interrupted while the account was being connected.", again)
         return None
     if row["expires_at"] <= rt.stamp():
@@ -146,7 +151,7 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def waiting(reader: Reader, door: Door, now: str) -> list[Row]:
+def waiting(reader: Reader, door: Surface, now: str) -> list[Row]:
     """The attempts begun at this door whose browser may still come back, of each network the newest: id, provider,
     created_at."""
     return reader.all(
@@ -165,5 +170,111 @@ def clean(rt: Runtime, tx: Tx) -> int:
     """Forget attempts of yesterday; how many, a few hundred at most."""
     before = clock.stamp(tx.now - KEPT)
     return tx.execute(
-        "DELETE FROM consent WHERE id IN (SELECT id FROM consent WHERE created_at < ? LIMIT ?)", (before, AT_ONCE)
+        "DELETE FROM consent WHERE id IN (SELECT id FROM consent WHERE created_at < ? LIMIT ?)", (before, BATCH_ROWS)
     ).rowcount
+
+
+# MERGED from accounts/redirect_addresses.py: The redirect address of a network: whether the network accepts it, wh
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+COPY_IT = "Copy the whole address from the browser's address bar, after you have given your consent."
+
+
+class WrongAddress(OperatorError):
+    """The pasted text is not the address at which this attempt ended. Nothing was used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectFinding:
+    """What the network's own rule says about its redirect address."""
+
+    address: str
+    app_kind: str
+    """The kind of app to register, such as `desktop`; empty where the network has one kind."""
+    sentence: str
+    change: str | None = None
+    """What to change in the configuration; None when the network accepts the address."""
+    pasted: bool = False
+    """Whether the browser does not come back by itself after that change."""
+
+    @property
+    def remedy(self) -> str | None:
+        """The change, and what follows it."""
+        if self.change is None:
+            return None
+        paste = " If your browser shows an error after your consent, paste the address at which it ended."
+        return f"{self.change} {commands.restart()}.{paste if self.pasted else ''}"
+
+
+def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFinding | None:
+    """Compare the redirect address with the network's rule. None: a stand-in such as the sandbox accepts any."""
+    name, label, rules = provider.name, provider.label, provider.oauth.redirect_rules
+    section: NetworkSection = getattr(settings.providers, name)
+    if section.is_stand_in:
+        return None
+    address = settings.redirect_url(name)
+    row = rules.find(address)
+    if row is not None:
+        sentence = f"{label}: register the redirect address {address} with {_app(row.app)}."
+        return RedirectFinding(address, row.app, sentence)
+    better = settings.callback_url(name)
+    change = f"Remove redirect_url from [providers.{name}]"
+    if rules.find(better) is None:
+        better = rules.local(settings.listen_port, _path(name)) or better
+        change = f'Set redirect_url = "{better}" in [providers.{name}]'
+    fits = rules.find(better)
+    kind = fits.app if fits else ""
+    sentence = f"{label} does not accept the redirect address {address}. It accepts {rules.sentence}."
+    change += f" and register {better} with {_app(kind)}."
+    return RedirectFinding(address, kind, sentence, change, pasted=not _leads_here(settings, name, better))
+
+
+def comes_back(settings: Settings, network: str) -> bool:
+    """Whether the network sends the browser to this appliance, as far as the configuration shows it."""
+    return _leads_here(settings, network, settings.redirect_url(network))
+
+
+def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
+    """Return the query of a pasted address: the whole address, or only what follows the question mark.
+
+    Raises WrongAddress for an address of another host or path than `redirect_uri`, and for text that is none.
+    """
+    text = text.strip().strip("\"'<>").partition("#")[0]
+    try:
+        place, query = _place(text) if "?" in text else (None, text)
+        found = dict(parse_qsl(query, keep_blank_values=True))
+    except ValueError:
+        place, found = None, {}
+    if "code" not in found and "error" not in found:
+        raise WrongAddress(
+            "This is not the address that the browser ended at: it has neither code= nor error= in it.", COPY_IT
+        )
+    if place not in (None, _place(redirect_uri)[0]):
+        raise WrongAddress(f"This is not the redirect address of this attempt, which is {redirect_uri}.", COPY_IT)
+    return found
+
+
+def _place(address: str) -> tuple[tuple[str, str] | None, str]:
+    """Host and path of an address, and its query. Browsers hide the scheme, and change it; so it does not count."""
+    if address.startswith("?"):
+        return None, address[1:]
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    port = "" if parts.port in (None, DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
+    return (f"{(parts.hostname or '').rstrip('.')}{port}", parts.path), parts.query
+
+
+def _app(kind: str) -> str:
+    return f"a {kind} app" if kind else "the app"
+
+
+def _path(network: str) -> str:
+    return f"/oauth/{network}/callback"
+
+
+def _leads_here(settings: Settings, network: str, address: str) -> bool:
+    """The callback's own address, or another loopback name of it."""
+    if address == settings.callback_url(network):
+        return True
+    base, parts = urlsplit(settings.base_url), urlsplit(address)
+    is_local = base.hostname in LOOPBACK and parts.hostname in LOOPBACK
+    return is_local and parts.scheme == "http" and parts.port == settings.listen_port and parts.path == _path(network)

@@ -6,22 +6,25 @@ An account is connected once at a time. Nothing is saved before the network has 
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from socialpub.accounts import token_answer
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import grants
+from socialpub.accounts.grants import Credentials
 from socialpub.core import ids
-from socialpub.core.errors import InvalidRequest, NotFound, Unavailable
-from socialpub.db import delivery_rows, profile_rows, trail
-from socialpub.db.models import Profile, ProfileStatus
-from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Reader, Row, Tx, Value
+from socialpub.core.errors import FieldError, InvalidRequest, NotFound, Unavailable
+from socialpub.db.connection import Reader, Row, Tx, Value
+from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import audit_log, delivery_rows, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers import options as option_tables
+from socialpub.providers.base import Options, Problem, Provider
 from socialpub.providers.oauth import Identity
-from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 UNKNOWN = "There is no profile with this id."
 
 
@@ -64,7 +67,7 @@ def list_all(reader: Reader) -> list[Row]:
     return profile_rows.list_all(reader)
 
 
-def of_owner(reader: Reader, profile_id: str) -> Row:
+def load_for_owner(reader: Reader, profile_id: str) -> Row:
     """One profile as its owner sees it (`profile_rows.of_owner`). Raises NotFound."""
     row = profile_rows.of_owner(reader, profile_id)
     if row is None:
@@ -100,8 +103,8 @@ def check_name(name: str) -> str:
     name = name.strip()
     if not name or not name.isprintable():
         raise InvalidRequest.at("name", message="must be one line of visible text")
-    if len(name) > LONGEST_NAME:
-        raise InvalidRequest.at("name", message=f"may have at most {LONGEST_NAME} characters and has {len(name)}")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidRequest.at("name", message=f"may have at most {MAX_NAME_LENGTH} characters and has {len(name)}")
     return name
 
 
@@ -113,7 +116,7 @@ def save(
     known = profile_rows.connected(tx, provider.name, identity.account_id)
     profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
     columns = {
-        **token_answer.columns(rt.secrets, profile_id, credentials, tx.stamp),
+        **grants.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
         **account_columns(identity, find(tx, profile_id), tx.stamp),
         "status": ProfileStatus.ACTIVE,
         "reason": None,
@@ -123,7 +126,7 @@ def save(
         columns["name"] = name
     if known is not None:
         profile_rows.update(tx, known, **columns)
-        delivery_rows.wake_waiting_for_owner(tx, known)
+        delivery_rows.wake_waiting_for_reconnect(tx, known)
         return Connected(known, missing, revived=True)
     columns = {"name": columns["account_name"], **columns}
     profile_rows.insert(
@@ -142,7 +145,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
     account's name unless the owner has changed the label."""
     said = {"username": identity.username, "picture_url": identity.picture_url}
     former = known.account_name if known else None
-    name = (identity.name or former or identity.username or "").strip()[:LONGEST_NAME] or identity.account_id
+    name = (identity.name or former or identity.username or "").strip()[:MAX_NAME_LENGTH] or identity.account_id
     columns: dict[str, Value] = {key: value for key, value in said.items() if value is not None}
     columns |= {"account_name": name, "account_read_at": now}
     columns["facts"] = json.dumps({**(known.facts if known else {}), **identity.facts}, ensure_ascii=False)
@@ -159,7 +162,7 @@ def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
     profile = get(tx, profile_id)
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
-    trail.record(tx, TrailAction.PROFILE_RENAMED, profile_id, name, provider=profile.provider, former=profile.name)
+    audit_log.record(tx, AuditAction.PROFILE_RENAMED, profile_id, name, provider=profile.provider, former=profile.name)
 
 
 def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
@@ -191,4 +194,99 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
         reason=None,
     )
     delivery_rows.wake_begun(tx, profile_id)
-    trail.record(tx, TrailAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)
+    audit_log.record(tx, AuditAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)
+
+
+# MERGED from accounts/profile_options.py: Options stored for a profile: what every post to it says, unless the pos
+
+
+def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """`KEY=VALUE` texts as a mapping. Raises InvalidRequest for one without `=`, without a key, or given twice."""
+    given: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise InvalidRequest.at(
+                pair or "An empty text", message="is no KEY=VALUE; KEY= with nothing behind it removes KEY"
+            )
+        if key in given:
+            raise InvalidRequest.at(key, message="is given twice")
+        given[key] = value.strip()
+    return given
+
+
+def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) -> Options:
+    """Store these options beside those that are there; an empty value removes one. The options that are stored then.
+
+    A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
+    with every wrong key.
+    """
+    profile = get(tx, profile_id)
+    provider = rt.providers[profile.provider]
+    stored: Options = profile.options
+    problems: list[Problem] = []
+    for key, text in given.items():
+        value, wrong = _read_option(provider, key, text)
+        problems += wrong
+        stored = provider.merge_options(stored, {key: value})
+    if problems:
+        raise _refused(problems)
+    return _store_options(rt, tx, profile, stored, given)
+
+
+def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, Any]) -> Options:
+    """Store these options, and none of those that were there. The options that are stored then. Raises as
+    `set_options`."""
+    profile = get(tx, profile_id)
+    changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
+    return _store_options(rt, tx, profile, given, changed)
+
+
+def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> Options:
+    """Return these options under their canonical names. Raises InvalidRequest with every wrong key."""
+    options, problems = rt.providers[profile.provider].read_options(wanted)
+    if problems:
+        raise _refused(problems)
+    if option_tables.is_too_large(options):
+        raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.TOO_LARGE)
+    return options
+
+
+def _store_options(
+    rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]
+) -> Options:
+    options = check_options(rt, profile, wanted)
+    if changed:
+        profile_rows.update(tx, profile.id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+        action, name = AuditAction.PROFILE_OPTIONS_SET, profile.name
+        audit_log.record(tx, action, profile.id, name, provider=profile.provider, options=sorted(changed))
+    return options
+
+
+def _refused(problems: Sequence[Problem]) -> InvalidRequest:
+    return InvalidRequest(
+        " ".join(problem.message for problem in problems),
+        [FieldError(problem.path, problem.message) for problem in problems],
+    )
+
+
+def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[Problem]]:
+    """The value meant by `text`, None for "take it away", and what is wrong with it."""
+    value = _option_value(text)
+    _, problems = provider.read_options({key: value})
+    if problems and value is not None and not isinstance(value, str):
+        # An id made of digits and a title that says "2026" are texts, although they look like numbers.
+        _, problems_of_text = provider.read_options({key: text})
+        if not problems_of_text:
+            return text, []
+    return value, problems
+
+
+def _option_value(text: str) -> Any:
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

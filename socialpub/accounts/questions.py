@@ -9,14 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from socialpub.accounts import remedies, renewal
-from socialpub.accounts.remedies import Door
-from socialpub.core import held_secrets
+from socialpub.accounts import hints, profiles, rate_limits, tokens
+from socialpub.accounts.hints import Surface
 from socialpub.core.errors import OperatorError
-from socialpub.db.models import Profile
+from socialpub.core.secrets import redaction
+from socialpub.db.tables import waits
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.http import Http
-from socialpub.providers.job import Withdrawn
+from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok.creator import BARS, CreatorInfo
+from socialpub.providers.tiktok.plan import CREATOR
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
@@ -37,26 +41,26 @@ def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
 
     Asks the network, so not from the event loop. Raises `errors.py` and `Withdrawn`.
     """
-    http, token = rt.http_of(profile.provider), renewal.fresh(rt, profile.id)
+    http, token = rt.http_of(profile.provider), tokens.load_fresh(rt, profile.id)
     try:
-        return held_secrets.masked(question(http, token))
+        return redaction.mask_value(question(http, token))
     except AuthExpired:
-        return held_secrets.masked(question(http, renewal.refresh(rt, profile.id, spent=token)))
+        return redaction.mask_value(question(http, tokens.replace_spent(rt, profile.id, spent=token)))
 
 
 @contextmanager
-def explained(rt: Runtime, profile: Profile, failure: str, door: Door = Door.SHELL) -> Iterator[None]:
+def explain_failures(rt: Runtime, profile: Profile, failure: str, door: Surface = Surface.SHELL) -> Iterator[None]:
     """Around questions: what they raise as an OperatorError that begins with `failure` and says what to do."""
     provider = rt.providers[profile.provider]
     try:
         yield
     except Withdrawn:
-        hint = f"To connect the account as a new profile, {remedies.connect(provider.name, door)}."
+        hint = f"To connect the account as a new profile, {hints.connect(provider.name, door)}."
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
-    except renewal.Paused as paused:
-        raise OperatorError(f"{failure} {paused.message}", f"To continue, {remedies.resume(door)}.") from None
+    except tokens.Paused as paused:
+        raise OperatorError(f"{failure} {paused.message}", f"To continue, {hints.resume(door)}.") from None
     except ProviderError as error:
-        raise OperatorError(f"{failure} {error.message}", remedies.after_question(provider, error, door)) from error
+        raise OperatorError(f"{failure} {error.message}", hints.after_question(provider, error, door)) from error
 
 
 def remember(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
@@ -85,3 +89,46 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
     if isinstance(found, OperatorError):
         raise found
     return found  # type: ignore[return-value]
+
+
+# MERGED from accounts/tiktok_creator.py: What a TikTok account may do right now, asked anew whenever a form for a
+
+
+@dataclass(frozen=True, slots=True)
+class PostingBarred:
+    """Nothing can be posted to this account now."""
+
+    message: str
+    """Why, and what to do."""
+
+
+def ask_creator(rt: Runtime, profile_id: str, door: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
+    """What TikTok says of this account at the moment. When it may post again, what waits for that goes out.
+
+    Asks the network, so not from the event loop. Raises NotFound when there is no such profile, OperatorError when it
+    is no account of TikTok or TikTok does not tell.
+    """
+    profile = profiles.get(rt.reader, profile_id)
+    provider = rt.providers[profile.provider]
+    if not isinstance(provider, TikTok):
+        raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
+    with explain_failures(rt, profile, "TikTok did not say what this account may do.", door):
+        try:
+            info = ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
+            if waits.cooldown_until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
+                rt.write(rate_limits.end, profile_id, CREATOR)
+            return info
+        except ProviderError as error:
+            why = BARS.get(error.code or "")
+            if why is None:
+                raise
+            return PostingBarred(why)
+
+
+def ask_creator_lately(
+    rt: Runtime, profile_id: str, door: Surface = Surface.SHELL, *, anew: bool = False
+) -> CreatorInfo | PostingBarred:
+    """The same, answered from memory for a minute: for a form that is shown again. `anew` when it opens: then only a
+    network that did not answer a moment ago is left alone. Raises as `ask` does."""
+    profile = profiles.get(rt.reader, profile_id)
+    return remembered(rt, profile, f"creator for the {door}", lambda: ask_creator(rt, profile_id, door), anew=anew)

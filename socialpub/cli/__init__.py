@@ -12,26 +12,26 @@ from socialpub.cli.output import print_line, print_traceback
 from socialpub.core import commands
 
 COMMANDS = {
-    "init": ("socialpub.cli.init:init", "Write a configuration, a data folder and secret.key."),
-    "config": ("socialpub.cli.config:show_config", "Show which configuration is used, or an example of every key."),
-    "serve": ("socialpub.cli.serve:serve", "Run the appliance: web and worker together."),
+    "init": ("socialpub.cli.setup:init", "Write a configuration, a data folder and secret.key."),
+    "config": ("socialpub.cli.setup:show_config", "Show which configuration is used, or an example of every key."),
+    "serve": ("socialpub.cli.run:serve", "Run the appliance: web and worker together."),
     "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
     "doctor": ("socialpub.cli.doctor:run_doctor", "Check everything, and say what to do about each finding."),
     "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
     "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),
     "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
-    "web": ("socialpub.cli.web:web", "Run the web server alone."),
+    "web": ("socialpub.cli.run:web", "Run the web server alone."),
     "worker": ("socialpub.cli.worker:worker", "Run the worker alone."),
     "install-service": (
-        "socialpub.cli.installation.command:install_service",
+        "socialpub.cli.install.command:install_service",
         "Make a service of this machine, with systemd.",
     ),
     "uninstall-service": (
-        "socialpub.cli.installation.command:uninstall_service",
+        "socialpub.cli.install.command:uninstall_service",
         "Take the service away again; configuration and data stay.",
     ),
-    "go-back": ("socialpub.cli.installation.go_back:go_back", "Undo an upgrade of the service."),
+    "go-back": ("socialpub.cli.install.go_back:go_back", "Undo an upgrade of the service."),
     "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
 }
 

@@ -1,23 +1,64 @@
-"""`backup`, `verify-backup`, `restore`: copies of everything."""
+"""`backup`, `verify-backup`, `restore`: backups of everything."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from socialpub.cli import file_owner
-from socialpub.cli.admin.queue import list_valid_keys
+from socialpub.cli import data_folder
+from socialpub.cli.admin.appliance import list_valid_keys
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.copy_progress_bar import progress_bar
-from socialpub.cli.output import format_time, print_line, print_note
-from socialpub.core import commands, crypto, sizes
-from socialpub.core.actor import COMMAND, SYSTEM, acting
-from socialpub.core.crypto import Secrets
+from socialpub.cli.output import byte_bar, format_time, print_line, print_note
+from socialpub.core import commands, units
+from socialpub.core.actor import COMMAND, SYSTEM, act_as
 from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import crypto
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.copies import backup, backup_verification, restore, rollback, scheduled_copy
-from socialpub.ops.copies.backup import BackupSummary, Seal
-from socialpub.ops.copies.scheduled_copy import CopyInProgress
+from socialpub.ops.backup import create, format, restore, rollback, schedule, verify
+from socialpub.ops.backup.create import BackupSummary, Seal
+from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
+
+# MERGED from cli/copy_progress_bar.py: How far a copy has come: a bar on a terminal; else, when it takes long, a l
+
+LINE_SECONDS = 30.0
+"""Into a log a line is written no more often than this."""
+
+
+class ProgressLines:
+    """For what is no terminal."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._expected = self._done = 0
+        self._next_at = time.monotonic() + LINE_SECONDS
+
+    def expect(self, size_bytes: int) -> None:
+        self._expected += size_bytes
+
+    def advance(self, size_bytes: int) -> None:
+        self._done += size_bytes
+        if time.monotonic() >= self._next_at:
+            self._next_at = time.monotonic() + LINE_SECONDS
+            print_note(f"{self._doing}: {_format_share(self._done, self._expected)}")
+
+
+def _format_share(done: int, expected: int) -> str:
+    done_text, expected_text = (units.size(size).partition(" (")[0] for size in (done, expected))
+    return f"{min(100, 100 * done // max(expected, 1))} %, {done_text} of {expected_text}"
+
+
+@contextmanager
+def progress_bar(doing: str) -> Iterator[None]:
+    """Show on stderr how far what is done inside has come."""
+    with byte_bar(doing) as bar, format.watched_by(bar or ProgressLines(doing)):
+        yield
+
+
+# MERGED from cli/backup.py: `backup`, `verify-backup`, `restore`: copies of everything.
 
 UNSEALED = click.option(
     "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a former version wrote."
@@ -40,7 +81,7 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
             _write_scheduled(rt, with_secret)
         else:
             with progress_bar("Copying"):
-                summary = backup.write(rt, file, with_secret=with_secret)
+                summary = create.write(rt, file, with_secret=with_secret)
             print_line(str(file))
             _describe(summary)
         after = rt.settings.backup.after if file is None else ()
@@ -55,14 +96,14 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
 
 def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     try:
-        with progress_bar("Copying"), acting(SYSTEM):
-            made = scheduled_copy.make(rt, with_secret=with_secret)
-    except CopyInProgress as error:
+        with progress_bar("Copying"), act_as(SYSTEM):
+            made = schedule.make(rt, with_secret=with_secret)
+    except BackupInProgress as error:
         print_note(f"{error.message} {error.hint}")
         return
     print_line(str(made.path))
     _describe(made.summary)
-    print_note(f"{sizes.write(made.scheduled.size_bytes)} in all, {sizes.write(made.scheduled.new_bytes)} of them new.")
+    print_note(f"{units.size(made.scheduled.size_bytes)} in all, {units.size(made.scheduled.new_bytes)} of them new.")
     if made.removed:
         copies = "1 older backup was" if made.removed == 1 else f"{made.removed} older backups were"
         print_note(f"{copies} removed ([backup] keep_days, keep_weeks, keep_months).")
@@ -82,7 +123,7 @@ def verify_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     that key. Elsewhere the command says what is not known.
     """
     with progress_bar("Reading"):
-        summary = backup_verification.verify(copy, _secrets_here(context), unsealed=unsealed)
+        summary = verify.verify(copy, _secrets_here(context), unsealed=unsealed)
     print_line(f"{copy} is whole.")
     _describe(summary)
     _describe_seal(summary)
@@ -103,11 +144,11 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     stay, and the present database is kept beside it.
     """
     settings = context.settings()
-    file_owner.refuse_root(settings)
-    if rollback.is_upgrade_copy(copy, settings):
+    data_folder.refuse_root(settings)
+    if rollback.is_upgrade_backup(copy, settings):
         _roll_back(context, settings, copy, unsealed)
         return
-    with progress_bar("Restoring"), acting(COMMAND):
+    with progress_bar("Restoring"), act_as(COMMAND):
         summary = restore.restore(copy, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)
@@ -128,7 +169,7 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
 
 
 def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed: bool) -> None:
-    with progress_bar("Restoring"), acting(COMMAND):
+    with progress_bar("Restoring"), act_as(COMMAND):
         done = rollback.roll_back(copy, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.database_file))
     describe_rollback(done)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     # Every command has this file, and `socialpub --help` must not wait for pydantic and the rest. There is no circle.
     from socialpub.core.clock import Clock
     from socialpub.core.settings.loader import Settings
-    from socialpub.db.transaction import Tx
-    from socialpub.ops.file_owners import FileFault
+    from socialpub.db.connection import Tx
+    from socialpub.ops.file_faults import FileFault
     from socialpub.runtime import Runtime
 
 
@@ -29,9 +29,9 @@ class CommandContext:
 
     def settings(self) -> "Settings":
         from socialpub.core.settings import loader
+        from socialpub.ops import file_faults
 
         # Imported before a failure: with too many open files, nothing can be imported.
-        from socialpub.ops import file_faults
 
         settings = loader.load(self.config)
         self.find_fault = partial(file_faults.find, settings=settings)
@@ -47,17 +47,17 @@ class CommandContext:
         """The parts, for a command that ends soon. Of the log only warnings are shown."""
         from socialpub import runtime
         from socialpub.accounts import usage
-        from socialpub.cli import file_owner
+        from socialpub.cli import data_folder
         from socialpub.core import actor, logging
         from socialpub.core.errors import SocialpubError
-        from socialpub.core.settings.sections import LoggingSection
+        from socialpub.core.settings.schema import LoggingSection
 
         settings = self.settings()
-        file_owner.refuse_root(settings)
+        data_folder.refuse_root(settings)
         logging.configure(LoggingSection(level="warning"))
         rt = runtime.build(settings, role=role, **self.parts)
         try:
-            with actor.acting(actor.COMMAND):
+            with actor.act_as(actor.COMMAND):
                 yield rt
                 with suppress(SocialpubError):
                     usage.write_calls(rt)
@@ -69,29 +69,30 @@ class CommandContext:
         """The parts, for a process that stays (`web`, `worker`): with the wake-up, and the log as it is configured."""
 
         from socialpub import runtime
-        from socialpub.accounts.remedies import Door
-        from socialpub.cli import file_owner, web_lock
-        from socialpub.core import logging, service_manager
-        from socialpub.ops import configuration_in_use, resume_sentences
+        from socialpub.accounts.hints import Surface
+        from socialpub.cli import data_folder
+        from socialpub.core import logging, systemd
+        from socialpub.ops import alerts
+        from socialpub.ops.doctor import machine
         from socialpub.worker.wakeup import HueyWakeup
 
-        manager = service_manager.take_over(os.environ)
+        manager = systemd.from_environment(os.environ)
         settings = self.settings()
-        file_owner.refuse_root(settings)
+        data_folder.refuse_root(settings)
         logging.configure(settings.logging)
         for note in (*settings.notes(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)
         with ExitStack() as opened:
             if role == "web":
-                opened.enter_context(web_lock.held(settings, manager.addresses))
+                opened.enter_context(data_folder.serve_alone(settings, manager.addresses))
             with manager.starting("Opening the database: after an upgrade a large one takes minutes"):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
             opened.callback(wakeup.close)
-            configuration_in_use.write_down(rt)
+            machine.publish_configuration(rt)
             rt.write(_note_version)
-            if role == "worker" and (told := resume_sentences.paused(rt.reader, Door.SHELL)) is not None:
+            if role == "worker" and (told := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:
                 logging.get_logger("socialpub.cli.appliance").warning(" ".join(told))
             yield rt
 

@@ -6,12 +6,11 @@ from dataclasses import asdict
 import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.errors import as_command_error
-from socialpub.cli.file_owner import WrongUser
-from socialpub.cli.output import print_json, print_line, print_note, print_styled
+from socialpub.cli.data_folder import WrongUser
+from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled
 from socialpub.core.errors import OperatorError
-from socialpub.ops import doctor
-from socialpub.ops.finding import Finding, Level, problem
+from socialpub.ops.doctor import checks
+from socialpub.ops.health import Finding, Level, problem
 
 MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("·", "yellow"), Level.PROBLEM: ("✗", "red")}
 
@@ -44,12 +43,12 @@ def _examine(context: CommandContext) -> list[Finding]:
         settings = context.settings()
     except OperatorError as error:
         return [problem("configuration", error.message, error.hint or "Correct the configuration.")]
-    found, can_be_opened = doctor.check_offline(settings)
+    found, can_be_opened = checks.check_offline(settings)
     if not can_be_opened:
         return found
     try:
         with context.open("doctor") as rt:
-            found += doctor.check(rt)
+            found += checks.check(rt)
     except Exception as error:
         failure = as_command_error(error, context.find_fault)
         if failure is None:

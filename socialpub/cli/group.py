@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from socialpub.cli.context import CommandContext
-from socialpub.cli.errors import CommandError, WrongUsage, as_command_error
+from socialpub.cli.output import CommandError, WrongUsage, as_command_error
 
 
 @contextmanager

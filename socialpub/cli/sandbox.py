@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
-from socialpub.cli.errors import CommandError
-from socialpub.cli.output import print_line, print_note
+from socialpub.cli.output import CommandError, print_line, print_note
 from socialpub.core import commands
-from socialpub.db.locks import FileLock
+from socialpub.core.locks import FileLock
 from socialpub.sandbox import World, server
 
 JOURNAL = "sandbox.jsonl"

@@ -6,7 +6,7 @@ import click
 
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.ops.notify import findings
+from socialpub.ops.notify import send
 from socialpub.worker import process
 
 
@@ -17,6 +17,6 @@ def worker(context: CommandContext, stop_seconds: float | None) -> None:
     """Run the worker alone: it publishes what is due."""
     end_with_parent(stop_seconds)
     with context.start("worker") as rt:
-        findings.refuse_wrong_addresses(rt.settings)
+        send.refuse_wrong_addresses(rt.settings)
         code = process.run(rt)
     sys.exit(code)

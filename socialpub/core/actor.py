@@ -28,7 +28,7 @@ def key(key_id: str, name: str) -> str:
     return f"{_KEY}{key_id} {name}"
 
 
-def key_of(actor: str) -> tuple[str, str] | None:
+def parse_key(actor: str) -> tuple[str, str] | None:
     """Id and name of the key that acted; None when it was no key."""
     if not actor.startswith(_KEY):
         return None
@@ -46,7 +46,7 @@ def current() -> str:
 
 
 @contextmanager
-def acting(actor: str) -> Iterator[None]:
+def act_as(actor: str) -> Iterator[None]:
     """Meanwhile this one acts: in this thread, or in this task."""
     token = _actor.set(actor)
     try:

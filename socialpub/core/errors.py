@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from socialpub.core.held_secrets import mask
+from socialpub.core.secrets.redaction import mask
 
-MOST_ERRORS = 100
+MAX_ERRORS = 100
 """So many failing fields are named in one answer; the others are counted."""
 
-LONGEST_PATH = 80
+MAX_PATH = 80
 """Of a longer path only the beginning is quoted: it may be something pasted."""
 
-LONGEST_QUOTE = 300
+MAX_QUOTE = 300
 """Characters of a caller's own text that an answer or a log line repeats."""
 
 
@@ -32,30 +32,30 @@ class FieldError:
         """The whole sentence: `media[0].artifactId must be a UUID`."""
         if not self.path:
             return self.message
-        name = written_path(self.path[-1:])
+        name = format_path(self.path[-1:])
         if self.message.startswith(f"{name} "):  # a message that a network's log shows, too, names its option itself
-            return written_path(self.path) + self.message.removeprefix(name)
+            return format_path(self.path) + self.message.removeprefix(name)
         # Reasons that come from elsewhere are sentences of their own.
-        return f"{written_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
+        return f"{format_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
 
 
-def written_path(path: Sequence[str | int]) -> str:
+def format_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-    return cut(written, LONGEST_PATH)
+    return cut(written, MAX_PATH)
 
 
-def shown_path(path: Sequence[str | int]) -> list[str | int]:
+def cut_path(path: Sequence[str | int]) -> list[str | int]:
     """Return the path for an answer. Its names may come from the caller, so each is cut."""
     return [part if isinstance(part, int) else cut(part) for part in path]
 
 
-def cut(text: str, longest: int = LONGEST_QUOTE) -> str:
+def cut(text: str, longest: int = MAX_QUOTE) -> str:
     """Return the text, or its beginning and "…" where it has more than `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def closed(sentence: str) -> str:
+def end_sentence(sentence: str) -> str:
     """The sentence with its full stop, or with the question mark that it ends with."""
     return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
@@ -110,7 +110,7 @@ class InvalidRequest(SocialpubError):
         total: int = 0,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        super().__init__(detail, errors[:MOST_ERRORS], headers=headers)
+        super().__init__(detail, errors[:MAX_ERRORS], headers=headers)
         self.total = max(total, len(errors))
 
     @classmethod
@@ -125,10 +125,10 @@ class InvalidRequest(SocialpubError):
         without a path is about the `whole`."""
         total = max(total, len(errors))
         first = errors[0].sentence if errors[0].path else f"{whole} {errors[0].message}"
-        detail = closed(first)
+        detail = end_sentence(first)
         if total > 1:
             detail += " There is 1 more error" if total == 2 else f" There are {total - 1} more errors"
-            detail += f"; errors lists the first {MOST_ERRORS}." if total > MOST_ERRORS else "."
+            detail += f"; errors lists the first {MAX_ERRORS}." if total > MAX_ERRORS else "."
         return cls(detail, errors, total=total)
 
 

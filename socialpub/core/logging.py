@@ -15,10 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 from socialpub.core import clock
-from socialpub.core.held_secrets import MASK
-from socialpub.core.redaction import is_secret, redact
-from socialpub.core.settings.sections import LoggingSection
-from socialpub.core.visible_text import visible
+from socialpub.core.secrets.redaction import MASK, is_secret, redact
+from socialpub.core.settings.schema import LoggingSection
+from socialpub.core.text import visible
 
 LOGGER = "socialpub"
 MAX_TEXT = 16_384

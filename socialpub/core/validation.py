@@ -1,19 +1,137 @@
-"""What is wrong with data that somebody gave: one wording for requests, the configuration and credentials.
+"""Describes what is wrong with given data: one wording for requests, the configuration and credentials."""
 
-A message is the end of a sentence that begins with the name of the field: "must be a string, not a number". It never
-holds a value that was given, which may be a secret.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from socialpub.core import known_names
-from socialpub.core.errors import MOST_ERRORS, FieldError, InvalidRequest
-from socialpub.core.spelling import unknown
+from socialpub.core.errors import MAX_ERRORS, FieldError, InvalidRequest
+
+# MERGED from core/spelling.py: The name that a misspelt one was probably meant to be, and how to say so.
+
+MAX_NAME = 100
+"""No known name is so long that a longer one could be near it; comparing takes time that grows with the length."""
+
+
+def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name nearest to `key`, or None. Case and underscores do not count: `access_token` is `accessToken`."""
+    if len(key) > MAX_NAME:
+        return None
+    names = {fold(name): name for name in reversed(list(known))}  # of two spellings the first one counts
+    matches = difflib.get_close_matches(fold(key), names, n=1, cutoff=cutoff)
+    return names[matches[0]] if matches else None
+
+
+def fold(name: str) -> str:
+    """What is the same in every way of writing a name; of a very long one only its beginning."""
+    return name[: MAX_NAME + 1].replace("_", "").replace("-", "").casefold()
+
+
+def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
+    """The message for a name that is not known; without a near one it lists those that are."""
+    if suggestion is not None:
+        return f"is not known; did you mean {suggestion}?"
+    names = ", ".join(known)
+    return f"is not known; known are {names}" if names else "is not known; leave it out"
+
+
+# MERGED from core/known_names.py: Names in data that somebody gave: which are known where, and where an unknown on
+
+CLOSE_MATCH = 0.75
+"""How near a name must be for another place than its own to be meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlsoCalled:
+    """Annotates a field: other names that people try for it."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Annotates a field that takes any object: the keys that mean something in it."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The model inside of a field: the value itself, or the items of its list."""
+
+    model: type[BaseModel]
+    listed: bool
+
+
+@cache
+def known_fields(model: type[BaseModel]) -> dict[str, Inner | None]:
+    """The names that a model's object may have, each with the model inside of it."""
+    return {field.alias or name: _inner(field.annotation, listed=False) for name, field in model.model_fields.items()}
+
+
+def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
+    """The message for a name that is not known at a place of `root`: `""`, `post`, `media[]`."""
+    places = _places(root)
+    here = places.get(place, {})
+    same = fold(name)
+    found = next((known for known in here if same in _foldings(known, here[known])), None)
+    if found is not None:
+        return did_you_mean(found)
+    elsewhere = [
+        (f"{other}.{known}".lstrip("."), known, more)
+        for other, names in places.items()
+        if other != place
+        for known, more in names.items()
+    ]
+    exact = [full for full, known, _ in elsewhere if known == name]
+    if exact:
+        return f"belongs in {' or '.join(exact)}"
+    alike = [full for full, known, more in elsewhere if same in _foldings(known, more)]
+    if alike:
+        return did_you_mean(" or ".join(alike))
+    near = nearest(name, here, CLOSE_MATCH)
+    if near is None:
+        surely = nearest(name, (known for _, known, _ in elsewhere), CLOSE_MATCH)
+        near = next((full for full, known, _ in elsewhere if known == surely), None) or nearest(name, here)
+    return did_you_mean(near, here)
+
+
+def _foldings(name: str, more: tuple[str, ...]) -> set[str]:
+    return {fold(name), *map(fold, more)}
+
+
+@cache
+def _places(root: type[BaseModel]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Each place with the names that are known there, and what else they are called."""
+    return dict(_walk(root, ""))
+
+
+def _walk(model: type[BaseModel], place: str) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
+    names: dict[str, tuple[str, ...]] = {}
+    for field, (name, inner) in zip(model.model_fields.values(), known_fields(model).items(), strict=True):
+        names[name] = next((one.names for one in field.metadata if isinstance(one, AlsoCalled)), ())
+        below = f"{place}.{name}".lstrip(".")
+        if inner is not None:
+            yield from _walk(inner.model, f"{below}[]" if inner.listed else below)
+        for one in field.metadata:
+            if isinstance(one, Keys):
+                yield below, dict.fromkeys(one.names, ())
+    yield place, names
+
+
+def _inner(annotation: Any, *, listed: bool) -> Inner | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return Inner(annotation, listed)
+    listed = listed or getattr(annotation, "__origin__", None) in (list, tuple)
+    return next((found for part in get_args(annotation) if (found := _inner(part, listed=listed))), None)
+
+
+# MERGED from core/validation.py: What is wrong with data that somebody gave: one wording for requests, the configu
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -81,7 +199,7 @@ class Mistakes:
     @property
     def room(self) -> int:
         """How many more errors are named; the others are only counted."""
-        return MOST_ERRORS - len(self._found)
+        return MAX_ERRORS - len(self._found)
 
     @property
     def full(self) -> bool:
@@ -127,7 +245,7 @@ def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
                 inside = detail["ctx"]["errors"]
                 mistakes.merge([FieldError((*path, *below), text) for below, text in inside], detail["ctx"]["total"])
             else:
-                mistakes.add(FieldError(path, message(detail)))
+                mistakes.add(FieldError(path, describe(detail)))
     return None, mistakes
 
 
@@ -137,7 +255,7 @@ def _known_part(
     """The value without the names that its model does not know; each of them is a mistake."""
     if not isinstance(value, dict):
         return value
-    fields = known_names.fields_of(model)
+    fields = known_fields(model)
     found: dict[str, Any] = {}
     for name, inner in fields.items():
         if name not in value:
@@ -151,9 +269,9 @@ def _known_part(
                 # No list of objects may be longer than that: what follows is not looked at.
                 some = [
                     _known_part(root, inner.model, one, (*path, name, at), f"{below}[]", mistakes)
-                    for at, one in enumerate(item[:MOST_ERRORS])
+                    for at, one in enumerate(item[:MAX_ERRORS])
                 ]
-                item = [*some, *item[MOST_ERRORS:]]
+                item = [*some, *item[MAX_ERRORS:]]
         found[name] = item
     if len(found) < len(value):
         _add_unknown(root, value, fields, path, place, mistakes, len(value) - len(found))
@@ -172,12 +290,12 @@ def _add_unknown(
     """Name the unknown names while there is room for them, and count all `total` of them."""
     named = list(islice((name for name in value if name not in fields), mistakes.room))
     for name in named:
-        text = known_names.advice(root, place, name) if mistakes.total < MAX_SUGGESTIONS else unknown(None, fields)
+        text = suggest_place(root, place, name) if mistakes.total < MAX_SUGGESTIONS else did_you_mean(None, fields)
         mistakes.add(FieldError((*path, name), text))
     mistakes.total += total - len(named)
 
 
-def message(detail: ErrorDetails) -> str:
+def describe(detail: ErrorDetails) -> str:
     """What one of pydantic's errors says about a known field."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind in _TYPES:
@@ -189,7 +307,7 @@ def message(detail: ErrorDetails) -> str:
     return detail["msg"].replace("Input should be", "must be")
 
 
-def list_mistakes(start: str, sentences: Iterable[str]) -> str:
+def format_mistakes(start: str, sentences: Iterable[str]) -> str:
     """All of them below one line: `start` ("The credentials have") and how many they are."""
     lines = list(dict.fromkeys(sentences))
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"

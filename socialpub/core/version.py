@@ -26,31 +26,31 @@ _DESCRIBED = re.compile(r"(?:(?P<tag>.+)-(?P<commits>\d+)-g)?(?P<commit>[0-9a-f]
 def current() -> str:
     """Return the version of the code that runs. In a checkout, this starts git once per process."""
     if (ROOT / "pyproject.toml").is_file():
-        return of_source(ROOT)
+        return read_source(ROOT)
     return next(filter(None, map(_stated, sorted(ROOT.glob("socialpub-*.dist-info/METADATA")))), UNKNOWN)
 
 
 def for_build() -> str:
     """Return the version that a package built from this source states; setuptools calls it."""
-    return of_source(ROOT)
+    return read_source(ROOT)
 
 
-def of_source(root: Path) -> str:
+def read_source(root: Path) -> str:
     """Return the version of a source tree: as git has it, as a source distribution states it, or the next release's."""
-    release = released(root)
-    if (root / ".git").exists() and (version := _of_checkout(root, release)) is not None:
+    release = read_release(root)
+    if (root / ".git").exists() and (version := _describe_checkout(root, release)) is not None:
         return version
     return _stated(root / "PKG-INFO") or f"{release}.dev0"
 
 
-def released(root: Path) -> str:
+def read_release(root: Path) -> str:
     """Return the number of the release that the source becomes."""
     found = _RELEASE.search((root / "pyproject.toml").read_text("utf-8"))
     assert found is not None, "pyproject.toml names no release"
     return found[1]
 
 
-def _of_checkout(root: Path, release: str) -> str | None:
+def _describe_checkout(root: Path, release: str) -> str | None:
     """Return None if git is missing or refuses to read this checkout."""
     found = _DESCRIBED.fullmatch(
         _git(root, "describe", "--tags", "--long", "--dirty", "--always", "--match", "v[0-9]*") or ""

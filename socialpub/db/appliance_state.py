@@ -6,7 +6,7 @@ Each name stands once, here. Values are texts; what is a time is a stamp (`core/
 import json
 from typing import Protocol
 
-from socialpub.db.transaction import Reader, Tx, Value
+from socialpub.db.connection import Reader, Tx, Value
 
 PAUSED_AT = "paused_at"
 """Since when no delivery starts. Absent while publishing goes on."""
@@ -30,16 +30,16 @@ RESTORED_KEYS = "restored_keys"
 UNTRUSTED_PROXIES = "untrusted_proxies"
 """JSON: peers that sent X-Forwarded-For and are not trusted (`ops/untrusted_proxies.py`)."""
 
-COPIED_AT = "copied_at"
+BACKED_UP_AT = "copied_at"
 """The instant of the last backup (`ops/copies/last_copy.py`)."""
 
-COPY_FAILED_AT = "copy_failed_at"
+BACKUP_FAILED_AT = "copy_failed_at"
 """When a copy was to be made later, and was not."""
 
-COPY_FAILURE = "copy_failure"
+BACKUP_FAILURE = "copy_failure"
 """Why it was not, as sentences."""
 
-SCHEDULED_COPY = "scheduled_copy"
+SCHEDULED_BACKUP = "scheduled_copy"
 """The last copy in the folder for scheduled ones (JSON, `ops/copies/last_copy.py`)."""
 
 HEARTBEAT = "heartbeat"
@@ -51,7 +51,7 @@ WORKER = "worker"
 CLOCK = "clock"
 """What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
 
-FAILURES_TOLD = "failures_told"
+FAILURES_ALERTED = "failures_told"
 """The entry of the log up to which the owner was told of failed deliveries."""
 
 WORKER_AWAY = "worker_away"
@@ -72,7 +72,7 @@ VERSION = "version"
 INSTANCE_ID = "instance_id"
 """Which installation this is (`db/instance_id.py`)."""
 
-UPGRADE_COPY_OF = "upgrade_copy_of"
+UPGRADE_BACKUP_OF = "upgrade_copy_of"
 """Only in a copy from before an upgrade (`db/upgrade_copies.py`): the instant that it is of."""
 
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret

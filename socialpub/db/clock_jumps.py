@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from socialpub.core import logging
 from socialpub.core.clock import Clock, after, parse, stamp
-from socialpub.db import appliance_state, artifact_rows, delivery_rows
-from socialpub.db.moved_stamps import MOVED, by
-from socialpub.db.transaction import Reader, Tx
+from socialpub.db import appliance_state
+from socialpub.db.connection import SHIFTED, Reader, Tx, shift_by
+from socialpub.db.tables import artifact_rows, delivery_rows
 
 NOTICED_SECONDS = 30.0
 """Less than this is an ordinary correction, or a leap second."""
@@ -161,9 +161,9 @@ def forward_since(store: Reader | Tx, instant: str) -> list[tuple[str, float]]:
 def _move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
     delivery_rows.move_waits(tx, seconds, of_former_runs, booted_at)
     for table, columns in WAITS.items():
-        moved_columns = ", ".join(f"{column} = {MOVED.format(column)}" for column in columns)
-        tx.execute(f"UPDATE {table} SET {moved_columns}", (by(seconds),) * len(columns))
-    artifact_rows.move_ages(tx, seconds)
+        moved_columns = ", ".join(f"{column} = {SHIFTED.format(column)}" for column in columns)
+        tx.execute(f"UPDATE {table} SET {moved_columns}", (shift_by(seconds),) * len(columns))
+    artifact_rows.shift_timestamps(tx, seconds)
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     if reported is not None:
         appliance_state.put(tx, appliance_state.HEARTBEAT, after(reported, seconds))

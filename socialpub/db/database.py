@@ -4,20 +4,23 @@ What a write returned reaches its caller only after its commit, so an answer nev
 the disk.
 """
 
+import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from peewee import SqliteDatabase
 
 from socialpub.core.clock import Clock
-from socialpub.core.crypto import Secrets
-from socialpub.db import free_pages, migrate, secret_binding
-from socialpub.db.locks import Turnstile
-from socialpub.db.transaction import Reader, Tx
+from socialpub.core.locks import WriteQueueLock
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.db import appliance_state, secret_key, upgrade
+from socialpub.db.connection import Reader, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
@@ -59,7 +62,7 @@ class Database:
         self.path = path
         self.clock = clock
         self.busy_seconds = busy_seconds
-        self._turnstile = Turnstile(run_dir)
+        self._turnstile = WriteQueueLock(run_dir)
         is_new = not path.exists() or path.stat().st_size == 0
         pragmas = (_OF_A_NEW_FILE if is_new else {}) | _PRAGMAS
         if replicated:
@@ -77,10 +80,10 @@ class Database:
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._peewee.connect()
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
-        with migrate.exclusive(run_dir):
-            secret_binding.check(self._connection, secrets)
-            migrate.apply(self._peewee, secrets, run_dir, clock.now())
-            secret_binding.remember(self._connection, secrets)
+        with upgrade.exclusive(run_dir):
+            secret_key.check(self._connection, secrets)
+            upgrade.apply(self._peewee, secrets, run_dir, clock.now())
+            secret_key.remember(self._connection, secrets)
         self._connection.row_factory = sqlite3.Row
         _register_media_url(self._connection, str)
         self._writer = Writer(self._connection, self._turnstile, clock, busy_seconds)
@@ -133,7 +136,7 @@ class Database:
         """Write the whole file anew, without the pages that nothing lies in. Only while no other process works: its
         writes would wait all that time."""
         with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
-            free_pages.compact(connection, self.path.parent)
+            compact_file(connection, self.path.parent)
 
     def look_at_clock(self) -> None:
         """Move what waits when the wall clock was set. Every write does so; whoever only reads for long asks for it."""
@@ -156,3 +159,76 @@ def _nothing(tx: Tx) -> None:
 
 def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str], str]) -> None:
     connection.create_function("media_url", 1, lambda key: None if key is None else media_url(key))
+
+
+# MERGED from db/instance_id.py: Which installation this is: a random name, no secret, by which an address is recog
+
+
+def ensure_instance_id(db: Database) -> str:
+    """The installation's id, made now where there is none yet."""
+    known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
+    if known is None:
+        # Two processes may start at once: what stands there afterwards counts.
+        db.write(_remember_instance_id, secrets.token_hex(8))
+        known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
+    assert known is not None
+    return known
+
+
+def _remember_instance_id(tx: Tx, instance_id: str) -> None:
+    appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, instance_id)
+
+
+# MERGED from db/free_pages.py: Pages of the database that nothing lies in any more, and how they are given back to
+
+STEP_PAGES = 250
+"""In one write, of about 20 ms: 1 MB."""
+MANY_FREE_BYTES = 32 * 1024 * 1024
+MANY_FREE_SHARE = 0.1
+"""Less than either of the two stays for what comes next."""
+_INCREMENTAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePages:
+    size_bytes: int
+    free_bytes: int
+    """Of the former."""
+    in_steps: bool
+    """Whether they can be given back while everything runs."""
+
+    @property
+    def many_free(self) -> bool:
+        return self.free_bytes >= max(MANY_FREE_BYTES, MANY_FREE_SHARE * self.size_bytes)
+
+
+def read_pages(reader: Reader) -> DatabasePages:
+    """How it is now, in a moment however large the database is."""
+    page_bytes, pages, free, mode = (
+        int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count", "auto_vacuum")
+    )
+    return DatabasePages(pages * page_bytes, free * page_bytes, mode == _INCREMENTAL)
+
+
+def release_pages(tx: Tx) -> None:
+    """A few of them."""
+    # The statement gives back one page a step and has no columns: Python's sqlite3 makes one step of it, whatever
+    # number it names.
+    for _ in range(STEP_PAGES):
+        tx.execute("PRAGMA incremental_vacuum(1)")
+
+
+def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
+    """Write the database anew, over this connection; `folder` has room for a second one meanwhile."""
+    variable = "SQLITE_TMPDIR"
+    before = os.environ.get(variable)
+    os.environ[variable] = str(folder)  # /tmp may be small, and in memory
+    try:
+        connection.execute("PRAGMA auto_vacuum = incremental")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before

@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 from socialpub.core import actor, logging
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
+from socialpub.core.locks import WriteQueueLock
 from socialpub.db.clock_jumps import ClockWatch
-from socialpub.db.locks import Turnstile
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
 
 log = logging.get_logger("socialpub.store")
 
 T = TypeVar("T")
 
-_MOST_PER_COMMIT = 200
+_MAX_PER_COMMIT = 200
 
 
 class _Call:
@@ -49,7 +49,9 @@ class _Call:
 
 
 class Writer:
-    def __init__(self, connection: sqlite3.Connection, turnstile: Turnstile, clock: Clock, busy_seconds: float) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, turnstile: WriteQueueLock, clock: Clock, busy_seconds: float
+    ) -> None:
         self._connection = connection
         self._turnstile = turnstile
         self._clock = clock
@@ -98,7 +100,7 @@ class Writer:
             if call is None:
                 return
             calls = [call]
-            while len(calls) < _MOST_PER_COMMIT:
+            while len(calls) < _MAX_PER_COMMIT:
                 try:
                     call = self._calls.get_nowait()
                 except queue.Empty:

@@ -1,29 +1,164 @@
-"""The media folder: its files under their storage keys, and the removal of those that no row names.
-
-Whoever brings a file holds a lock on it until a row names it (`incoming.py`), so that a file which nobody holds and no
-row names is an orphan, whatever the clock says and whichever process died.
-"""
+"""The media folder: storage keys, arriving files, stored files, and the removal of files that no row names."""
 
 import errno
 import os
+import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 
-from socialpub.core import logging
+from socialpub.core import locks, logging
+from socialpub.core.durable_files import flush_folder
 from socialpub.core.errors import Conflict
-from socialpub.media import disk_promises, held_files, storage_keys
-from socialpub.media.disk_promises import DiskPromises
-from socialpub.media.incoming import PART_SUFFIX, IncomingFile
+from socialpub.media import reservations
+from socialpub.media.reservations import DiskPromises, as_unavailable
+
+# MERGED from media/storage_keys.py: Storage keys: what bytes are called in rows and URLs, and the only place where
+
+RENDITIONS = "fitted"
+"""The folder of versions that were made for a delivery: a folder for each, and a file for each version."""
+
+THUMBNAILS = "thumbnails"
+"""The folder of thumbnails, each under the key of what it shows."""
+
+_NOWHERE = "nowhere"
+_SUFFIXES = {
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+    "image/gif": "gif",
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+}
+_KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f-]{36}-[0-9a-f]{16}\.[a-z0-9]{2,4}")
+_RENDITION_KEY = re.compile(RENDITIONS + r"/[0-9a-z-]{1,36}/[0-9a-f]{24}")
+
+
+def new_storage_key(artifact_id: str, mime_type: str) -> str:
+    """A key that was never used."""
+    # The end of an id is random; its beginning is the time, which would fill one folder after the other.
+    return f"{artifact_id[-2:]}/{artifact_id}-{secrets.token_hex(8)}.{_SUFFIXES[mime_type]}"
+
+
+def rendition_key(delivery_id: str, name: str) -> str:
+    """The key of a version made for a delivery; `name` is 24 hexadecimal digits."""
+    return f"{RENDITIONS}/{delivery_id}/{name}"
+
+
+def is_storage_key(text: str) -> bool:
+    """Whether this has the form of an artifact's key."""
+    return _KEY.fullmatch(text) is not None
+
+
+def file_path(root: Path, key: str) -> Path:
+    """Where the bytes are, or would be."""
+    if is_storage_key(key) or _RENDITION_KEY.fullmatch(key):
+        return root / key
+    return root / _NOWHERE / sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def thumbnail_path(root: Path, key: str) -> Path:
+    """Where the thumbnail of the artifact with this key is, or would be."""
+    return root / THUMBNAILS / f"{key}.jpg" if is_storage_key(key) else file_path(root, key)
+
+
+# MERGED from media/incoming.py: A file on its way into the media folder.
+
+PART_SUFFIX = ".part"
+"""Of the temporary names."""
+
+_QUICKLY_FREED_BYTES = 16 * 1024 * 1024
+
+
+class IncomingFile:
+    """A file on its way in. Leaving the `with` removes it, unless a row was said to name it (`record`)."""
+
+    def __init__(self, folder: Path, root: Path, name: str) -> None:
+        """`name` holds a `*`, which becomes something unique. Raises Unavailable."""
+        self._root = root
+        self._lock = threading.Lock()
+        self._recorded = False
+        self.size_bytes = 0
+        try:
+            self._fd, self.path = locks.create_locked_file(folder, name + PART_SUFFIX)
+        except OSError as error:
+            raise as_unavailable(error) from error
+
+    def write(self, data: bytes) -> None:
+        """Append. Raises Unavailable when the disk is full."""
+        view = memoryview(data)
+        try:
+            while view:
+                written = os.write(self._fd, view)
+                self.size_bytes += written
+                view = view[written:]
+        except OSError as error:
+            raise as_unavailable(error) from error
+
+    def keep(self, storage_key: str) -> None:
+        """Flush the bytes to the disk, then give them their own name. Waits for the disk: not on the event loop.
+
+        Raises Unavailable when the disk is full, and ValueError for what is no storage key.
+        """
+        if not is_storage_key(storage_key):
+            raise ValueError(f"not a storage key: {storage_key[:100]!r}")
+        target = file_path(self._root, storage_key)
+        with self._lock:
+            try:
+                os.fsync(self._fd)
+                if not target.parent.is_dir():
+                    target.parent.mkdir(mode=0o700, exist_ok=True)
+                    flush_folder(self._root)
+                self.path.rename(target)
+                self.path = target
+                flush_folder(target.parent)
+            except OSError as error:
+                raise as_unavailable(error) from error
+
+    def record(self) -> None:
+        """A committed row names this file now: it stays."""
+        self._recorded = True
+
+    def __enter__(self) -> "IncomingFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Who is canceled does not know whether the write that was to name the file still happens. Then only the lock is
+        # given up: if no row comes to name the file, it is removed as an orphan.
+        canceled = kind is not None and not issubclass(kind, Exception)
+        self.close(remove=not canceled)
+
+    def close(self, *, remove: bool = True) -> None:
+        """Give up the lock, and remove the file when no row names it."""
+        with self._lock:  # `keep` may still be at work on another thread
+            if self._fd < 0:
+                return
+            fd, self._fd = self._fd, -1
+            removed = remove and not self._recorded
+            if removed:
+                self.path.unlink(missing_ok=True)
+        if removed and self.size_bytes > _QUICKLY_FREED_BYTES:
+            # The disk space of a removed file is given back by the last close: tens of milliseconds for a video.
+            threading.Thread(target=os.close, args=(fd,), name="free").start()
+        else:
+            os.close(fd)
+
+
+# MERGED from media/files.py: The media folder: its files under their storage keys, and the removal of those that n
 
 log = logging.get_logger("socialpub.files")
 
 Recorded = Callable[[list[str]], Iterable[str]]
 """Which of these storage keys rows name."""
 
-MOST_PUTS = 2
+MAX_PUTS = 2
 """So many transfers of one reservation may be on their way at once: a repeated one beside one that hangs."""
 
 
@@ -80,7 +215,7 @@ class Files:
 
     def new_key(self, artifact_id: str, mime_type: str) -> str:
         """A storage key that was never used: every PUT of an artifact gets one of its own."""
-        return storage_keys.new(artifact_id, mime_type)
+        return new_storage_key(artifact_id, mime_type)
 
     def receive(self, artifact_id: str | None = None) -> IncomingFile:
         """A place for arriving bytes. Raises Unavailable, and Conflict when too many are on their way for the same
@@ -88,16 +223,16 @@ class Files:
         if artifact_id is None:
             return IncomingFile(self._incoming, self.root, "*")
         arriving = list(self._incoming.glob(f"{artifact_id}.*{PART_SUFFIX}"))
-        if len(arriving) >= MOST_PUTS and sum(not held_files.remove_if_free(part) for part in arriving) >= MOST_PUTS:
+        if len(arriving) >= MAX_PUTS and sum(not locks.remove_if_unlocked(part) for part in arriving) >= MAX_PUTS:
             raise Conflict(
-                f"{MOST_PUTS} PUTs of this upload are on their way already. Wait until one of them has ended."
+                f"{MAX_PUTS} PUTs of this upload are on their way already. Wait until one of them has ended."
             )
         return IncomingFile(self._incoming, self.root, f"{artifact_id}.*")
 
     def path(self, storage_key: str) -> Path:
         """Where the bytes are, for a provider or the decoder process. They may be gone; behind what is no key there
         never are any."""
-        return storage_keys.path(self.root, storage_key)
+        return file_path(self.root, storage_key)
 
     def open(self, storage_key: str) -> StoredFile:
         """Open for reading. Raises FileNotFoundError."""
@@ -105,7 +240,7 @@ class Files:
 
     def remove(self, storage_key: str) -> None:
         """Remove the bytes; nothing happens when they are gone already."""
-        if not storage_keys.is_key(storage_key):
+        if not is_storage_key(storage_key):
             log.warning("a row names something that is no storage key; nothing was removed", key=storage_key[:100])
             return
         self.path(storage_key).unlink(missing_ok=True)
@@ -128,12 +263,12 @@ class Files:
     def remove_orphans(self, recorded: Recorded) -> int:
         """Remove what nobody holds and no row names; how many files. Files that are not ours are left alone."""
         removed = 0
-        for suffix in (PART_SUFFIX, disk_promises.SUFFIX):
-            removed += sum(held_files.remove_if_free(left) for left in self._incoming.glob(f"*{suffix}"))
+        for suffix in (PART_SUFFIX, reservations.RESERVATION_SUFFIX):
+            removed += sum(locks.remove_if_unlocked(left) for left in self._incoming.glob(f"*{suffix}"))
         for keys in self._keys():
             for key in set(keys) - set(recorded(keys)):
                 # Asked again once the lock is ours: its owner may have recorded it and let go in between.
-                removed += held_files.remove_if_free(self.root / key, lambda key=key: bool(list(recorded([key]))))  # type: ignore[misc]
+                removed += locks.remove_if_unlocked(self.root / key, lambda key=key: bool(list(recorded([key]))))  # type: ignore[misc]
         return removed
 
     def _keys(self) -> Iterator[list[str]]:
@@ -141,6 +276,6 @@ class Files:
             if len(folder.name) != 2 or not folder.is_dir():
                 continue
             names = [f"{folder.name}/{name}" for name in os.listdir(folder)]  # noqa: PTH208  # names are all we need
-            names = [name for name in names if storage_keys.is_key(name)]
+            names = [name for name in names if is_storage_key(name)]
             for start in range(0, len(names), 500):
                 yield names[start : start + 500]

@@ -22,7 +22,8 @@ from PIL import (
     WebPImagePlugin,  # noqa: F401
 )
 
-from socialpub.media import image_parts, polyglots, signatures
+from socialpub.media import types
+from socialpub.media.decoder import image_parts, polyglots
 from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
@@ -35,7 +36,7 @@ ORIENTATION = 0x0112
 def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
     """The facts of an image (see `Facts`). Raises `MediaRejected`."""
     data = path.read_bytes()
-    if signatures.image_type(data) != mime_type:
+    if types.image_type(data) != mime_type:
         raise type_mismatch(found, mime_type)
     try:
         other = polyglots.hidden_in_image(data, mime_type)

@@ -1,13 +1,13 @@
-"""What is known of media files: the accepted types, their limits, and what a file turned out to be.
-
-Data only, and quick to import: the child process that decodes files loads it, as does whoever starts that process.
-"""
+"""Media types: what is accepted, what a file turned out to be, and what its first bytes say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from socialpub.core import upload_limits
+from socialpub.core import units
+
+# MERGED from media/types.py: What is known of media files: the accepted types, their limits, and what a file turne
 
 ACCEPTED_TYPES: Mapping[str, str] = {
     "image/jpeg": "image",
@@ -25,10 +25,10 @@ ACCEPTED_TYPES: Mapping[str, str] = {
 class MediaLimits:
     """What one file may measure. Bytes; pixels of one frame, and of all frames of an animation together."""
 
-    image_bytes: int = upload_limits.MAX_IMAGE_BYTES
-    image_pixels: int = upload_limits.MAX_IMAGE_PIXELS
-    image_total_pixels: int = upload_limits.MAX_IMAGE_TOTAL_PIXELS
-    video_bytes: int = upload_limits.MAX_VIDEO_BYTES
+    image_bytes: int = units.MAX_IMAGE_BYTES
+    image_pixels: int = units.MAX_IMAGE_PIXELS
+    image_total_pixels: int = units.MAX_IMAGE_TOTAL_PIXELS
+    video_bytes: int = units.MAX_VIDEO_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def is_undeclared(mime_type: str) -> bool:
     return mime_type in ("", "application/octet-stream")
 
 
-def kind_of(mime_type: str) -> str | None:
+def media_kind(mime_type: str) -> str | None:
     """`image` or `video`; None for a type that is not accepted."""
     name = canonical_type(mime_type)
     return None if name is None else ACCEPTED_TYPES[name]
@@ -103,3 +103,45 @@ def kind_of(mime_type: str) -> str | None:
 def type_mismatch(found: str, declared: str) -> MediaRejected:
     """The rejection that names both types."""
     return MediaRejected(f"The file was declared as {declared}, but its content is {found}.")
+
+
+# MERGED from media/signatures.py: What the first bytes of a file say it is. They decide which decoder looks at it;
+
+_IMAGES = (
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx"})
+"""How a file of boxes (MP4, QuickTime) begins, but for those of images."""
+
+EBML = b"\x1a\x45\xdf\xa3"
+"""How Matroska and WebM begin."""
+
+_SIGNATURE_BYTES = 12
+
+
+def image_type(head: bytes) -> str | None:
+    """The accepted type of image that begins like this, or None."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for start, mime_type in _IMAGES if head.startswith(start)), None)
+
+
+def is_boxes(head: bytes) -> bool:
+    """Whether it begins like a file of boxes: MP4, QuickTime, or an image that is made of boxes."""
+    return head[4:8] in _BOXES
+
+
+def is_video(head: bytes) -> bool:
+    return is_boxes(head) or head.startswith(EBML)
+
+
+def kind_of_file(path: Path) -> str | None:
+    """`image`, `video`, or None. Raises OSError."""
+    with path.open("rb") as file:
+        head = file.read(_SIGNATURE_BYTES)
+    if image_type(head) is not None:
+        return "image"
+    return "video" if is_video(head) else None

@@ -18,8 +18,8 @@ from av.stream import Disposition
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from socialpub.media import polyglots
-from socialpub.media.containers import read_container
+from socialpub.media.decoder import polyglots
+from socialpub.media.decoder.polyglots import read_container
 from socialpub.media.types import MediaRejected, type_mismatch
 
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})

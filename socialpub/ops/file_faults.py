@@ -1,11 +1,9 @@
-"""Why the appliance cannot use its files although nothing damaged them, and what to do about it.
-
-The codes of SQLite and of the system decide. What a code leaves open is looked up: which mount is read-only, whose a
-file is, how many files a process may open. The words of an error decide nothing.
-"""
+"""Why the appliance cannot use its files although nothing damaged them, and what to do about it."""
 
 import errno
+import grp
 import os
+import pwd
 import resource
 import sqlite3
 from collections.abc import Iterator
@@ -17,8 +15,115 @@ from socialpub.core import commands
 from socialpub.core.command_forms import DISK_ERRORS
 from socialpub.core.settings.loader import Settings
 from socialpub.db import damage
-from socialpub.ops import file_owners
-from socialpub.ops.file_owners import FileFault
+
+# MERGED from ops/file_owners.py: Whose the files in `data_dir` are: all of one user, who can write them.
+
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """Why files cannot be used, in a sentence, and what to do about it."""
+
+    message: str
+    remedy: str
+
+
+def find_owner_fault(settings: Settings) -> FileFault | None:
+    """Return the first fault, with the command that fixes all its files. Changes nothing."""
+    data_dir = settings.data_dir
+    uid, gid = _find_owner(settings)
+    if os.geteuid() not in (0, uid) and not _can_be_written(data_dir):
+        user = user_name(uid)
+        as_owner = commands.this_line_as(user, settings.config_file)
+        return FileFault(f"{data_dir} belongs to {user}, and only {user} may use it.", f"Run `{as_owner}`.")
+    strangers = [path for path in _everything(data_dir) if path.lstat().st_uid != uid]
+    if strangers:
+        # A command that was run as root leaves such files. The service cannot write them.
+        users = " and ".join(sorted({user_name(path.lstat().st_uid) for path in strangers}))
+        verb = "belongs" if len(strangers) == 1 else "belong"
+        to = f"{user_name(uid)}:{_group_name(gid)}"
+        return FileFault(
+            f"{_some(strangers, data_dir)} {verb} to {users}, not to {user_name(uid)}.",
+            f"Run `{commands.system_line('chown', '-R', to, str(data_dir), root=True)}`.",
+        )
+    locked = [path for path in _needed(settings) if not _can_be_written(path)]
+    if not locked:
+        return None
+    message = f"{_some(locked, data_dir)} cannot be written."
+    if all(path.stat().st_mode & 0o200 for path in locked):
+        look = commands.system_line("lsattr", "-d", str(locked[0]))
+        return FileFault(message, f"Its mode allows it. `{look}` shows attributes, such as i, that forbid it.")
+    return FileFault(message, f"Run `{commands.system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
+
+
+def is_closed(folder: Path) -> bool:
+    """Whether this user must not enter the folder."""
+    return not os.access(folder, os.X_OK, effective_ids=True)
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def _find_owner(settings: Settings) -> tuple[int, int]:
+    """Return the user and group that all files should have.
+
+    This is the service's user, or the container's. Elsewhere it is the folder's owner; if that is root, the database's.
+    """
+    with suppress(KeyError):
+        if (user := commands.service_user()) is not None:
+            entry = pwd.getpwnam(user)
+            return entry.pw_uid, entry.pw_gid
+    if commands.is_container() and os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    found, database = settings.data_dir.stat(), settings.database_file
+    if found.st_uid == 0 and os.path.exists(database):  # noqa: PTH110  # a Path's own raises in a folder that is closed
+        found = database.stat()
+    return found.st_uid, found.st_gid
+
+
+def _everything(data_dir: Path) -> Iterator[Path]:
+    yield data_dir
+    for folder, folders, files in os.walk(data_dir):
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            if os.path.lexists(path):  # locks and journals come and go
+                yield path
+
+
+def _needed(settings: Settings) -> Iterator[Path]:
+    data_dir, database, media = settings.data_dir, settings.database_file, settings.media_dir
+    journals = [database.with_name(f"{database.name}-{end}") for end in ("wal", "shm")]
+    for path in (data_dir, database, *journals, settings.queue_file, media, media / "incoming", settings.run_dir):
+        if os.path.exists(path):  # noqa: PTH110  # a Path's own raises in a folder that is closed
+            yield path
+
+
+def _can_be_written(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
+
+
+def _some(paths: list[Path], data_dir: Path) -> str:
+    """The first of them, and how many more."""
+    if len(paths) == 1:
+        return str(paths[0])
+    names = [str(path.relative_to(data_dir)) if path != data_dir else "the folder itself" for path in paths]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"In {data_dir} {len(names)} files ({', '.join(names[:SHOWN])}{more})"
+
+
+# MERGED from ops/file_faults.py: Why the appliance cannot use its files although nothing damaged them, and what to
 
 FEW_FILES = 64
 """A process that may open fewer files meets the limit when it opens the database."""
@@ -33,7 +138,7 @@ class Mount:
 
 def find(error: BaseException, settings: Settings) -> FileFault | None:
     """Return why this error came about; None if it is about something else."""
-    if (how := damage.of(error)) is not None:
+    if (how := damage.found_in(error)) is not None:
         return damaged(how, settings)
     for one in _chain(error):
         fault = None
@@ -117,7 +222,7 @@ def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
             return _not_usable(settings) or _disk_error(settings.database_file)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return _not_usable(settings) or FileFault(
-                f"{settings.database_file} cannot be opened or written.", look(settings)
+                f"{settings.database_file} cannot be opened or written.", look_for_cause(settings)
             )
     return None
 
@@ -144,7 +249,7 @@ def _not_usable(settings: Settings) -> FileFault | None:
     if _are_files_short():
         return _too_many_files()
     try:
-        return read_only(settings.data_dir) or file_owners.find(settings) or _full_now(settings)
+        return read_only(settings.data_dir) or find_owner_fault(settings) or _full_now(settings)
     except OSError:
         return None
 
@@ -199,7 +304,7 @@ def _disk_error(path: Path) -> FileFault:
     )
 
 
-def look(settings: Settings) -> str:
+def look_for_cause(settings: Settings) -> str:
     """Return where to look for a cause that no code names."""
     listed = commands.system_line("ls", "-lan", str(settings.data_dir))
     return f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk."

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from socialpub.providers.base import Refused
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.outcomes import Refused
 from socialpub.providers.responses import HttpResponse
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))

@@ -14,16 +14,16 @@ string, no body. Whatever a network quoted, the secrets in hand are taken out of
 
 from collections.abc import Set
 
-from socialpub.core.held_secrets import masked
+from socialpub.core.secrets.redaction import mask_value
 
 
 class ProviderError(Exception):
     """`message` may be shown to the owner; `code` is the network's own, `request_id` what its support asks for."""
 
     def __init__(self, message: str, *, code: str | None = None, request_id: str | None = None) -> None:
-        self.message = masked(message)
-        self.code = masked(code)
-        self.request_id = masked(request_id)
+        self.message = mask_value(message)
+        self.code = mask_value(code)
+        self.request_id = mask_value(request_id)
         super().__init__(self.message)
 
 

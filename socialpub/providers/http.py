@@ -8,6 +8,7 @@ only raised when nothing did.
 import asyncio
 import base64
 import concurrent.futures
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -15,13 +16,13 @@ from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
+import anyio
 import httpx2
 
-from socialpub.core import held_secrets
-from socialpub.core.redaction import is_secret_name
+from socialpub.core.secrets import redaction
+from socialpub.core.secrets.redaction import is_secret_name
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
 from socialpub.providers.errors import NoAnswer, NotSent, ProviderError
-from socialpub.providers.http_failures import BROKEN, NOTHING_LEFT, reason
 from socialpub.providers.responses import HttpResponse
 
 MAX_DEADLINE_SECONDS = 120.0
@@ -255,9 +256,9 @@ def _hold(
 ) -> None:
     """The secrets that are sent: whoever answers may quote them."""
     fields = form.items() if isinstance(form, Mapping) else form or ()
-    held_secrets.hold(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
+    redaction.add_secrets(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
     if auth is not None:
-        held_secrets.hold(auth[1], _basic(auth))
+        redaction.add_secrets(auth[1], _basic(auth))
 
 
 class _SendProgress:
@@ -319,3 +320,58 @@ async def _wind_down(client: httpx2.AsyncClient) -> None:
     await asyncio.gather(*others, return_exceptions=True)
     await client.aclose()
     await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+# MERGED from providers/http_failures.py: How a conversation can break, and how that is put into words.
+
+NOTHING_LEFT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+)
+"""What httpx2 raises before the first byte of a request: names, connections, TLS (httpcore2 reports a failed handshake
+as ConnectError), a full pool, a proxy that opens no tunnel. Read in the source of 2.16; every other exception may come
+after bytes have left."""
+
+BROKEN = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    OSError,
+)
+"""Everything else that a connection may end with; httpcore2 lets some of ssl's and anyio's own errors through."""
+
+
+def reason(error: BaseException) -> str:
+    """The kind of failure in a few words; never its own text, which may hold an address."""
+    for kind, words in _PLAIN:
+        if isinstance(error, kind):
+            return words
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, words in _CAUSES:
+            if isinstance(cause, kind):
+                return words
+        cause = cause.__cause__ or cause.__context__
+    return "no connection" if isinstance(error, httpx2.ConnectError) else "it was cut"
+
+
+_PLAIN: tuple[tuple[type[BaseException], str], ...] = (
+    (httpx2.InvalidURL, "it is not a valid URL"),
+    (httpx2.UnsupportedProtocol, "only http and https are spoken"),
+    (httpx2.ProxyError, "the proxy refused"),
+    (httpx2.TimeoutException, "no answer in time"),
+    (httpx2.ProtocolError, "it ended before the answer was whole"),
+)
+
+_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+    (socket.gaierror, "its name was not found"),
+    (ConnectionRefusedError, "the connection was refused"),
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "no secure connection"),
+)

@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core import sizes
-from socialpub.core.errors import FieldError, closed
-from socialpub.core.spelling import nearest, unknown
-from socialpub.providers.content import Options, Problem, utf16_units
+from socialpub.core import units
+from socialpub.core.errors import FieldError, end_sentence
+from socialpub.core.validation import did_you_mean, nearest
+from socialpub.providers.base import Options, Problem
+from socialpub.providers.preview import utf16_units
 
 
 class OptionType(StrEnum):
@@ -124,7 +125,7 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-TOO_LARGE = f"may take at most {sizes.write(MAX_BYTES)} as JSON"
+TOO_LARGE = f"may take at most {units.size(MAX_BYTES)} as JSON"
 """The message for options that are too large."""
 
 
@@ -169,7 +170,7 @@ def _find(table: Table, key: str) -> Option | None:
 
 def _unknown(table: Table, spellings: tuple[str, ...], key: str) -> str:
     names = [option.name for option in table]
-    return closed(FieldError((key,), unknown(_nearest(key, spellings), names)).sentence)
+    return end_sentence(FieldError((key,), did_you_mean(_nearest(key, spellings), names)).sentence)
 
 
 @lru_cache(maxsize=16)

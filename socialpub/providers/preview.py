@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from socialpub.providers.content import utf16_units
-
 PartKind = Literal["text", "link", "tag"]
 
 _LINK = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
@@ -123,3 +121,11 @@ def host(link: str) -> str:
         return (urlsplit(link).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
+
+
+# MERGED from providers/content.py: What is published and by whom, as every network is handed it.
+
+
+def utf16_units(text: str) -> int:
+    """How long networks that count UTF-16 code units find a text: characters beyond the basic plane count twice."""
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -3,15 +3,15 @@
 A network that is not in here does not exist for the rest of socialpub.
 """
 
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.providers.base import Provider
 from socialpub.providers.options import Table
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest import options as pinterest_options
-from socialpub.providers.pinterest.adapter import Pinterest
-from socialpub.providers.protocol import Provider
+from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
-from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.x import X
 from socialpub.providers.x import options as x_options
-from socialpub.providers.x.adapter import X
 
 NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest], ...] = (X, TikTok, Pinterest)
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from socialpub.core.redaction import redact
+from socialpub.core.secrets.redaction import redact
 from socialpub.providers.errors import NoAnswer
 
 SHOWN_CHARACTERS = 200

@@ -8,7 +8,7 @@ import re
 from urllib.parse import urlsplit
 
 from socialpub.core.settings.networks import NetworkSection
-from socialpub.providers.outcomes import Held
+from socialpub.providers.base import Held
 
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
 """Stricter than URLs are: no user, no backslash, nothing that two readers could read in two ways."""

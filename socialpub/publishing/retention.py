@@ -9,25 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from socialpub.core.clock import after
-from socialpub.db import (
-    appliance_state,
-    artifact_rows,
-    clock_jumps,
-    delivery_rows,
-    post_rows,
-    trail,
-    waiting_deliveries,
-)
-from socialpub.db.transaction import AT_ONCE, Reader, Tx
-from socialpub.publishing import attempts, audiences, log_entries
+from socialpub.core.clock import after, stamp
+from socialpub.db import appliance_state, clock_jumps
+from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.queries import profile_queue
+from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, log_entries, post_rows
+from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
 
 EVERY_SECONDS = 3600.0
-MOST_WRITES = 50
-MOST_SECONDS = 2.0
+MAX_WRITES = 50
+MAX_SECONDS = 2.0
 """In one go, so that other periodic tasks have their turn. Another one follows, as long as there is more."""
-MOST_DELIVERIES = 100
+MAX_DELIVERIES = 100
 """Of the posts that go in one write, but for a single post that has more."""
 LOOKING_BACK = timedelta(days=1)
 """So much older than the call may be what a network shows as its outcome: clocks differ."""
@@ -54,7 +48,7 @@ class RetentionLimits:
     trail: str | None
 
 
-def limits(rt: Runtime) -> RetentionLimits:
+def retention_limits(rt: Runtime) -> RetentionLimits:
     """The instants that the settings come to now."""
     kept, reader = rt.settings.retention, rt.reader
 
@@ -64,28 +58,28 @@ def limits(rt: Runtime) -> RetentionLimits:
     posts = before(kept.posts)
     if posts is not None:
         # A restored copy looks for what its original may have sent; any other call, from its own beginning.
-        open_calls = (waiting_deliveries.oldest_open_call(reader), appliance_state.restored_from(reader))
+        open_calls = (profile_queue.oldest_open_call(reader), appliance_state.restored_from(reader))
         posts = min([posts, *(after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)])
     return RetentionLimits(posts, before(kept.log), before(kept.attempts), before(kept.trail))
 
 
-def due_posts(rt: Runtime) -> int:
+def count_expired_posts(rt: Runtime) -> int:
     """How many posts the settings have removed next."""
-    before = limits(rt).posts
+    before = retention_limits(rt).posts
     return 0 if before is None else post_rows.count_final_before(rt.reader, before)
 
 
-def remove(rt: Runtime) -> int:
+def remove_expired(rt: Runtime) -> int:
     """Go on with the round that was begun, or begin one when its time has come; how many rows went. Not from the event
     loop."""
     own = rt.memory(RetentionRound)
     if own.steps is None:
         if rt.clock.monotonic() < own.again_at:
             return 0
-        own.steps = _steps(rt, limits(rt))
+        own.steps = _steps(rt, retention_limits(rt))
     removed, began = 0, rt.clock.monotonic()
-    for _ in range(MOST_WRITES):
-        if rt.clock.monotonic() - began >= MOST_SECONDS:
+    for _ in range(MAX_WRITES):
+        if rt.clock.monotonic() - began >= MAX_SECONDS:
             break
         step = None if rt.stopping.is_set() else next(own.steps, None)
         if step is None:
@@ -110,10 +104,10 @@ def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
 
 def _post_steps(reader: Reader, before: str) -> Iterator[Step]:
     beyond = ("", "")
-    while rows := post_rows.final_before(reader, before, beyond, AT_ONCE):
+    while rows := post_rows.final_before(reader, before, beyond, BATCH_ROWS):
         some, deliveries = list[str](), 0
         for row in rows:
-            if some and deliveries + row["deliveries"] > MOST_DELIVERIES:
+            if some and deliveries + row["deliveries"] > MAX_DELIVERIES:
                 yield _removal_of_posts(some, before)
                 some, deliveries = [], 0
             some.append(row["id"])
@@ -133,7 +127,7 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
     if post is None or not post_rows.is_final(post, before):
         return False
     for delivery in delivery_rows.of_post(tx, post_id):
-        for other in delivery_rows.tries_of(tx, delivery):
+        for other in delivery_rows.retries_of(tx, delivery):
             if other["post_id"] == post_id:
                 continue
             another = post_rows.find(tx, other["post_id"])
@@ -141,10 +135,10 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
                 return False  # what was published again must not be published a third time
     shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
     artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post["updated_at"])
-    attempts.delete_of_post(tx, post_id)
+    log_entries.delete_attempts_of_post(tx, post_id)
     delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
-    audiences.take_post(tx, post["audience_id"], post["status"], post["outcomes"])
+    audiences.remove_post(tx, post["audience_id"], post["status"], post["outcomes"])
     audiences.forget_unused(tx, post["audience_id"])
     return True
 
@@ -158,11 +152,44 @@ def _entry_steps(reader: Reader, before: str, oldest: str) -> Iterator[Step]:
 
 def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
     beyond = 0
-    while (found := attempts.oldest_beyond(reader, beyond)) is not None and found[1] <= before:
-        yield lambda _, tx, beyond=beyond, last=found[0]: attempts.delete_ended(tx, beyond, last, before)  # type: ignore[misc]
+    while (found := log_entries.oldest_attempts_beyond(reader, beyond)) is not None and found[1] <= before:
+        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_ended_attempts(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
 
 
 def _trail_steps(reader: Reader, before: str) -> Iterator[Step]:
-    while (oldest := trail.oldest(reader)) is not None and oldest <= before:
-        yield lambda _, tx: trail.forget_oldest(tx, before)
+    while (oldest := audit_log.oldest(reader)) is not None and oldest <= before:
+        yield lambda _, tx: audit_log.forget_oldest(tx, before)
+
+
+# MERGED from publishing/cleanup.py: Removing what nobody needs any more: old reservations, unreferenced artifacts,
+
+_AT_ONCE = 100
+"""Finding them may take long and is a read; only so many are asked again inside one short write."""
+
+
+def remove_unused_media(rt: Runtime) -> int:
+    """Remove old reservations, artifacts that no post references, bytes of settled posts if the owner wants that, and
+    files that no row names; returns how many files went. May take long: not on the event loop."""
+    now, uploads, keep = rt.clock.now(), rt.settings.uploads, rt.settings.media.keep_after_settled
+    reserved, others = stamp(now - uploads.reservation_lifetime), stamp(now - uploads.unreferenced_lifetime)
+    unused = artifact_rows.unused(rt.reader, reserved, others)
+    removed = _remove_media(rt, unused, lambda tx, some: artifact_rows.delete_unused(tx, some, reserved, others))
+    if keep is not None:
+        before = stamp(now - keep)
+        settled = artifact_rows.settled(rt.reader, before)
+        removed += _remove_media(rt, settled, lambda tx, some: artifact_rows.empty_settled(tx, some, before))
+    return removed + rt.files.remove_orphans(lambda keys: artifact_rows.named_among(rt.reader, keys))
+
+
+def _remove_media(rt: Runtime, artifact_ids: list[str], change: Callable[[Tx, list[str]], list[str]]) -> int:
+    removed = 0
+    for start in range(0, len(artifact_ids), _AT_ONCE):
+        for storage_key in rt.write(_change, change, artifact_ids[start : start + _AT_ONCE]):
+            rt.files.remove(storage_key)
+            removed += 1
+    return removed
+
+
+def _change(rt: Runtime, tx: Tx, change: Callable[[Tx, list[str]], list[str]], some: list[str]) -> list[str]:
+    return change(tx, some)

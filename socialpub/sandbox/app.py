@@ -8,24 +8,21 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox import account_pages, avatars, control, own_pages, pages
+from socialpub.sandbox import control, pages
 from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
-from socialpub.sandbox.pinterest import boards, pin_creation, pins, user_account, video_upload
-from socialpub.sandbox.pinterest import consent as pinterest_consent
-from socialpub.sandbox.pinterest import oauth as pinterest_oauth
+from socialpub.sandbox.messages import Reply
+from socialpub.sandbox.pinterest import boards, pins
+from socialpub.sandbox.pinterest import media as pinterest_media
+from socialpub.sandbox.pinterest import oauth as pinterest_consent
 from socialpub.sandbox.pinterest import pages as pinterest_pages
-from socialpub.sandbox.pinterest import videos as pinterest_videos
-from socialpub.sandbox.reply import Reply
-from socialpub.sandbox.tiktok import chunk_upload, creator_info, post_init, publish_status, user_info
-from socialpub.sandbox.tiktok import consent as tiktok_consent
-from socialpub.sandbox.tiktok import oauth as tiktok_oauth
+from socialpub.sandbox.tiktok import api as tiktok_api
+from socialpub.sandbox.tiktok import media as tiktok_media
+from socialpub.sandbox.tiktok import oauth as tiktok_consent
 from socialpub.sandbox.tiktok import pages as tiktok_pages
-from socialpub.sandbox.tiktok import videos as tiktok_videos
 from socialpub.sandbox.world import World
-from socialpub.sandbox.x import consent as x_consent
+from socialpub.sandbox.x import api, media
 from socialpub.sandbox.x import oauth as x_oauth
 from socialpub.sandbox.x import pages as x_pages
-from socialpub.sandbox.x import posts, timeline, uploads, users
 
 PREFIXES = {"x": "/x/", "tiktok": "/tiktok/", "pinterest": "/pinterest/"}
 
@@ -47,49 +44,49 @@ def create_app(world: World) -> Starlette:
 
     def consent(network: str, path: str, handler: SandboxHandler) -> Route:
         endpoint = SandboxEndpoint(world, network, "authorize", handler)
-        return Route(path, endpoint, methods=["GET", "POST"], middleware=[own_pages.FORM])
+        return Route(path, endpoint, methods=["GET", "POST"], middleware=[pages.OWN_FORM])
 
     x: list[BaseRoute] = [
-        route("x", "POST", "/2/tweets", "create_post", posts.create),
-        route("x", "GET", "/2/tweets/{id}", "read_post", posts.read),
-        route("x", "DELETE", "/2/tweets/{id}", "delete_post", posts.delete),
-        route("x", "GET", "/2/users/me", "me", users.me),
-        route("x", "GET", "/2/users/{id}/tweets", "list_posts", timeline.of_user),
-        route("x", "POST", "/2/media/upload", "upload_one_shot", uploads.one_shot),
-        route("x", "GET", "/2/media/upload", "upload_status", uploads.status),
-        route("x", "POST", "/2/media/upload/initialize", "upload_initialize", uploads.initialize),
-        route("x", "POST", "/2/media/upload/{id}/append", "upload_append", uploads.append),
-        route("x", "POST", "/2/media/upload/{id}/finalize", "upload_finalize", uploads.finalize),
-        route("x", "POST", "/2/media/metadata", "metadata", uploads.metadata),
+        route("x", "POST", "/2/tweets", "create_post", api.create_post),
+        route("x", "GET", "/2/tweets/{id}", "read_post", api.read_post),
+        route("x", "DELETE", "/2/tweets/{id}", "delete_post", api.delete_post),
+        route("x", "GET", "/2/users/me", "me", api.me),
+        route("x", "GET", "/2/users/{id}/tweets", "list_posts", api.list_posts),
+        route("x", "POST", "/2/media/upload", "upload_one_shot", media.one_shot),
+        route("x", "GET", "/2/media/upload", "upload_status", media.status),
+        route("x", "POST", "/2/media/upload/initialize", "upload_initialize", media.initialize),
+        route("x", "POST", "/2/media/upload/{id}/append", "upload_append", media.append),
+        route("x", "POST", "/2/media/upload/{id}/finalize", "upload_finalize", media.finalize),
+        route("x", "POST", "/2/media/metadata", "metadata", media.metadata),
         route("x", "POST", "/2/oauth2/token", "token", x_oauth.token),
         route("x", "POST", "/2/oauth2/revoke", "revoke", x_oauth.revoke),
-        consent("x", "/i/oauth2/authorize", x_consent.authorize),
-        *avatars.routes(),
+        consent("x", "/i/oauth2/authorize", x_oauth.authorize),
+        *pages.avatar_routes(),
         *x_pages.routes(),
     ]
     tiktok: list[BaseRoute] = [
         consent("tiktok", "/v2/auth/authorize/", tiktok_consent.authorize),
-        route("tiktok", "POST", "/v2/oauth/token/", "token", tiktok_oauth.token),
-        route("tiktok", "POST", "/v2/oauth/revoke/", "revoke", tiktok_oauth.revoke),
-        route("tiktok", "GET", "/v2/user/info/", "user_info", user_info.info),
-        route("tiktok", "POST", "/v2/post/publish/creator_info/query/", "creator_info", creator_info.info),
-        route("tiktok", "POST", "/v2/post/publish/video/init/", "video_init", post_init.video),
-        route("tiktok", "POST", "/v2/post/publish/inbox/video/init/", "inbox_init", post_init.inbox),
-        route("tiktok", "POST", "/v2/post/publish/content/init/", "content_init", post_init.content),
-        route("tiktok", "PUT", "/upload/video/", "upload_chunk", chunk_upload.put, chunk_upload.open_sink),
+        route("tiktok", "POST", "/v2/oauth/token/", "token", tiktok_consent.token),
+        route("tiktok", "POST", "/v2/oauth/revoke/", "revoke", tiktok_consent.revoke),
+        route("tiktok", "GET", "/v2/user/info/", "user_info", tiktok_api.user_info),
+        route("tiktok", "POST", "/v2/post/publish/creator_info/query/", "creator_info", tiktok_api.creator_info),
+        route("tiktok", "POST", "/v2/post/publish/video/init/", "video_init", tiktok_media.init_video),
+        route("tiktok", "POST", "/v2/post/publish/inbox/video/init/", "inbox_init", tiktok_media.init_inbox),
+        route("tiktok", "POST", "/v2/post/publish/content/init/", "content_init", tiktok_media.init_content),
+        route("tiktok", "PUT", "/upload/video/", "upload_chunk", tiktok_media.put_chunk, tiktok_media.open_chunk_sink),
         route(
             "tiktok",
             "POST",
             "/v2/post/publish/status/fetch/",
             "status_fetch",
-            publish_status.fetch,
+            tiktok_api.fetch_status,
             None,
-            publish_status.pull_first,
+            tiktok_api.pull_first,
         ),
-        route("tiktok", "POST", "/v2/post/publish/cancel/", "cancel", publish_status.cancel),
-        route("tiktok", "POST", "/v2/video/query/", "video_query", tiktok_videos.query),
-        route("tiktok", "POST", "/v2/video/list/", "video_list", tiktok_videos.listing),
-        *avatars.routes(),
+        route("tiktok", "POST", "/v2/post/publish/cancel/", "cancel", tiktok_api.cancel),
+        route("tiktok", "POST", "/v2/video/query/", "video_query", tiktok_api.query_videos),
+        route("tiktok", "POST", "/v2/video/list/", "video_list", tiktok_api.list_videos),
+        *pages.avatar_routes(),
         *tiktok_pages.routes(),
     ]
 
@@ -104,30 +101,37 @@ def create_app(world: World) -> Starlette:
             return route("pinterest", method, base + path, name, handler, None, prepare)
 
         return [
-            api("POST", "/oauth/token", "token", pinterest_oauth.token),
-            api("POST", "/oauth/token/revoke", "revoke", pinterest_oauth.revoke),
-            api("GET", "/user_account", "user_account", user_account.user_account),
-            api("GET", "/boards", "list_boards", boards.listing),
-            api("POST", "/boards", "create_board", boards.create),
-            api("GET", "/boards/{board_id}", "read_board", boards.read),
-            api("GET", "/boards/{board_id}/pins", "list_pins", pins.on_board),
-            api("GET", "/boards/{board_id}/sections", "list_sections", boards.sections),
+            api("POST", "/oauth/token", "token", pinterest_consent.token),
+            api("POST", "/oauth/token/revoke", "revoke", pinterest_consent.revoke),
+            api("GET", "/user_account", "user_account", boards.user_account),
+            api("GET", "/boards", "list_boards", boards.list_boards),
+            api("POST", "/boards", "create_board", boards.create_board),
+            api("GET", "/boards/{board_id}", "read_board", boards.read_board),
+            api("GET", "/boards/{board_id}/pins", "list_pins", pins.list_pins),
+            api("GET", "/boards/{board_id}/sections", "list_sections", boards.list_sections),
             api("POST", "/boards/{board_id}/sections", "create_section", boards.create_section),
-            api("POST", "/pins", "create_pin", pin_creation.create, pin_creation.fetch_first),
-            api("GET", "/pins", "list_own_pins", pins.own),
-            api("GET", "/pins/{pin_id}", "read_pin", pins.read),
-            api("DELETE", "/pins/{pin_id}", "delete_pin", pins.delete),
-            api("POST", "/media", "register_media", pinterest_videos.register),
-            api("GET", "/media", "list_media", pinterest_videos.listing),
-            api("GET", "/media/{media_id}", "media_status", pinterest_videos.status),
+            api("POST", "/pins", "create_pin", pins.create_pin, pins.fetch_first),
+            api("GET", "/pins", "list_own_pins", pins.list_own_pins),
+            api("GET", "/pins/{pin_id}", "read_pin", pins.read_pin),
+            api("DELETE", "/pins/{pin_id}", "delete_pin", pins.delete_pin),
+            api("POST", "/media", "register_media", pinterest_media.register_media),
+            api("GET", "/media", "list_media", pinterest_media.list_media),
+            api("GET", "/media/{media_id}", "media_status", pinterest_media.media_status),
         ]
 
     pinterest: list[BaseRoute] = [
         *pinterest_api("/v5"),
         *pinterest_api("/sandbox/v5"),
         consent("pinterest", "/oauth/", pinterest_consent.authorize),
-        route("pinterest", "POST", "/upload/", "upload_media", video_upload.upload, video_upload.open_sink),
-        *avatars.routes(),
+        route(
+            "pinterest",
+            "POST",
+            "/upload/",
+            "upload_media",
+            pinterest_media.upload_media,
+            pinterest_media.open_upload_sink,
+        ),
+        *pages.avatar_routes(),
         *pinterest_pages.routes(),
     ]
 
@@ -140,8 +144,8 @@ def create_app(world: World) -> Starlette:
             below("/x", x),
             below("/tiktok", tiktok),
             below("/pinterest", pinterest),
-            below("/_control", [*control.routes()], [own_pages.CONTROL]),
-            *account_pages.routes(),
+            below("/_control", [*control.routes()], [pages.OWN_CONTROL]),
+            *pages.account_routes(),
             *pages.routes(),
         ],
         exception_handlers={HTTPException: _refuse},

@@ -20,6 +20,8 @@ POST   /_control/reset              forget everything
 """
 
 import json
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -27,12 +29,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox.control_actions import ACTIONS, BLOCKING
-from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.pinterest.control_view import pinterest_view
-from socialpub.sandbox.tiktok.control_view import tiktok_view
+from socialpub.sandbox.faults import FAULTS
+from socialpub.sandbox.memory import json_facts
+from socialpub.sandbox.network import OAuthNetwork, SandboxNetwork
+from socialpub.sandbox.pinterest.models import Pin
+from socialpub.sandbox.pinterest.network import PinterestSandbox
+from socialpub.sandbox.tiktok.network import TikTokSandbox
 from socialpub.sandbox.world import World
-from socialpub.sandbox.x.control_view import x_view
+from socialpub.sandbox.x.network import XSandbox
 
 
 def routes() -> list[Route]:
@@ -110,3 +114,187 @@ def _world(request: Request) -> World:
 
 def _not_found(message: str) -> Response:
     return JSONResponse({"error": message}, 404)
+
+
+# MERGED from sandbox/control_actions.py: What the control API can do to a network, each action with its JSON body.
+
+ControlBody = dict[str, Any]
+ControlAction = Callable[[Any, ControlBody], Any]
+
+
+def grant(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    return network.grant(body.pop("username"), **body)
+
+
+def add_account(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    return asdict(network.add_account(**body))
+
+
+def change_account(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    return asdict(network.change_account(**body))
+
+
+def add_app(network: Any, body: ControlBody) -> Any:
+    network.add_app(**body)
+    return {}
+
+
+def end_tokens(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    match body["end"]:
+        case "removed":
+            network.remove_access(body["username"])
+        case "expired":
+            network.tokens.expire(network.existing_account(body["username"]).id)
+        case other:
+            raise ValueError(f"tokens end as expired or removed, not {other!r}")
+    return {}
+
+
+def add_fault(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    if body["fault"] not in FAULTS:
+        raise ValueError(f"no such fault: {body['fault']} (known: {', '.join(FAULTS)})")
+    script = network.next(body["endpoint"]).skipping(int(body.get("skipping", 0)))
+    getattr(script, body["fault"])(**body.get("args", {})).times(float(body.get("times", 1)))
+    return {}
+
+
+def begin_chaos(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    network.chaos(**body)
+    return {}
+
+
+def change_settings(network: OAuthNetwork[Any, Any], body: ControlBody) -> Any:
+    for name, value in body.items():
+        present = getattr(network, name, None)
+        if name.startswith("_") or not isinstance(present, str | int | float | dict | list):
+            raise ValueError(f"no such setting: {name}")
+        if isinstance(present, dict):
+            present.update(value)
+        else:
+            setattr(network, name, type(present)(value))
+    return {}
+
+
+def add_fate(network: Any, body: ControlBody) -> Any:
+    if isinstance(network, XSandbox):
+        raise ValueError("the fate of x's uploads is the setting `processing`")
+    network.next_fate(body["fate"], int(body.get("times", 1)))
+    return {}
+
+
+def verify_property(network: Any, body: ControlBody) -> Any:
+    if not isinstance(network, TikTokSandbox):
+        raise ValueError(f"{network.name} has no URL properties")
+    claim = network.properties.get(body["prefix"]) if len(body) == 1 else None
+    claim = claim or network.add_property(**body)
+    network.verify(claim.prefix)
+    return asdict(claim)
+
+
+def finish_draft(network: Any, body: ControlBody) -> Any:
+    if not isinstance(network, TikTokSandbox):
+        raise ValueError(f"{network.name} has no drafts")
+    return {"posts": [post.id for post in network.tasks.finish_draft(**body)]}
+
+
+def add_board(network: Any, body: ControlBody) -> Any:
+    if not isinstance(network, PinterestSandbox):
+        raise ValueError(f"{network.name} has no boards")
+    return {"id": network.add_board(**body).id}
+
+
+ACTIONS: dict[str, ControlAction] = {
+    "grant": grant,
+    "accounts": add_account,
+    "apps": add_app,
+    "faults": add_fault,
+    "chaos": begin_chaos,
+    "settings": change_settings,
+    "users": change_account,
+    "tokens": end_tokens,
+    "fates": add_fate,
+    "properties": verify_property,
+    "drafts": finish_draft,
+    "boards": add_board,
+}
+BLOCKING = frozenset({verify_property})
+"""They fetch, so they never run on the event loop."""
+
+
+# MERGED from sandbox/x/control_view.py: What the control API shows of X.
+
+X_POST = (
+    "id", "account_id", "username", "text", "created_at", "received_at", "received_monotonic", "deleted_at",
+    "client_id", "options",
+)  # fmt: skip
+X_MEDIA = ("id", "category", "mime_type", "size", "sha256", "alt_text")
+
+
+def x_view(x: XSandbox) -> dict[str, Any]:
+    return {
+        "accounts": [asdict(account) for account in x.accounts.values()],
+        "posts": [
+            json_facts(post, X_POST) | {"media": [json_facts(item, X_MEDIA) for item in post.media]} for post in x.posts
+        ],
+    }
+
+
+# MERGED from sandbox/tiktok/control_view.py: What the control API shows of TikTok.
+
+TIKTOK_POST = (
+    "id", "publish_id", "open_id", "username", "kind", "title", "description", "privacy", "created_at", "options",
+    "client_key", "media",
+)  # fmt: skip
+TIKTOK_TASK = (
+    "publish_id", "kind", "direct", "source", "username", "created_at", "received_at", "received_monotonic", "status",
+    "fail_reason", "post_info", "size", "chunk_size", "chunk_count", "received", "puts", "media",
+)  # fmt: skip
+
+
+def tiktok_view(tiktok: TikTokSandbox) -> dict[str, Any]:
+    return {
+        "users": [asdict(account) for account in tiktok.accounts.values()],
+        "posts": [json_facts(post, TIKTOK_POST) for post in tiktok.posts],
+        "tasks": [
+            json_facts(task, TIKTOK_TASK) | {"posts": [post.id for post in task.posts]}
+            for task in tiktok.tasks.all.values()
+        ],
+        "properties": [asdict(claim) for claim in tiktok.properties.values()],
+    }
+
+
+# MERGED from sandbox/pinterest/control_view.py: What the control API shows of Pinterest.
+
+PINTEREST_BOARD = ("id", "name", "owner_id", "privacy", "sandbox", "sections")
+PINTEREST_PIN = (
+    "id", "account_id", "username", "board_id", "section_id", "kind", "title", "description", "alt_text", "link",
+    "dominant_color", "ai_disclosures", "pictures", "key_frame_seconds", "created_at", "sandbox", "client_id",
+    "received_at", "received_monotonic", "deleted_at",
+)  # fmt: skip
+PINTEREST_MEDIA = (
+    "id",
+    "owner_id",
+    "sandbox",
+    "status",
+    "mime_type",
+    "size",
+    "sha256",
+    "uploads",
+    "looks",
+    "pinned_in",
+)
+
+
+def pinterest_view(pinterest: PinterestSandbox) -> dict[str, Any]:
+    return {
+        "accounts": [asdict(account) for account in pinterest.accounts.values()],
+        "boards": [json_facts(board, PINTEREST_BOARD) for board in pinterest.boards.values()],
+        "pins": [_pin(pinterest, pin) for pin in pinterest.pins],
+        "media": [json_facts(media, PINTEREST_MEDIA) for media in pinterest.media.values()],
+        "categories": dict(pinterest.category_counts),
+    }
+
+
+def _pin(pinterest: PinterestSandbox, pin: Pin) -> dict[str, Any]:
+    video = pinterest.media.get(pin.film_id or "")
+    return json_facts(pin, PINTEREST_PIN) | {"film": json_facts(video, PINTEREST_MEDIA) if video else None}

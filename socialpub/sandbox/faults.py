@@ -4,11 +4,13 @@ The one thing that must stay true: a fault states whether the effect happens. "A
 then spoils its answer; "before effect" leaves the memory untouched.
 """
 
-from collections.abc import Callable
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
-from socialpub.sandbox.reply import Headers, Reply, html_reply, json_reply
+from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
 
 FOREVER = float("inf")
 NETWORK_BUSY_PAGE = (
@@ -185,3 +187,65 @@ def take_fault(queue: list[Fault]) -> Fault | None:
     if fault.left <= 0:
         queue.pop(0)
     return fault
+
+
+# MERGED from sandbox/chaos.py: Chaos: faults for a share of the calls, drawn by a seed that repeats them.
+
+CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
+    "unavailable": lambda up: up.fails_with(503),
+    "unavailable_after_effect": lambda up: up.fails_with(503, after_effect=True),
+    "internal_error": lambda up: up.fails_with(500, body={"errors": ["internal server error"]}),
+    "bad_gateway_page": lambda up: up.fails_with(502, html=True),
+    "timeout": lambda up: up.times_out_before_effect(),
+    "timeout_after_effect": lambda up: up.times_out_after_effect(),
+    "cut": lambda up: up.drops_connection_before_effect(),
+    "cut_after_effect": lambda up: up.drops_connection_after_effect(),
+    "garbage": lambda up: up.answers_garbage(),
+    "rate_limited": lambda up: up.rate_limited(2),
+}
+
+
+class Chaos:
+    """Draws a fault for a share of the calls; the same seed and the same order of calls give the same faults."""
+
+    def __init__(
+        self, network: ErrorReplies, seed: int, rate: float, kinds: Iterable[str] | None, endpoints: Iterable[str]
+    ) -> None:
+        self.kinds = tuple(CHAOS if kinds is None else kinds)
+        unknown = [kind for kind in self.kinds if kind not in CHAOS]
+        if unknown:
+            raise ValueError(f"no such kind of chaos: {', '.join(unknown)} (known: {', '.join(CHAOS)})")
+        self.endpoints = frozenset(endpoints)
+        self._network = network
+        self._rate = rate
+        self._random = random.Random(seed)
+
+    def draw(self, endpoint: str) -> Fault | None:
+        if endpoint not in self.endpoints or self._random.random() >= self._rate:
+            return None
+        drawn: list[Fault] = []
+        CHAOS[self._random.choice(self.kinds)](FaultScript(drawn, self._network))
+        return drawn[0]
+
+
+# MERGED from sandbox/fates.py: What becomes of the next uploads, before the network's own setting counts again.
+
+
+class FateQueue(deque[str]):
+    def __init__(self, known: tuple[str, ...]) -> None:
+        super().__init__()
+        self._known = known
+
+    def schedule(self, fate: str, times: int = 1) -> None:
+        """A name that is not known is ValueError."""
+        self.check(fate)
+        self.extend([fate] * times)
+
+    def take(self, usual: str) -> str:
+        fate = self.popleft() if self else usual
+        self.check(fate)
+        return fate
+
+    def check(self, fate: str) -> None:
+        if fate not in self._known:
+            raise ValueError(f"no such fate: {fate!r} (known: {', '.join(self._known)})")

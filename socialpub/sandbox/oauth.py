@@ -1,220 +1,113 @@
-"""Accounts, apps and tokens: what all networks need before somebody may call them.
+"""The consent page: an app asks, an account's owner decides, and the browser goes back to the app.
 
-How tokens look, how long they live and how errors are worded is each network's own.
+What a network asks for, shows and answers is its own; the way of a decision is the same everywhere.
 """
 
-import re
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import timedelta
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
+from urllib.parse import urlencode
 
-from socialpub.sandbox.apps import SandboxApp
-from socialpub.sandbox.authorization_codes import AuthorizationCodes
-from socialpub.sandbox.context import SandboxContext
-from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.tokens import Token
+from socialpub.sandbox.messages import Reply, SandboxRequest, html_reply, redirect
+from socialpub.sandbox.network import OAuthNetwork
+from socialpub.sandbox.pages import SOURCES
+from socialpub.sandbox.tokens import AuthorizationCode, SandboxApp
 
-COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
-"""What every account has that can be changed, and how it is written."""
+ConsentNetworkT = TypeVar("ConsentNetworkT", bound=OAuthNetwork[Any, Any])
+ConsentAppT = TypeVar("ConsentAppT", bound=SandboxApp)
 
-CallerT = TypeVar("CallerT")
-AppT = TypeVar("AppT", bound=SandboxApp)
+Asked = dict[str, str]
+"""What the app and the page's form sent."""
 
 
-@dataclass
-class OAuthSwitches:
-    """How the OAuth of a network behaves; each network has its own defaults."""
-
-    strict_apps: bool = False
-    """Refuse client ids that `add_app` does not know; else any id and secret will do."""
-    auto_approve: str = ""
-    """A username: the consent page agrees for it at once."""
-    auto_scopes: str = ""
-    """With `auto_approve`: only these scopes are granted (comma-separated); empty: all that are asked for."""
-    auto_deny: bool = False
-    """The consent page declines at once."""
-    code_seconds: int = 600
-    access_seconds: int = 3600
-    refresh_seconds: int = 365 * 86400
-
-
-@dataclass(frozen=True)
-class ApiCaller(Generic[CallerT]):
-    """Who makes a call of a network's API."""
-
-    token: Token
-    account: CallerT
-
-    def may(self, *scopes: str) -> bool:
-        """It was given all of these."""
-        return set(scopes) <= set(self.token.scopes)
-
-
-class SandboxAccount(Protocol):
-    """A dataclass of each network's own."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    username: str
-    picture: str
-
-    @property
-    def id(self) -> str: ...
-
-
-AccountT = TypeVar("AccountT", bound=SandboxAccount)
-
-
-class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
-    default_scopes: ClassVar[tuple[str, ...]]
-    """What `grant` gives unless scopes are named."""
-    scope_mark: ClassVar[str] = " "
-    """Between the scopes of `grant`."""
-    reveals_refresh_expiry: ClassVar[bool] = True
-    account_fields: ClassVar[tuple[str, ...]] = ()
-    """What `change_account` may change, beside `handle`, `name` and `picture`, which all accounts have."""
-    name_field: ClassVar[str] = "name"
-    account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The only values of some of these fields."""
-    account_entry: ClassVar[str] = "account"
-    """The kind of the journal's entries about accounts."""
-
-    def __init__(self, context: SandboxContext) -> None:
-        super().__init__(context)
-        self.accounts: dict[str, AccountT] = {}
-        """By id."""
-        self.apps: dict[str, AppT] = {}
-        self.codes = AuthorizationCodes(context.clock)
-
-    # --- apps ----------------------------------------------------------------------------------------------------
+class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
+    client_id_fields: ClassVar[tuple[str, ...]] = ("client_id",)
 
     @abstractmethod
-    def unregistered_app(self, client_id: str) -> AppT:
-        """What an id that nobody registered is taken for."""
-
-    def find_app(self, client_id: str) -> AppT | None:
-        """The app with this id; any id is one, unless `strict_apps`."""
-        app = self.apps.get(client_id)
-        if app is None and client_id and not self.strict_apps:
-            return self.unregistered_app(client_id)
-        return app
-
-    # --- accounts ------------------------------------------------------------------------------------------------
+    def complaint(self, app: ConsentAppT, request: SandboxRequest, asked: Asked) -> str:
+        """What is wrong with the app's wish, or nothing."""
 
     @abstractmethod
-    def add_account(self, username: str) -> AccountT:
-        """A new account; a username that exists is ValueError."""
+    def scopes(self, asked: Asked) -> list[str]: ...
 
-    def account_named(self, username: str) -> AccountT | None:
-        return next((one for one in list(self.accounts.values()) if one.username == username), None)
+    @abstractmethod
+    def render(
+        self, network: ConsentNetworkT, app: ConsentAppT, request: SandboxRequest, asked: Asked, scopes: list[str]
+    ) -> str: ...
 
-    def account_of(self, token: Token) -> AccountT | None:
-        return self.accounts.get(token.account_id)
+    @abstractmethod
+    def render_refusal(self, message: str) -> str: ...
 
-    def existing_account(self, username: str) -> AccountT:
-        """The account; an unknown username is ValueError."""
-        account = self.account_named(username)
+    @abstractmethod
+    def new_code(self, network: ConsentNetworkT) -> str: ...
+
+    def chosen_scopes(self, asked: Asked, scopes: list[str]) -> list[str]:  # noqa: ARG002
+        """Which of them the form gives."""
+        return scopes
+
+    def admission_complaint(self, app: ConsentAppT, username: str) -> str:  # noqa: ARG002
+        """Why this account may not log in to the app, or nothing."""
+        return ""
+
+    def approval(self, code: str, scopes: list[str]) -> dict[str, str]:  # noqa: ARG002
+        """The parameters of the redirect after a yes."""
+        return {"code": code}
+
+    def denial(self) -> dict[str, str]:
+        return {"error": "access_denied"}
+
+    def redirect_parameters(self, asked: Asked, result: dict[str, str]) -> dict[str, str]:
+        return {**result, "state": asked["state"]} if "state" in asked else result
+
+    def authorize(self, network: ConsentNetworkT, request: SandboxRequest) -> Reply:
+        """GET shows the page (or answers at once with `auto_approve` or `auto_deny`); POST is its form, with `account`
+        and `decision`."""
+        asked = {**request.query(), **(request.form() if request.method == "POST" else {})}
+        client_id = next((asked[name] for name in self.client_id_fields if asked.get(name)), "")
+        app = network.find_app(client_id)
+        wrong = self.complaint(app, request, asked) if app else f"{self.client_id_fields[0]} is missing or not known."
+        if app is None or wrong:
+            return _page(400, self.render_refusal(wrong))
+        scopes = self.scopes(asked)
+        if request.method == "POST":
+            if asked.get("decision") != "allow":
+                return self._back(asked, self.denial())
+            return self._approve(network, app, asked, asked.get("account", ""), self.chosen_scopes(asked, scopes))
+        if network.auto_deny:
+            return self._back(asked, self.denial())
+        if network.auto_approve:
+            wanted = network.auto_scopes.split(",") if network.auto_scopes else scopes
+            given = [scope for scope in scopes if scope in wanted]
+            return self._approve(network, app, asked, network.auto_approve, given)
+        return _page(200, self.render(network, app, request, asked, scopes))
+
+    def _approve(
+        self, network: ConsentNetworkT, app: ConsentAppT, asked: Asked, username: str, scopes: list[str]
+    ) -> Reply:
+        account = network.account_named(username)
         if account is None:
-            raise ValueError(f"no such account: {username}")
-        return account
-
-    def refuse_taken(self, username: str) -> None:
-        if self.account_named(username) is not None:
-            raise ValueError(f"there is an account {username!r} already")
-
-    def store_account(self, account: AccountT) -> AccountT:
-        """Keep an account, new or changed, over a restart too."""
-        self.accounts[account.id] = account
-        self.write(self.account_entry, **asdict(account))
-        return account
-
-    def change_account(self, username: str, **changes: Any) -> AccountT:
-        """Change an account: its `handle`, `name`, `picture` (a word from which the picture is drawn), or settings such
-        as X's `subscription_type`, TikTok's `private` or Pinterest's `account_type`."""
-        account = self.existing_account(username)
-        known = (*COMMON_FIELDS, *self.account_fields)
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(known)})")
-        for name, value in changes.items():
-            choices = self.account_choices.get(name)
-            if choices is not None and value not in choices:
-                raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
-            if name in COMMON_FIELDS and (not isinstance(value, str) or not re.fullmatch(COMMON_FIELDS[name], value)):
-                raise ValueError(f"{name} cannot be {value!r}")
-        handle = changes.pop("handle", username)
-        if handle != username:
-            self.refuse_taken(handle)
-            # A new handle leaves the picture as it is.
-            account.username, account.picture = handle, account.picture or username
-        for name, value in changes.items():
-            setattr(account, self.name_field if name == "name" else name, value)
-        return self.store_account(account)
-
-    # --- tokens --------------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str | None]:
-        """The texts of an access token and its refresh token, if these scopes come with one."""
-
-    def issue(
-        self,
-        account_id: str,
-        scopes: tuple[str, ...],
-        client_id: str | None,
-        *,
-        seconds: float | None = None,
-        refresh: str | None = None,
-        refresh_seconds: float | None = None,
-        family: str | None = None,
-        sandbox: bool = False,
-    ) -> Token:
-        """`refresh`: a refresh token that goes on working; None: a new one. `sandbox`: of Pinterest's own sandbox."""
-        access, new_refresh = self.new_token_pair(scopes, sandbox=sandbox)
-        return self.tokens.issue(
-            account_id,
-            scopes,
-            access=access,
-            refresh=refresh or new_refresh,
-            seconds=self.access_seconds if seconds is None else seconds,
-            refresh_seconds=self.refresh_seconds if refresh_seconds is None else refresh_seconds,
-            client_id=client_id,
-            family=family,
+            return self._back(asked, self.denial())
+        if wrong := self.admission_complaint(app, username):
+            return _page(400, self.render_refusal(wrong))
+        text = self.new_code(network)
+        code = AuthorizationCode(
+            app.client_id,
+            asked["redirect_uri"],
+            account.id,
+            tuple(scopes),
+            network.timestamp() + network.code_seconds,
+            asked.get("code_challenge", ""),
+            asked.get("code_challenge_method", "plain"),
         )
+        network.codes.add(text, code)
+        return self._back(asked, self.approval(text, scopes))
 
-    def grant(
-        self,
-        account: AccountT | str,
-        scopes: Iterable[str] | None = None,
-        expires_in: float | None = None,
-        client_id: str | None = None,
-        *,
-        sandbox: bool = False,
-    ) -> dict[str, str]:
-        """Tokens without a consent, in the shape that `import-profile` takes. A new username makes a new account.
+    def _back(self, asked: Asked, result: dict[str, str]) -> Reply:
+        uri = asked["redirect_uri"]
+        return redirect(uri + ("&" if "?" in uri else "?") + urlencode(self.redirect_parameters(asked, result)))
 
-        Without `client_id` any app may refresh them."""
-        if isinstance(account, str):
-            account = self.account_named(account) or self.add_account(account)
-        seconds = self.access_seconds if expires_in is None else expires_in
-        granted_scopes = self.default_scopes if scopes is None else tuple(scopes)
-        token = self.issue(account.id, granted_scopes, client_id, seconds=seconds, sandbox=sandbox)
-        granted = {
-            "accessToken": token.access,
-            "expiresAt": self._instant_in(seconds),
-            "scope": self.scope_mark.join(token.scopes),
-        }
-        if token.refresh is not None:
-            granted["refreshToken"] = token.refresh
-            if self.reveals_refresh_expiry:
-                granted["refreshExpiresAt"] = self._instant_in(self.refresh_seconds)
-        return granted
 
-    def _instant_in(self, seconds: float) -> str:
-        return (self.now() + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
-
-    def remove_access(self, username: str) -> None:
-        """The account takes the app's permission back: all its tokens die."""
-        self.tokens.end_all(self.existing_account(username).id)
+def _page(status: int, text: str) -> Reply:
+    # No `form-action`: browsers apply it to where a form's answer leads too, and a decision leads back to the app.
+    reply = html_reply(status, text)
+    reply.headers.append(("content-security-policy", SOURCES))
+    return reply

@@ -1,13 +1,81 @@
-"""Access and refresh tokens, with rotation.
+"""Apps, authorization codes and tokens: what a network needs before an app may call it."""
 
-A refresh token works once. Every pair that grew out of one consent is a family, and ends together when it is revoked.
-"""
-
+import base64
+import binascii
 import secrets
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from socialpub.sandbox.context import SandboxClock
+from socialpub.sandbox.memory import SandboxClock
+
+# MERGED from sandbox/apps.py: Apps: who may ask for tokens, and how they prove who they are.
+
+
+@dataclass(slots=True)
+class SandboxApp:
+    client_id: str
+    client_secret: str | None = field(default="", repr=False)
+    """Empty: any. None: a public client, which has none."""
+    redirect_uris: tuple[str, ...] = ()
+    """Empty: any that the network allows."""
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.client_id
+
+    def accepts(self, secret: str) -> bool:
+        return bool(secret) and self.client_secret in ("", secret)
+
+
+def basic_credentials(header: str) -> tuple[str, str] | None:
+    """Id and secret of an `Authorization: Basic` header; None when it is none."""
+    scheme, _, encoded = header.partition(" ")
+    try:
+        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    client_id, colon, secret = decoded.partition(":")
+    return (client_id, secret) if scheme.lower() == "basic" and colon else None
+
+
+# MERGED from sandbox/authorization_codes.py: Authorization codes: what an account agreed to, until the app exchang
+
+
+@dataclass(slots=True)
+class AuthorizationCode:
+    client_id: str
+    redirect_uri: str
+    account_id: str
+    scopes: tuple[str, ...]
+    expires_at: float
+    """Unix seconds."""
+    challenge: str = ""
+    """Empty: the app sent none."""
+    method: str = ""
+    """Of the challenge: `S256` or `plain`."""
+
+
+class AuthorizationCodes:
+    def __init__(self, clock: SandboxClock) -> None:
+        self._clock = clock
+        self._codes: dict[str, AuthorizationCode] = {}
+
+    def __getitem__(self, text: str) -> AuthorizationCode:
+        return self._codes[text]
+
+    def add(self, text: str, code: AuthorizationCode) -> None:
+        self._codes[text] = code
+
+    def redeem(self, text: str, client_id: str) -> AuthorizationCode | None:
+        """The code, while it is good and this app's; whoever asks, it is used up."""
+        code = self._codes.pop(text, None)
+        if code is None or code.client_id != client_id or self._clock.now().timestamp() >= code.expires_at:
+            return None
+        return code
+
+
+# MERGED from sandbox/tokens.py: Access and refresh tokens, with rotation.
 
 
 class WriteJournal(Protocol):

@@ -1,20 +1,76 @@
-"""The memory of all three networks.
+"""Lets go of calls that hang, from whatever thread the stop is asked for."""
 
-One event loop changes it, without locks; tests may read it from other threads.
-"""
-
+import asyncio
+import contextlib
+import json
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from socialpub.sandbox.closing import ClosingSignal
-from socialpub.sandbox.context import IdSequence, MachineClock, NetworkClock, SandboxClock, SandboxContext
-from socialpub.sandbox.journal import Journal
+from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, NetworkClock, SandboxClock, SandboxContext
+from socialpub.sandbox.messages import PartSummary, SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.recording import RecordedRequest, recorded
-from socialpub.sandbox.request import SandboxRequest
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 from socialpub.sandbox.x.network import XSandbox
+
+
+class ClosingSignal:
+    def __init__(self) -> None:
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    @contextlib.contextmanager
+    def awaited(self) -> Iterator[asyncio.Event]:
+        """An event of the running loop, set when the world closes."""
+        pair = (asyncio.get_running_loop(), asyncio.Event())
+        self._waiting.add(pair)
+        try:
+            yield pair[1]
+        finally:
+            self._waiting.discard(pair)
+
+    def send(self) -> None:
+        for loop, event in tuple(self._waiting):
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(event.set)
+
+
+# MERGED from sandbox/recording.py: Requests kept for a test that wants to know what was sent, without its credenti
+
+SECRET_PARAMETERS = frozenset({"upload_token"})
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    network: str
+    method: str
+    path: str
+    query: dict[str, str]
+    content_type: str
+    json: Any = None
+    """The JSON body, parsed; None when there is none."""
+    fields: tuple[PartSummary, ...] = ()
+    """The parts of a multipart body: name, declared type, bytes."""
+
+
+def recorded(network: str, request: SandboxRequest) -> RecordedRequest:
+    data = None
+    fields: tuple[PartSummary, ...] = ()
+    if request.content_type == "application/json":
+        with contextlib.suppress(ValueError):
+            data = json.loads(request.body)
+    elif request.sink is not None:
+        fields = request.sink.parts()
+    elif request.content_type == "multipart/form-data":
+        with contextlib.suppress(Exception):
+            fields = tuple((part.header.name, part.header.content_type, len(part.data)) for part in request.parts())
+    query = {name: value for name, value in request.query().items() if name not in SECRET_PARAMETERS}
+    return RecordedRequest(network, request.method, request.path, query, request.content_type, data, fields)
+
+
+# MERGED from sandbox/world.py: The memory of all three networks.
 
 KEPT_REQUESTS = 10_000
 

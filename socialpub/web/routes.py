@@ -2,13 +2,13 @@
 
 from starlette.routing import Route
 
-from socialpub.web import static_files
 from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
 from socialpub.web.dashboard.routes import routes as dashboard_routes
-from socialpub.web.endpoint import route
+from socialpub.web.http import files
+from socialpub.web.http import problems as problem_pages
+from socialpub.web.http.endpoint import route
 from socialpub.web.openapi import document
-from socialpub.web.pages import home, oauth_callback, tiktok_verification
-from socialpub.web.pages import problems as problem_pages
+from socialpub.web.pages import home, oauth_callback
 
 _POST = {
     "DELETE": "To cancel a scheduled post, send POST /api/v1/posts/{id}/cancel.",
@@ -38,18 +38,20 @@ def routes(*, dashboard: bool = False) -> list[Route]:
         route("/storage/uploads/{artifactId}", PUT=storage.put),
         route("/storage/media/{key:path}", GET=storage.read),
         route("/oauth/{provider}/callback", GET=oauth_callback.callback),
-        route("/static/{name:path}", GET=static_files.show),
-        route("/problems/{slug}", GET=problem_pages.show),
+        route("/static/{name:path}", GET=files.show_static),
+        route("/problems/{slug}", GET=problem_pages.show_page),
         route("/healthz", GET=health.live),
         route("/readyz", GET=health.ready),
         route("/metrics", GET=metrics.show),
     ]
-    pages = dashboard_routes() if dashboard else [route("/", GET=home.show)]
+    pages = dashboard_routes() if dashboard else [route("/", GET=home.show_home)]
     return [*found, route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *pages]
 
 
 def verification_routes(file_name: str) -> list[Route]:
     """Where TikTok looks for the file of this name: before everything else, since one lies among the media."""
     return [
-        route(f"{folder}/{file_name}", GET=tiktok_verification.show) for folder in ("", "/storage/media") if file_name
+        route(f"{folder}/{file_name}", GET=home.show_tiktok_verification)
+        for folder in ("", "/storage/media")
+        if file_name
     ]

@@ -12,11 +12,10 @@ from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
-from socialpub.ops.health import HEARTBEAT_SECONDS
-from socialpub.ops.worker_report import beat
-from socialpub.publishing import scheduling
+from socialpub.ops.health import HEARTBEAT_SECONDS, beat
+from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
-from socialpub.worker.housekeeping import PeriodicTask, run_if_due
+from socialpub.worker.tasks import PeriodicTask, run_if_due
 
 RECONCILE_SECONDS = 1.0
 
@@ -45,7 +44,7 @@ class Reconciler:
     def _wake_due(self) -> int:
         if appliance_state.paused_at(self.rt.reader):
             return 0
-        due = scheduling.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process)
+        due = profile_queue.due_queues(self.rt.reader, self.rt.stamp(), self.rt.process)
         for delivery_id in due:
             self.rt.wakeup.ring(delivery_id)
         return len(due)
@@ -70,7 +69,7 @@ class Reconciler:
     def _next_at(self) -> str | None:
         """When the next delivery is due, as far as that can be read."""
         try:
-            return scheduling.next_run_at(self.rt.reader, self.rt.stamp())
+            return profile_queue.next_run_at(self.rt.reader, self.rt.stamp())
         except sqlite3.Error:
             return None
 

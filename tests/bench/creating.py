@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from socialpub.core.clock import stamp
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.load import drive, post_of
@@ -21,7 +21,7 @@ CONNECTIONS = 32
 def measure(servers: Servers, appliances: dict[int, MeasuredAppliance], rounds: int, seconds: float) -> list[Figure]:
     """Creates by many callers at once. Publishing is paused: this is about accepting. Leaves the appliances paused."""
     for appliance in appliances.values():
-        appliance.rt.write(deliveries.pause)
+        appliance.rt.write(resume.pause)
     found: list[Figure] = []
     tomorrow = next(iter(appliances.values())).rt.now() + timedelta(days=1)
     for line, when in (("creates, scheduled", {"scheduledAt": stamp(tomorrow)}), ("creates, publish now", {})):

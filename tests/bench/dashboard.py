@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.load import drive
@@ -65,8 +65,8 @@ class Visitor:
     def __init__(self, appliance: MeasuredAppliance) -> None:
         self.url = appliance.url
         rt = appliance.rt
-        rt.write(password.put, password.hashed(PASSWORD, PASSWORD))
-        reply = self.ask(f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}", {})
+        rt.write(sign_in.set_password, sign_in.hash_password(PASSWORD, PASSWORD))
+        reply = self.ask(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}", {})
         self.cookie = _cookie(reply, "session")
 
     def milliseconds(self, path: str) -> float:

@@ -22,7 +22,7 @@ from socialpub.accounts import api_keys
 from socialpub.cli.child_process import ChildProcess
 from socialpub.cli.context import CommandContext
 from socialpub.cli.sandbox import provider_lines
-from socialpub.core.settings import init_template
+from socialpub.core.settings import template
 from socialpub.runtime import Runtime
 from tests.bench import stock
 
@@ -88,7 +88,7 @@ class MeasuredAppliance:
         self.config = folder / "config.toml"
         self.sandbox_url = sandbox_url
         folder.mkdir()
-        init_template.create(folder)
+        template.create(folder)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.config.write_text(

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import connect, credentials
+from socialpub.accounts import connect
+from socialpub.accounts import grants as grants_accounts
 from socialpub.core import ids
 from socialpub.core.clock import stamp
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
-from socialpub.publishing import audiences
+from socialpub.db.connection import Tx
+from socialpub.db.states import State
+from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
 
 PROFILES = 50
@@ -26,7 +27,10 @@ BODY = "A post of the stock, number {number}: as long as people write them, with
 
 def connect_accounts(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:
     """Profiles with these tokens; their ids."""
-    return [connect.import_account(rt, "x", credentials.read(json.dumps(grant))).profile_id for grant in grants]
+    return [
+        connect.import_account(rt, "x", grants_accounts.read_credentials(json.dumps(grant))).profile_id
+        for grant in grants
+    ]
 
 
 def fill(rt: Runtime, profile_ids: list[str], count: int) -> None:
@@ -60,7 +64,7 @@ _PICTURE = ids.new(1_700_000_000_000)
 
 
 def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, began: datetime) -> None:
-    numbered = {pair: audiences.number(tx, [(profile, "x") for profile in pair]) for pair in pairs}
+    numbered = {pair: audiences.find_or_create(tx, [(profile, "x") for profile in pair]) for pair in pairs}
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _INSERTS}
     for number in numbers:
         pair = pairs[number % len(pairs)]

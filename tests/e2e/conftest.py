@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.locks import FileLock
+from socialpub.core.locks import FileLock
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
 from tests.e2e.small_disk import SmallDisk

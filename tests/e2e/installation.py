@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from socialpub.cli.sandbox import provider_lines
-from socialpub.core.settings import init_template
+from socialpub.core.settings import template
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import PROGRAM, Process, free_port, until
 
@@ -92,7 +92,7 @@ class Installation:
         """Make the data folder, and nothing else."""
         config = self.config.read_text()
         self.config.unlink()
-        init_template.create(self.folder)
+        template.create(self.folder)
         self.config.write_text(config)
 
     def prepare(self) -> None:

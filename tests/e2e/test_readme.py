@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from socialpub.cli.demo import consent_click
+from socialpub.cli.demo import walkthrough
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.processes import free_port, until
 from tests.support.readme import blocks
@@ -99,7 +99,7 @@ def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: 
     until(lambda: CONSENT_PAGE.search(shell.shown) or shell.ended, "the address of the consent page is shown", 300)
     page = CONSENT_PAGE.search(shell.shown)
     assert page, shell.shown
-    consent_click.allow(page[1], "demo")
+    walkthrough.allow(page[1], "demo")
     assert shell.wait() == 0, shell.shown
 
     sandbox = f"http://127.0.0.1:{ports['8100']}/x/demo/status/"

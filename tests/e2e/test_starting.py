@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.settings import init_template
+from socialpub.core.settings import template
 from tests.e2e.installation import START_SECONDS, Installation
 from tests.e2e.processes import Process, free_port, until
 
@@ -24,7 +24,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
     installation = Installation(tmp_path / "appliance", pace=0)
     config = installation.config.read_text()
     installation.config.unlink()
-    init_template.create(installation.folder)
+    template.create(installation.folder)
     installation.config.write_text(config)
     yield installation
     installation.close()

@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.web import static_files
+from socialpub.web.http import files
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import Process, free_port, until
 from tests.samples import media
@@ -141,9 +141,9 @@ def test_the_wheel_alone_gets_from_init_to_a_published_picture(trial: Trial) -> 
     # What is loaded only when it is used has come along, too.
     for path in ("/api/v1/openapi-docs", "/problems/not-found"):
         assert caller.ask("GET", path, headers={"accept": "text/html"}).status_code == 200
-    for name in static_files.files():
-        assert caller.ask("GET", f"/{static_files.url(name)}").status_code == 200, name
-    assert names_below(Path(lies.strip()).parent / "web" / "static") == names_below(static_files.FOLDER)
+    for name in files.list_static():
+        assert caller.ask("GET", f"/{files.static_url(name)}").status_code == 200, name
+    assert names_below(Path(lies.strip()).parent / "web" / "static") == names_below(files.FOLDER)
     assert trial.run("doctor", "--json").startswith("[")
     assert serve.stop() == 0
     caller.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.cli.installation import interpreter, packages
+from socialpub.cli.install import environment
 from tests.endurance.machine import Machine, why_impossible
 from tests.support.wheel import build_wheel
 
@@ -38,7 +38,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def needs_a_python_that_a_service_can_run() -> None:
-    if interpreter.choose().copied_from is not None and not (Path("/usr/bin") / interpreter.NAME).exists():
+    if (
+        environment.choose_interpreter().copied_from is not None
+        and not (Path("/usr/bin") / environment.PYTHON_NAME).exists()
+    ):
         pytest.skip(f"Python lies in {sys.base_prefix}, and this machine has no other of its version")
 
 
@@ -215,18 +218,18 @@ def test_a_wheel_in_a_home_folder_becomes_a_service_that_never_looks_there(machi
 
 
 def test_a_python_in_a_home_folder_comes_along(machine: Machine, wheel: Path) -> None:
-    system = Path("/usr/bin") / interpreter.NAME
-    if not system.exists() or not Path("/usr/lib", interpreter.NAME, "os.py").exists():
+    system = Path("/usr/bin") / environment.PYTHON_NAME
+    if not system.exists() or not Path("/usr/lib", environment.PYTHON_NAME, "os.py").exists():
         pytest.skip(f"there is no {system} to put into a home folder")
     home = machine.root / HOME / "python"
     (home / "bin").mkdir(parents=True)
-    shutil.copy(machine.root / "usr/bin" / interpreter.NAME, home / "bin")
-    machine.run("cp", "-a", f"/usr/lib/{interpreter.NAME}", f"/{HOME}/python/lib-as-it-was")
+    shutil.copy(machine.root / "usr/bin" / environment.PYTHON_NAME, home / "bin")
+    machine.run("cp", "-a", f"/usr/lib/{environment.PYTHON_NAME}", f"/{HOME}/python/lib-as-it-was")
     (home / "lib").mkdir()
-    (home / "lib-as-it-was").rename(home / "lib" / interpreter.NAME)
-    program = install_tool(machine, wheel, Path("/") / HOME / "python/bin" / interpreter.NAME)
+    (home / "lib-as-it-was").rename(home / "lib" / environment.PYTHON_NAME)
+    program = install_tool(machine, wheel, Path("/") / HOME / "python/bin" / environment.PYTHON_NAME)
     for folder in ("usr/bin", "usr/local/bin"):
-        (machine.root / folder / interpreter.NAME).unlink(missing_ok=True)
+        (machine.root / folder / environment.PYTHON_NAME).unlink(missing_ok=True)
     assert f"with a copy of /{HOME}/python" in machine.run(program, "install-service")
     machine.run("rm", "-r", "/home/ada")
     machine.run("socialpub", "admin", "create-key", "first", hidden=HIDDEN)
@@ -238,8 +241,10 @@ def install_tool(machine: Machine, wheel: Path, python: Path) -> Path:
     """What `uv tool install` leaves: an environment in a home, and a link to its command; nothing is fetched."""
     tool = Path("/") / HOME / ".local/share/uv/tools/socialpub"
     machine.run(python, "-m", "venv", "--without-pip", tool)
-    site = machine.root / str(tool).lstrip("/") / "lib" / interpreter.NAME / "site-packages"
-    packages.copy([package for package in packages.needed() if package.name != "socialpub"], site)
+    site = machine.root / str(tool).lstrip("/") / "lib" / environment.PYTHON_NAME / "site-packages"
+    environment.copy_packages(
+        [package for package in environment.needed_packages() if package.name != "socialpub"], site
+    )
     (machine.root / "home/wheel").mkdir()
     moved = shutil.copy(wheel, machine.root / "home/wheel")
     machine.run(

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 import httpx2
 import pytest
 
-from socialpub.cli.demo.consent_click import ConsentForm
+from socialpub.cli.demo.walkthrough import ConsentForm
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation

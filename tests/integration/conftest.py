@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.db import appliance_state
-from socialpub.ops.copies import backup
+from socialpub.ops.backup import create
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -66,7 +66,7 @@ def browser(world: World) -> Browser:
 @pytest.fixture
 def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
     """There is a copy, and the worker reports whenever this is called."""
-    backup.write(rt, tmp_path / "copy")
+    create.write(rt, tmp_path / "copy")
 
     def report() -> None:
         rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))

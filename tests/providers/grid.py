@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.core.settings.sections import PublishingSection
-from socialpub.db.models import State
+from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.states import State
 from socialpub.providers.http import Http
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, message_of, open_appliance, state_of, status_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from socialpub.media.inspect import inspect_file
+from socialpub.media.decoder.inspect import inspect_file
 from socialpub.media.types import Facts, MediaLimits
 from socialpub.runtime import Runtime
 from tests.support.sandbox_http import artifact

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from socialpub.db.models import State
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.states import State
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, Means, Network, Story, scripted

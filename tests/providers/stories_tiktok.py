@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.providers.tiktok import limits
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import IN_INBOX

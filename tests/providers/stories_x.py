@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from socialpub.db.models import State
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.states import State
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, Means, Network, Story, scripted

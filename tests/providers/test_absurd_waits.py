@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.clock import parse
-from socialpub.db.models import State
+from socialpub.db.states import State
 from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of

@@ -16,15 +16,16 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from socialpub.accounts import connect, consents, idle_tokens, pinterest_boards, profiles, renewal, revocation
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import boards, connect, consents, profiles, token_upkeep, tokens
+from socialpub.accounts.grants import Credentials
 from socialpub.cli import main
 from socialpub.cli.context import CommandContext
-from socialpub.core import held_secrets, logging
+from socialpub.core import logging
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings.sections import LoggingSection
+from socialpub.core.secrets import redaction
+from socialpub.core.settings.schema import LoggingSection
 from socialpub.providers.errors import ProviderError
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, open_appliance
@@ -188,14 +189,14 @@ def test_tokens_that_are_asked_for_renewed_and_given_back(
     said = [
         apart(_failure, connect.finish, rt, provider, {"state": state, "code": CODE}),
         apart(_failure, connect.import_account, rt, provider, Credentials(ACCESS, REFRESH)),
-        apart(_failure, renewal.renew, rt, profile),
+        apart(_failure, tokens.renew, rt, profile),
         repr(consents.outcome(rt, begun.id)),
     ]
     clock.forward(100 * 86400)
-    apart(idle_tokens.keep_alive, rt, ())
-    idle_tokens.warn(rt)
+    apart(token_upkeep.keep_alive, rt, ())
+    token_upkeep.warn(rt)
     rt.write(profiles.disconnect, profile)
-    apart(revocation.revoke_disconnected, rt)
+    apart(token_upkeep.revoke_disconnected, rt)
     assert quoted(" ".join(said)) == []
     assert quoted(lines.getvalue()) == []
     assert quoted(kept(rt)) == []
@@ -212,7 +213,7 @@ def test_an_account_and_its_boards(rt: Runtime, echo: EchoTransport, lines: io.S
     echo.status = 200
     made = apart(connect.import_account, rt, provider, Credentials(ACCESS, REFRESH))
     if provider == "pinterest":
-        assert quoted(repr(apart(pinterest_boards.list_all, rt, made.profile_id))) == []
+        assert quoted(repr(apart(boards.list_all, rt, made.profile_id))) == []
     assert quoted(kept(rt)) == []
     assert quoted(lines.getvalue()) == []
 
@@ -225,13 +226,13 @@ def test_the_apps_own_secrets_are_in_hand_of_the_whole_process(rt: Runtime, line
 
 def test_what_is_in_hand_is_forgotten_after_others() -> None:
     def many() -> None:
-        held_secrets.hold("the-first-one")
-        assert held_secrets.mask("it is the-first-one") == "it is ****"
+        redaction.add_secrets("the-first-one")
+        assert redaction.mask("it is the-first-one") == "it is ****"
         for number in range(100):
-            held_secrets.hold(f"another-one-{number}")
-        assert held_secrets.mask("it is the-first-one, another-one-99") == "it is the-first-one, ****"
-        assert len(held_secrets._held.get()) < 20
-        held_secrets.hold("short", None)
-        assert held_secrets.mask("a short text") == "a short text"
+            redaction.add_secrets(f"another-one-{number}")
+        assert redaction.mask("it is the-first-one, another-one-99") == "it is the-first-one, ****"
+        assert len(redaction._in_use.get()) < 20
+        redaction.add_secrets("short", None)
+        assert redaction.mask("a short text") == "a short text"
 
     apart(many)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from tests.providers.grid import (
     COMES_TO,
     EVERY_PAIR,

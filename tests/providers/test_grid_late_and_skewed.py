@@ -6,8 +6,9 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from socialpub.db.models import State
-from socialpub.publishing import deliveries, posts
+from socialpub.db.states import State
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
 from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
@@ -152,9 +153,9 @@ def test_the_list_lags_by_minutes(env: Environment, network: str, story: str, la
 
 
 def paused(env: Environment, network: str, commit: str) -> None:
-    env.rt.write(deliveries.pause)
+    env.rt.write(resume.pause)
     env.clock.forward(12 * HOUR)
-    env.rt.write(deliveries.resume)
+    env.rt.write(resume.end_pause)
 
 
 def rate_limited(env: Environment, network: str, commit: str) -> None:

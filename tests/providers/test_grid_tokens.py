@@ -5,9 +5,9 @@ import threading
 import httpx2
 import pytest
 
-from socialpub.accounts import renewal
-from socialpub.db.models import State
-from socialpub.publishing import engine
+from socialpub.accounts import tokens
+from socialpub.db.states import State
+from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 from tests.providers.grid import PAGES, Call, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
 from tests.providers.networks import NETWORKS, story_of
@@ -90,7 +90,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
     second = grid_appliance(env.folder, env.clock, env.rt.http)
 
     def renew(rt: Runtime) -> None:
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
         engine.work(rt, delivery)
 
     try:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from socialpub.db.models import State
-from socialpub.publishing import engine
+from socialpub.db.states import State
+from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import Call, Environment, Place, assert_the_outcome_is_true, begin, grid_appliance, played

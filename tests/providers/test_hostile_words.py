@@ -8,13 +8,13 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from socialpub.accounts.remedies import Door
+from socialpub.accounts.hints import Surface
 from socialpub.db import appliance_state
-from socialpub.ops import causes
-from socialpub.publishing import holds
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.tables import holds
+from socialpub.ops import alerts
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, open_appliance
@@ -88,7 +88,7 @@ def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_network
 
     attempts = "SELECT message FROM attempt JOIN delivery ON id = delivery_id WHERE post_id = ?"
     assert "quoth" in rt.reader.value(attempts, (post,))
-    owner = [cause.sentence for cause in causes.find(rt, Door.DASHBOARD)]
+    owner = [cause.sentence for cause in alerts.find_all(rt, Surface.DASHBOARD)]
     assert any("quoth" in sentence for sentence in owner)
 
 

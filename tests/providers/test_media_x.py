@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.media import metadata
-from socialpub.media.storage_keys import FITTED
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.states import State
+from socialpub.media.decoder import image_parts
+from socialpub.media.files import RENDITIONS
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -55,7 +55,7 @@ def test_an_image_arrives_without_metadata_and_what_was_uploaded_keeps_it(
 ) -> None:
     source = make(tmp_path / "file")
     original = source.read_bytes()
-    plain = metadata.strip(original, mime_type)
+    plain = image_parts.strip_metadata(original, mime_type)
     assert plain is not None and len(plain) < len(original)
     artifact_id = artifact(rt, source, mime_type)
     post = accept(rt, profile, media=(DraftMedia(artifact_id),))
@@ -79,7 +79,7 @@ def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
     assert 1_000_000 < arrived.size <= 5_000_000
     assert stored(rt, artifact_id).read_bytes() == before
-    assert not any((rt.files.root / FITTED).iterdir()), "what was made for the delivery is gone with it"
+    assert not any((rt.files.root / RENDITIONS).iterdir()), "what was made for the delivery is gone with it"
 
 
 def test_a_file_that_is_gone_at_delivery_fails_that_delivery_and_is_named(

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.sandbox.pinterest.models import SECRET
 from tests.providers.grid import BODY, HOURS, Environment
 from tests.providers.stories_pinterest import film, picture

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from tests.providers.grid import Environment, assert_the_outcome_is_true, begin, grid_appliance
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.publishing import holds
+from socialpub.db.states import State
+from socialpub.db.tables import holds
 from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of

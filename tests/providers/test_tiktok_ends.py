@@ -2,8 +2,8 @@
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.publishing import backfill
+from socialpub.db.states import State
+from socialpub.publishing.delivery import backfill
 from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import state_of

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.sandbox.faults import FaultScript
 from tests.providers.grid import HOURS, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
 from tests.providers.networks import story_of

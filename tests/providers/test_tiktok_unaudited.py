@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.notify import NotifySection
-from socialpub.ops.notify import apprise_client
-from socialpub.ops.notify.notifier import Notifier
-from socialpub.publishing import draft_validation
-from socialpub.publishing.drafts import Draft, DraftMedia
+from socialpub.core.settings.schema import NotifySection
+from socialpub.ops.notify import send
+from socialpub.ops.notify.schedule import Notifier
+from socialpub.publishing.posts import validation
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -29,7 +29,7 @@ def video(rt: Runtime, tmp_path: Path) -> DraftMedia:
 
 def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any]) -> str:
     draft = Draft("Evening light", None, (profile,), (video,), {"tiktok": options})
-    (checked,) = draft_validation.validate(rt, rt.reader, draft, OWNER)
+    (checked,) = validation.validate(rt, rt.reader, draft, OWNER)
     assert checked.problems == []
     return " ".join(checked.notes)
 
@@ -70,7 +70,7 @@ def test_the_guidelines_are_why_an_app_of_ones_own_stays_unaudited(rt: Runtime) 
 @pytest.fixture
 def postbox(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Postbox:
     box = Postbox()
-    monkeypatch.setattr(apprise_client, "send", box.send)
+    monkeypatch.setattr(send, "send_message", box.send)
     section = NotifySection.model_validate({"urls": ["json://127.0.0.1/owner"], "causes": ["draft"]})
     rt.settings = rt.settings.model_copy(update={"notify": section})
     return box

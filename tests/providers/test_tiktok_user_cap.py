@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts import tiktok_creator
-from socialpub.db import json_views
-from socialpub.db.models import State
-from socialpub.publishing import holds
+from socialpub.accounts import questions
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
+from socialpub.db.tables import holds
 from tests.providers.grid import Environment, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import state_of
@@ -62,7 +62,7 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     assert [accounts.post(accounts.studio, story) for story in ("draft", "photo draft")] == [State.PUBLISHED] * 2
     told = [record for record in caplog.records if "number of posting accounts" in record.getMessage()]
     assert len(told) == 1, "reported once, not once for each post"
-    shown = [json.loads(json_views.attempts(env.rt.reader, post, env.rt.stamp()))[-1] for post in waiting]
+    shown = [json.loads(api_json.attempts(env.rt.reader, post, env.rt.stamp()))[-1] for post in waiting]
     assert {one["outcome"] for one in shown} == {"waiting"}
     assert {one["nextAt"][:13] for one in shown} == {"2026-10-13T09"}
     assert all("drafts and other accounts continue" in one["message"] for one in shown)
@@ -89,12 +89,12 @@ def test_the_wait_ends_as_soon_as_tiktok_says_that_the_account_may_post(
 ) -> None:
     waiting = accounts.accept(accounts.studio)
     drain(env.rt)
-    asked = tiktok_creator.ask(env.rt, accounts.studio)
-    assert isinstance(asked, tiktok_creator.PostingBarred)
+    asked = questions.ask_creator(env.rt, accounts.studio)
+    assert isinstance(asked, questions.PostingBarred)
     drain(env.rt, env.clock, within=HOUR)
     assert state_of(env.rt, waiting) is State.QUEUED
     env.world.tiktok.audited_user_cap = 0
-    tiktok_creator.ask(env.rt, accounts.studio)
+    questions.ask_creator(env.rt, accounts.studio)
     drain(env.rt, env.clock, within=HOUR)
     assert state_of(env.rt, waiting) is State.PUBLISHED
 
@@ -112,6 +112,6 @@ def test_what_only_waited_behind_the_cap_for_longer_than_a_day_goes_out_when_it_
     drain(env.rt)
     assert {state_of(env.rt, post) for post in behind} == {State.QUEUED}, "the cap was met again"
     env.world.tiktok.audited_user_cap = 0
-    tiktok_creator.ask(env.rt, accounts.studio)
+    questions.ask_creator(env.rt, accounts.studio)
     drain(env.rt, env.clock, within=HOUR)
     assert {state_of(env.rt, post) for post in behind} == {State.PUBLISHED}

@@ -11,7 +11,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.pinterest.pin_schema import CREATE, SOURCES
+from socialpub.sandbox.pinterest.pins import CREATE, SOURCES
 from tests.sandbox.files import base64_text, picture
 from tests.sandbox.pinterest_client import PinterestClient
 from tests.support.provider_documents import document

@@ -137,9 +137,9 @@ def test_films_are_looked_into(world: World, pinterest: PinterestClient, tmp_pat
 def test_a_large_film_is_counted_and_hashed_but_not_kept(
     world: World, pinterest: PinterestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub.sandbox import streamed_body
+    from socialpub.sandbox import messages
 
-    monkeypatch.setattr(streamed_body, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(messages, "KEPT_BYTES", 1000)
     data = MP4 + bytes(3_000_000)
     media_id = pinterest.video(data)
     film = world.pinterest.media[media_id]

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, World
-from socialpub.sandbox.tiktok.chunk_upload import chunk_plan_complaint
+from socialpub.sandbox.tiktok.media import chunk_plan_complaint
 from tests.sandbox.files import MP4
 from tests.sandbox.tiktok_client import TikTokClient, error_code, publish_id
 from tests.support.hand_clock import HandClock

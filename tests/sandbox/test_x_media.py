@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.byte_cache import ByteCache
+from socialpub.sandbox.memory import ByteCache
 from tests.sandbox.files import MP4, PNG
 from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock

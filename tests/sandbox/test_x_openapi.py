@@ -111,21 +111,21 @@ def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect: str
 
 
 def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
-    from socialpub.sandbox.x import query
+    from socialpub.sandbox.x import requests
 
     for name, parameter, held in (
-        ("x.json", "PostFieldsParameter", query.NEW_POST_FIELDS),
-        ("x.json", "UserFieldsParameter", query.NEW_USER_FIELDS),
-        ("x-2.166.json", "TweetFieldsParameter", query.OLD_POST_FIELDS),
-        ("x-2.166.json", "UserFieldsParameter", query.OLD_USER_FIELDS),
-        ("x.json", "PostExpansionsParameter", query.NEW_EXPANSIONS),
-        ("x-2.166.json", "TweetExpansionsParameter", query.OLD_EXPANSIONS),
+        ("x.json", "PostFieldsParameter", requests.NEW_POST_FIELDS),
+        ("x.json", "UserFieldsParameter", requests.NEW_USER_FIELDS),
+        ("x-2.166.json", "TweetFieldsParameter", requests.OLD_POST_FIELDS),
+        ("x-2.166.json", "UserFieldsParameter", requests.OLD_USER_FIELDS),
+        ("x.json", "PostExpansionsParameter", requests.NEW_EXPANSIONS),
+        ("x-2.166.json", "TweetExpansionsParameter", requests.OLD_EXPANSIONS),
     ):
         assert set(official(name)["components"]["parameters"][parameter]["schema"]["items"]["enum"]) == held
 
 
 def test_the_body_of_a_post_has_the_documents_fields_and_no_other() -> None:
-    from socialpub.sandbox.x.post_rules import CREATE
+    from socialpub.sandbox.x.api import CREATE
 
     schema = official("x.json")["components"]["schemas"]["CreatePostsRequest"]
     wrong = {path for path, _, message in CREATE("$", dict.fromkeys(schema["properties"])) if "additional" in message}

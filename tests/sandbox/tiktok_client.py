@@ -7,7 +7,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.apps import SCOPES
+from socialpub.sandbox.tiktok.models import SCOPES
 from tests.sandbox.client import SandboxClient
 from tests.sandbox.files import MP4
 

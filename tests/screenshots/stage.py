@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from socialpub.cli.demo.image import paint
+from socialpub.cli.demo.media import paint_image
 from tests.e2e.installation import PEOPLE, Installation
 from tests.e2e.processes import until
 
@@ -47,7 +47,7 @@ class Stage:
             self.installation.sandbox()
             self.installation.start("serve")
             for path, title in zip(self.pictures, ("Linen & Light", "Winter collection"), strict=True):
-                path.write_bytes(paint(title))
+                path.write_bytes(paint_image(title))
             # Both calls for it break off, the second of them a minute later: meanwhile others are photographed.
             self.installation.x.script("create_post", "drops_connection_before_effect", times=2)
             self._unknown = self._create("Last places in the dyeing class on Friday", ("x",), [])

@@ -15,7 +15,7 @@ what the truth is:
 import random
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.switches import COMPLETES, FAIL_REASONS, INBOX, NEVER_ENDS
+from socialpub.sandbox.tiktok.models import COMPLETES, FAIL_REASONS, INBOX, NEVER_ENDS
 from tests.simulation.times import DrawnClock
 
 HOUR = 3600.0

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from socialpub.media import decoder_client
+from socialpub.media.decoder import client
 from socialpub.media.types import FitLimits
 
 
 class FittedOnce:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._fit = decoder_client.fit
+        self._fit = client.fit
         self._known: dict[tuple[str, FitLimits], tuple[Path, dict[str, Any]]] = {}
 
     def __call__(self, source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
@@ -28,4 +28,4 @@ class FittedOnce:
         return dict(verdict)
 
     def in_use(self) -> Any:
-        return mock.patch.object(decoder_client, "fit", self)
+        return mock.patch.object(client, "fit", self)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from socialpub.accounts import cooldowns
 from socialpub.core.clock import parse
-from socialpub.db import appliance_state, delivery_rows, json_views
-from socialpub.db.models import State
-from socialpub.publishing import holds
-from socialpub.publishing.looks import NOT_KNOWN_ELSEWHERE
+from socialpub.db import appliance_state
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.tables import waits as waits_tables
+from socialpub.publishing.delivery.settle import NOT_KNOWN_ELSEWHERE
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
@@ -392,10 +393,10 @@ class Watch:
         if run_at <= now:
             held = {row["scope"] for row in holds.list_all(rt.reader) if row["provider"] == delivery.provider}
             if not held & set(holds.scopes_of(delivery)):
-                endpoints = (delivery.first_endpoint or "", cooldowns.endpoint_of(delivery.step_name), "commit")
-                waits = cooldowns.until(rt.reader, delivery.profile_id, endpoints, rt.stamp())
+                endpoints = (delivery.first_endpoint or "", holds.endpoint_of(delivery.step_name), "commit")
+                waits = waits_tables.cooldown_until(rt.reader, delivery.profile_id, endpoints, rt.stamp())
                 _must(waits is not None, f"due, and neither taken up nor kept back: {about}")
-                shown = json.loads(json_views.attempts(rt.reader, delivery.post_id, rt.stamp()))
+                shown = json.loads(api_json.attempts(rt.reader, delivery.post_id, rt.stamp()))
                 last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
                 _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
         elif not scheduled:

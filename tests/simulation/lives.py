@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from socialpub.core.settings.sections import PublishingSection
-from socialpub.db.transaction import Tx
+from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.connection import Tx
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from tests.providers.grid import BASE_URL

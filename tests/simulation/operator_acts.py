@@ -5,13 +5,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from socialpub.accounts import idle_tokens, profiles, revocation
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import profiles, token_upkeep
+from socialpub.accounts.grants import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.providers.oauth import Identity
-from socialpub.publishing import backfill, deliveries, posts, resume, retries
-from socialpub.publishing.drafts import Change
+from socialpub.publishing.delivery import backfill, resume
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.simulation.drawn_posts import DrawnPosts
@@ -36,7 +37,7 @@ class OperatorActs:
             "reschedule": (1.0, self._reschedule),
             "retry": (3.0, self._retry),
             "retry unknown": (1.0, lambda rt: self._retry(rt, include_unknown=True)),
-            "pause": (0.7, lambda rt: rt.write(deliveries.pause)),
+            "pause": (0.7, lambda rt: rt.write(resume.pause)),
             "resume": (2.0, self.resume),
             "disconnect": (0.3, self._disconnect),
             "reconnect": (0.5, self._reconnect),
@@ -44,8 +45,8 @@ class OperatorActs:
             "token runs out": (1.5, self._expire),
             "access taken back": (0.7, self._take_back),
             FILL_IN: (0.7, backfill.ask),
-            KEEP_ALIVE: (0.4, lambda rt: idle_tokens.keep_alive(rt, ())),
-            REVOKE: (0.3, revocation.revoke_disconnected),
+            KEEP_ALIVE: (0.4, lambda rt: token_upkeep.keep_alive(rt, ())),
+            REVOKE: (0.3, token_upkeep.revoke_disconnected),
         }
 
     def draw(self, rt: Runtime, *, in_a_call: bool = False) -> None:

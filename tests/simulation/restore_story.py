@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate, upgrade_copies
-from socialpub.ops.copies import backup, restore, rollback
-from socialpub.publishing import resume
+from socialpub.db import upgrade, upgrade_backups
+from socialpub.ops.backup import create, restore, rollback
+from socialpub.publishing.delivery import resume
 from tests.simulation.figures import Figures
 from tests.simulation.installation import DrawnBackup, Installation, Way
 from tests.simulation.stage import Stage
@@ -101,7 +101,7 @@ class RestoreStory:
     def _write(self, of: Installation, commits: int | None = None) -> None:
         """`commits`: of the backup that a paused appliance came from, which has sent nothing since."""
         path = self._stage.folder / f"backup-{len(self._backups)}"
-        backup.write(of.rt, path, with_secret=True)
+        create.write(of.rt, path, with_secret=True)
         self._keep(path, Way.RESTORE, of, commits)
 
     def _keep(self, path: Path, way: Way, of: Installation, commits: int | None = None) -> None:
@@ -116,8 +116,8 @@ class RestoreStory:
 
         def copy() -> None:
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-                schema = max(migrate.applied(connection))
-                made = upgrade_copies.make(connection, database, schema, self._stage.clock.now(), "2.0")
+                schema = max(upgrade.applied(connection))
+                made = upgrade_backups.make(connection, database, schema, self._stage.clock.now(), "2.0")
             # Under its own name, the next upgrade of the same shape would forget it.
             kept = made.path.rename(made.path.with_name(f"kept-{len(self._backups)}"))
             self._keep(kept, Way.ROLLBACK, of)

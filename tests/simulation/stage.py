@@ -10,10 +10,10 @@ import httpx2
 
 from socialpub.core.clock import parse
 from socialpub.core.errors import Unavailable
-from socialpub.core.settings.sections import PublishingSection
+from socialpub.core.settings.schema import PublishingSection
 from socialpub.db import appliance_state
 from socialpub.providers.http import Http
-from socialpub.publishing import engine, scheduling
+from socialpub.publishing.delivery import engine, profile_queue
 from tests.providers.grid import PATIENCE
 from tests.simulation import drawn_faults, paths
 from tests.simulation.drawn_faults import DrawnFaults
@@ -144,7 +144,7 @@ class Stage:
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
             rt.db.look_at_clock()  # as the reconciler does every second
-            due = scheduling.due_lanes(rt.reader, rt.stamp(), rt.process)
+            due = profile_queue.due_queues(rt.reader, rt.stamp(), rt.process)
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False
             try:
@@ -247,7 +247,7 @@ class Stage:
         rt = self.here.rt
         now = self.clock.now()
         probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
-        nexts = [at for at in (scheduling.next_run_at(rt.reader, rt.stamp()), probe_at) if at]
+        nexts = [at for at in (profile_queue.next_run_at(rt.reader, rt.stamp()), probe_at) if at]
         idle = 300.0 if most is None else HOUR
         ahead = min(((parse(at) - now).total_seconds() + 0.001 for at in nexts), default=idle)
         if appliance_state.paused_at(rt.reader):

@@ -12,18 +12,18 @@ from typing import Any
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts.grants import Credentials
 from socialpub.core import ids
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db import migrate
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db import upgrade
+from socialpub.db.connection import Tx
+from socialpub.db.states import State
+from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
-from socialpub.providers.protocol import Provider
-from socialpub.publishing import posts
-from socialpub.publishing.drafts import Draft, DraftMedia
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
 
@@ -54,7 +54,7 @@ def open_appliance(
         sections["providers"] = networks
     settings = settings_in(folder, **sections)
     if not settings.database_file.exists():
-        settings.database_file.write_bytes(_new_database(migrate.MIGRATIONS))
+        settings.database_file.write_bytes(_new_database(upgrade.MIGRATIONS))
     rt = build(settings, clock=clock, http=http, role="test")
     rt.providers.update(providers or {})
     return rt

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.support.served import served
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -40,10 +40,10 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def signed_in(context: BrowserContext, app: App, rt: Runtime, password_hash: str) -> Iterator[tuple[Page, str]]:
     """A tab of the owner, and the address of the dashboard that it is signed in to."""
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     with served(app) as address:
         page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         yield page, address
         for page in context.pages:
             page.close()

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from socialpub.core.crypto import Secrets
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops.copies import archive, backup, restore
-from socialpub.ops.copies.archive import ArchiveWriter
-from socialpub.publishing import deliveries, resume, uploads
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.ops.backup import create, format, restore
+from socialpub.ops.backup.format import ArchiveWriter
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.media import uploads
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.samples import media
@@ -28,7 +29,7 @@ def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
     """A copy of this appliance; its file. The folder may be missing."""
     folder.mkdir(exist_ok=True)
     target = folder / "appliance.copy"
-    backup.write(rt, target, with_secret=with_secret)
+    create.write(rt, target, with_secret=with_secret)
     return target
 
 
@@ -36,12 +37,12 @@ def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
     """A copy of an appliance whose tables are a former version's, as that one wrote it: this one's own way reads tables
     that are not there. It holds no media."""
     database, target = folder / "copied.db", folder / "former.copy"
-    backup.copy_database(rt, database)
-    info = backup.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
-    with archive.create(target, rt.secrets.sign_copy) as copy:
-        copy.add(archive.FIRST, info.as_json())
-        copy.add_file(backup.SECRET, rt.settings.secret_key_file)
-        copy.add_file(backup.DATABASE, database)
+    create.copy_database(rt, database)
+    info = create.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
+    with format.create_tar(target, rt.secrets.sign_copy) as copy:
+        copy.add(format.FIRST, info.as_json())
+        copy.add_file(create.SECRET, rt.settings.secret_key_file)
+        copy.add_file(create.DATABASE, database)
     return target
 
 
@@ -95,7 +96,7 @@ def forged(
 def rewritten(copy: Path, target: Path, sums: bytes, *behind: tarfile.TarInfo) -> Path:
     """The same copy with other sums, and with members behind them."""
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
-        for name, content in [*contents_of(copy), (archive.SUMS, sums)]:
+        for name, content in [*contents_of(copy), (format.SUMS, sums)]:
             add(tar, name, content)
         for member in behind:
             add(tar, member.name, b"x" * member.size)
@@ -125,7 +126,7 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
     """Name and content of every member but the sums and the seal."""
-    with archive.checked(copy) as found:
+    with format.check_tar(copy) as found:
         return [(member.name, member.read(1 << 30)) for member in found.members()]
 
 
@@ -135,7 +136,7 @@ def members_of(copy: Path) -> list[str]:
 
 def sums_of(copy: Path) -> bytes:
     with tarfile.open(copy) as tar:
-        content = tar.extractfile(archive.SUMS)
+        content = tar.extractfile(format.SUMS)
         assert content is not None
         return content.read()
 
@@ -163,4 +164,4 @@ def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
 def become_restored(rt: Runtime) -> None:
     """As after `restore`, without a copy: this very appliance is one, made now, and paused."""
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)

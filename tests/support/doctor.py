@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.networks import TikTokSection, XSection
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.ops import doctor
-from socialpub.ops.finding import Finding, Level
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.ops.doctor import checks
+from socialpub.ops.health import Finding, Level
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
 from socialpub.runtime import Runtime
@@ -59,12 +59,12 @@ def with_remedies(found: Iterable[Finding]) -> list[Finding]:
 
 
 def inside(rt: Runtime) -> list[Finding]:
-    return with_remedies(doctor.check(rt))
+    return with_remedies(checks.check(rt))
 
 
 def outside(settings: Settings) -> list[Finding]:
-    return with_remedies(doctor.check_offline(settings)[0])
+    return with_remedies(checks.check_offline(settings)[0])
 
 
 def goes_on(settings: Settings) -> bool:
-    return doctor.check_offline(settings)[1]
+    return checks.check_offline(settings)[1]

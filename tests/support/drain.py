@@ -1,7 +1,7 @@
 """Does everything that is due and moves the clock to what comes next, until nothing is left."""
 
 from socialpub.core.clock import parse
-from socialpub.publishing import engine, scheduling
+from socialpub.publishing.delivery import engine, profile_queue
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 
@@ -13,7 +13,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     rt.db.look_at_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = scheduling.due_lanes(rt.reader, rt.stamp(), rt.process)
+        due = profile_queue.due_queues(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
         for delivery_id in due:
             engine.work(rt, delivery_id)
@@ -34,4 +34,4 @@ def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
 def _next_moment(rt: Runtime) -> str | None:
     """When the next delivery becomes due, or a held network is probed."""
     probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
-    return min((at for at in (scheduling.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)
+    return min((at for at in (profile_queue.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)

@@ -1,6 +1,6 @@
 """What the engine does with an `Again`, for tests of one network without it."""
 
-from socialpub.providers.outcomes import Again, Outcome
+from socialpub.providers.base import Again, Outcome
 
 
 def counted(outcome: Outcome, back: dict[str, int]) -> Outcome:

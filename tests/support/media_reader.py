@@ -6,7 +6,7 @@ import anyio
 import httpx2
 
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 
 
 def reader_of(rt: Runtime, base_url: str) -> Callable[[str], bytes]:

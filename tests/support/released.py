@@ -16,7 +16,7 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.release = version.released(ROOT)
+        self.release = version.read_release(ROOT)
         self.dist = folder / "dist"
         subprocess.run(["git", "clone", "--quiet", "--no-tags", ROOT, folder], check=True)
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from socialpub.core import ids
-from socialpub.db import artifact_rows
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
+from socialpub.db.tables import artifact_rows
 from socialpub.runtime import Runtime
 
 

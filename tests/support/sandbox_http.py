@@ -9,10 +9,10 @@ from starlette.routing import Match, Mount
 
 from socialpub.core import ids
 from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db import artifact_rows
-from socialpub.db.transaction import Tx
-from socialpub.media.inspect import inspect_file
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db.connection import Tx
+from socialpub.db.tables import artifact_rows
+from socialpub.media.decoder.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime

@@ -3,16 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.content import Account, Content, Problem
+from socialpub.providers.base import (
+    Account,
+    CannotTell,
+    Content,
+    Done,
+    Job,
+    Kind,
+    Outcome,
+    Problem,
+    Published,
+    Readback,
+    Step,
+)
 from socialpub.providers.errors import ProviderError
-from socialpub.providers.job import Job
-from socialpub.providers.oauth import Identity, Tokens
-from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.oauth import Identity, RedirectRow, RedirectRules, Tokens
 from socialpub.providers.preview import Preview, TextPart
-from socialpub.providers.protocol import Kind, Step
-from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
 
-ScriptedResult = Outcome | Look | CannotTell | ProviderError | BaseException | Callable[[Job], object]
+ScriptedResult = Outcome | Readback | CannotTell | ProviderError | BaseException | Callable[[Job], object]
 """An exception is raised, a function is called with the job, everything else is returned."""
 
 
@@ -101,10 +109,10 @@ class ScriptedNetwork:
             return self.goes_well(step, job)
         return self._come_to(result, job)  # type: ignore[return-value]
 
-    def recover(self, job: Job) -> Look | CannotTell:
+    def recover(self, job: Job) -> Readback | CannotTell:
         self.asked.append("recover")
         result = self._next("recover")
-        return Look() if result is None else self._come_to(result, job)  # type: ignore[return-value]
+        return Readback() if result is None else self._come_to(result, job)  # type: ignore[return-value]
 
     def goes_well(self, step: str, job: Job) -> Outcome:
         kind = next(known.kind for known in self.steps if known.name == step)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 
 
 @contextmanager

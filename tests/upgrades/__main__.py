@@ -22,7 +22,7 @@ import httpx2
 from PIL import Image
 
 from socialpub.core.clock import stamp
-from socialpub.db import migrate
+from socialpub.db import upgrade
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
 from tests.samples import media
@@ -87,7 +87,7 @@ def make(version: FormerVersion) -> Path:
         finally:
             at.close()
         with closing(sqlite3.connect(at.data / "socialpub.db")) as connection:
-            applied = set(migrate.applied(connection))
+            applied = set(upgrade.applied(connection))
         ours = {path.stem for path in checkout.glob("socialpub/*/migrations/0*.py")}
         assert applied == ours, f"another version has worked here: {applied ^ ours}"
         return sample.pack(version.schema, at.data, at.journal, facts)

@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import browser_sessions, connect, credentials, password
+from socialpub.accounts import connect, grants, sign_in
 from socialpub.cli.sandbox import provider_lines
-from socialpub.core.actor import DASHBOARD, acting
+from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.core.clock import parse
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db import migrate
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db import upgrade
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
@@ -88,7 +88,7 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FormerFol
 def test_every_schema_has_a_sample() -> None:
     """`make upgrade-samples` makes the missing ones; those of a version that is still being made come with the next."""
     newest = max(sample.names())
-    assert {name for name in migrate.known() if name <= newest} == set(sample.names())
+    assert {name for name in upgrade.known() if name <= newest} == set(sample.names())
 
 
 def test_what_was_on_its_way_ends_truthfully_and_is_up_once(former: FormerFolder) -> None:
@@ -106,7 +106,7 @@ def test_every_sample_is_of_its_schema_and_of_none_after_it(tmp_path: Path) -> N
     for name in sample.names():
         sample.unpack(name, tmp_path / name)
         with closing(sqlite3.connect(tmp_path / name / "data" / "socialpub.db")) as connection:
-            applied = migrate.applied(connection)
+            applied = upgrade.applied(connection)
         assert applied.count(name) == 1, name
         schemas.append(frozenset(applied))
     schemas.sort(key=len)
@@ -130,9 +130,9 @@ def test_lists_pages_and_former_answers_are_as_they_were(former: FormerFolder) -
             again = client.send("POST", "/posts", body, idempotency_key=key)
             assert again.headers["idempotency-replayed"] == "true"
             assert again.json()["data"]["id"] == post_id
-    rt.write(password.put, "a hash")
-    with acting(DASHBOARD):
-        session = rt.write(browser_sessions.begin, "127.0.0.1", "Test browser")
+    rt.write(sign_in.set_password, "a hash")
+    with act_as(DASHBOARD):
+        session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
     with DashboardBrowser(app) as browser:
         browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
         for path in (*PAGES, f"/posts/{next(iter(former.facts.posts))}"):
@@ -143,7 +143,7 @@ def test_lists_pages_and_former_answers_are_as_they_were(former: FormerFolder) -
 
 def reconnect(rt: Runtime, former: FormerFolder) -> None:
     """The owner of the account whose tokens its network took back connects it again."""
-    grant = credentials.read(json.dumps(former.world.x.grant(former.facts.lapsed)))
+    grant = grants.read_credentials(json.dumps(former.world.x.grant(former.facts.lapsed)))
     connect.import_account(rt, "x", grant, None)
 
 

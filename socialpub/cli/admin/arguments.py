@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from socialpub.core import durations, ids
-from socialpub.providers.protocol import Provider
+from socialpub.core import ids, units
+from socialpub.providers.base import Provider
 from socialpub.runtime import Runtime
 
 
@@ -31,7 +31,7 @@ class DurationType(click.ParamType[timedelta]):
         if isinstance(value, timedelta):
             return value
         try:
-            duration = durations.parse(str(value))
+            duration = units.parse_duration(str(value))
         except ValueError as error:
             self.fail(f"{value!r}: {error}.", param, ctx)
         if not duration:

@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.cli.admin.appliance import note_paused
 from socialpub.cli.admin.arguments import ID
-from socialpub.cli.admin.queue import note_paused
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.errors import CommandError
-from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
-from socialpub.db import json_views, post_lists
-from socialpub.db.models import OUTCOME_LETTERS, PostStatus, State
-from socialpub.db.post_lists import PostFilter
-from socialpub.publishing import post_details, posts, retries
-from socialpub.publishing.post_details import DeliveryDetails
+from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
+from socialpub.db.queries import api_json, post_list
+from socialpub.db.queries.post_list import PostFilter
+from socialpub.db.states import OUTCOME_LETTERS, PostStatus, State
+from socialpub.publishing.posts import details as post_details
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.details import DeliveryDetails
 from socialpub.runtime import Runtime
 
 LONGEST_TEXT = 60
@@ -31,7 +31,7 @@ def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
     """Show what became of a post: plans, attempts, answers."""
     with context.open() as rt:
         note_paused(rt)
-        details = post_details.read(rt.reader, post_id, rt.stamp())
+        details = post_details.load_details(rt.reader, post_id, rt.stamp())
     if details is None:
         raise _no_post()
     if as_json:
@@ -57,7 +57,7 @@ def list_posts(
     """Show posts, the newest first. A delivery that is `unknown` failed, and may be public all the same."""
     with context.open() as rt:
         note_paused(rt)
-        page = post_lists.read(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
+        page = post_list.read(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
         found = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
     if as_json:
         print_json(found)
@@ -102,7 +102,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
 
 
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
-    found = json_views.post(rt.reader, post_id)
+    found = api_json.post(rt.reader, post_id)
     if found is None:
         raise _no_post()
     post: dict[str, Any] = json.loads(found)
@@ -128,7 +128,7 @@ def _line(post: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _sign(delivery: dict[str, Any]) -> str:
-    return SIGNS[post_details.outcome_of(delivery)]
+    return SIGNS[post_details.api_outcome(delivery)]
 
 
 def _plan_json(details: DeliveryDetails) -> dict[str, Any]:

@@ -1,18 +1,20 @@
-"""`import-profile`, `list-profiles`, `rename-profile`, `disconnect-profile`, `set-options`."""
+"""The commands for profiles and their boards."""
 
 import json
 from typing import TextIO
 
 import click
 
-from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
+from socialpub.accounts import boards, connect, grants, profiles, token_upkeep
+from socialpub.accounts.boards import BoardWithSections, CreatedBoard, CreatedSection
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.errors import CommandError
-from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table, spinner
+from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.core import commands
-from socialpub.db.transaction import Row
+from socialpub.db.connection import Row
 from socialpub.runtime import Runtime
+
+# MERGED from cli/admin/profiles.py: `import-profile`, `list-profiles`, `rename-profile`, `disconnect-profile`, `se
 
 
 @click.command()
@@ -32,7 +34,7 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
-        given = credentials.read(_text(file))
+        given = grants.read_credentials(_text(file))
         with spinner(f"Asking {provider.label} whose tokens these are"):
             imported = connect.import_account(rt, provider_name, given, name)
         print_connected(rt, imported)
@@ -63,9 +65,9 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(row, idle_tokens.warning(row, rt.now())) for row in profiles.list_all(rt.reader)]
+        found = [(row, token_upkeep.warning(row, rt.now())) for row in profiles.list_all(rt.reader)]
     if as_json:
-        print_json([_shape(profile, warning) for profile, warning in found])
+        print_json([_profile_shape(profile, warning) for profile, warning in found])
         return
     rows = [
         (
@@ -76,7 +78,7 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
             profile["status"],
             format_time(profile["expires_at"]),
             str(profile["posts_count"]),
-            _notes(profile, warning),
+            _profile_notes(profile, warning),
         )
         for profile, warning in found
     ]
@@ -118,16 +120,16 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
     Prints the stored options as JSON; without KEY=VALUE it changes nothing. They apply to posts that are accepted from
     now on.
     """
-    given = profile_options.read_pairs(pairs)
+    given = profiles.read_pairs(pairs)
     with context.open() as rt:
         if given:
-            stored = rt.write(profile_options.set_options, profile_id, given)
+            stored = rt.write(profiles.set_options, profile_id, given)
         else:
             stored = profiles.get(rt.reader, profile_id).options
     print_json(stored, indent=None)
 
 
-_SHAPE = (
+_PROFILE_SHAPE = (
     ("id", "id"),
     ("name", "name"),
     ("provider", "provider"),
@@ -142,15 +144,91 @@ _SHAPE = (
 )
 
 
-def _shape(profile: Row, warning: str | None) -> dict[str, object]:
+def _profile_shape(profile: Row, warning: str | None) -> dict[str, object]:
     """The API's fields, and what only the owner sees: why the profile needs them, and the stored options."""
-    shape = {name: profile[column] for name, column in _SHAPE if profile[column] is not None}
+    shape = {name: profile[column] for name, column in _PROFILE_SHAPE if profile[column] is not None}
     if warning is not None:
         shape["warning"] = warning
     return {**shape, "options": json.loads(str(profile["options"]))}
 
 
-def _notes(profile: Row, warning: str | None) -> str:
+def _profile_notes(profile: Row, warning: str | None) -> str:
     options = json.loads(str(profile["options"]))
     notes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
     return "; ".join([warning, *notes] if warning else notes)
+
+
+# MERGED from cli/admin/boards.py: `list-boards` and `create-board`: the ids that `boardId` and `boardSectionId` wa
+
+
+@click.command()
+@click.argument("profile_id", metavar="ID", type=ID)
+@click.option("--sections", is_flag=True, help="Show their sections too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@pass_command_context
+def list_boards(context: CommandContext, profile_id: str, sections: bool, as_json: bool) -> None:
+    """Show the boards of a Pinterest profile."""
+    with context.open() as rt, spinner("Asking for the boards"):
+        found = boards.list_all(rt, profile_id, with_sections=sections)
+    if as_json:
+        print_json([_board_shape(one, sections) for one in found])
+        return
+    rows = [row for one in found for row in _board_rows(one)]
+    create = commands.line("admin", "create-board", profile_id, "NAME")
+    empty = f"This account has no board yet. Create one: `{create}`"
+    print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
+    if rows:
+        line = commands.line("admin", "set-options", profile_id, "boardId=ID")
+        print_note(f"To make one the default of this profile: `{line}`")
+
+
+def _board_shape(one: BoardWithSections, sections: bool) -> dict[str, object]:
+    board = one.board
+    values = {"id": board.id, "name": board.name, "privacy": board.privacy, "pinCount": board.pin_count}
+    shape: dict[str, object] = {key: value for key, value in values.items() if value is not None}
+    if sections:
+        shape["sections"] = [{"id": section.id, "name": section.name} for section in one.sections]
+    return shape
+
+
+def _board_rows(one: BoardWithSections) -> list[tuple[str, ...]]:
+    board = one.board
+    pins = "" if board.pin_count is None else str(board.pin_count)
+    first = (board.id, board.name, "", (board.privacy or "").lower(), pins)
+    return [first, *((section.id, board.name, section.name, "", "") for section in one.sections)]
+
+
+@click.command()
+@click.argument("profile_id", metavar="ID", type=ID)
+@click.argument("name")
+@click.option("--secret", is_flag=True, help="Only the account itself sees the board.")
+@click.option("--section", "sections", metavar="NAME", multiple=True, help="Create a section of the board. Repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the board and its sections as JSON.")
+@pass_command_context
+def create_board(
+    context: CommandContext, profile_id: str, name: str, secret: bool, sections: tuple[str, ...], as_json: bool
+) -> None:
+    """Create the board NAME of a Pinterest profile, and print its id.
+
+    A board or section that exists already is used: the same command again creates nothing twice. To add sections to a
+    board, give its name or its id.
+    """
+    with context.open() as rt, spinner("Creating the board"):
+        made = boards.create_board(rt, profile_id, name, secret=secret)
+        created = [boards.create_section(rt, profile_id, made.board, one) for one in sections]
+    if as_json:
+        print_json(_created_shape(made, created))
+        return
+    print_line(made.board.id)
+    print_note(f"The board “{made.board.name}” {_done(made.is_new)}.")
+    for one in created:
+        print_note(f"The section “{one.section.name}” ({one.section.id}) {_done(one.is_new)}.")
+
+
+def _created_shape(made: CreatedBoard, created: list[CreatedSection]) -> dict[str, object]:
+    listed = [{"id": one.section.id, "name": one.section.name, "created": one.is_new} for one in created]
+    return {**_board_shape(BoardWithSections(made.board), sections=False), "created": made.is_new, "sections": listed}
+
+
+def _done(is_new: bool) -> str:
+    return "is created" if is_new else "exists already"

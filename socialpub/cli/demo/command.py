@@ -10,13 +10,10 @@ import click
 import httpx2
 
 from socialpub.cli.demo import walkthrough
-from socialpub.cli.demo.api_client import LABELS, ApiClient
+from socialpub.cli.demo.media import DemoVideo
 from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.demo.transcript import Transcript
-from socialpub.cli.demo.video import DemoVideo
-from socialpub.cli.demo.walkthrough import Posts
-from socialpub.cli.errors import CommandError
-from socialpub.cli.output import print_line, print_styled, spinner
+from socialpub.cli.demo.walkthrough import LABELS, ApiClient, Posts, Transcript
+from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
 
 POLL_SECONDS = 1.0

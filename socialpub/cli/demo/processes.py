@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 
 from socialpub.cli.child_process import ChildProcess
-from socialpub.cli.errors import CommandError
+from socialpub.cli.output import CommandError
 from socialpub.cli.sandbox import provider_lines
-from socialpub.core.settings import init_template
-from socialpub.db.locks import FileLock
+from socialpub.core.locks import FileLock
+from socialpub.core.settings import template
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
@@ -38,7 +38,7 @@ class DemoProcesses:
             raise CommandError(f"A demo is running in {self.folder} already.", "Choose another folder: --folder DIR")
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
-            init_template.create(self.folder)
+            template.create(self.folder)
         ports = {name: _free_port(usual) for name, usual in USUAL_PORTS.items()}
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"

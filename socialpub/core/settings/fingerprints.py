@@ -18,7 +18,7 @@ _SAME_FOR_ALL = {("data_dir",)}
 """Two processes with another one do not know of each other."""
 
 
-def of(settings: Settings, sign: Callable[..., str]) -> dict[str, str]:
+def compute(settings: Settings, sign: Callable[..., str]) -> dict[str, str]:
     """A fingerprint for each key that has a value of its own (`providers.x.client_id`). `sign` is `Secrets.sign`."""
     return {
         ".".join(key): sign("configuration", ".".join(key), _text(settings, key))[:_LENGTH]
@@ -33,7 +33,7 @@ def _names_a_file(key: tuple[str, ...]) -> bool:
     return target != key and target in KEYS
 
 
-def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def changed_keys(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """The keys whose values differ; what only another version of socialpub knows is left out."""
     return [key for key, fingerprint in now.items() if before.get(key, fingerprint) != fingerprint]
 

@@ -1,9 +1,8 @@
-"""What a wrong configuration is answered with: the key, the value, what is accepted, and the nearest known name.
-
-The value of a secret is never part of it, nor that of an unknown key, which may be a misspelt secret.
-"""
+"""Explains a wrong configuration: the key, the value, what is accepted, and the nearest known name."""
 
 import json
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -12,12 +11,49 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from socialpub.core import durations, validation
+from socialpub.core import units, validation
 from socialpub.core.errors import FieldError
-from socialpub.core.held_secrets import MASK
-from socialpub.core.redaction import redact
+from socialpub.core.secrets.redaction import MASK, redact
 from socialpub.core.settings.values import is_secret
-from socialpub.core.spelling import nearest, unknown
+from socialpub.core.validation import did_you_mean, nearest
+
+# MERGED from core/settings/toml_errors.py: What is wrong with a file that is no TOML: where it stands, and what to
+
+_AT = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
+_TWICE = re.compile(r"Cannot (?:declare|mutate immutable namespace) (\(.*\))(?: twice)?")
+
+
+def explain_toml(text: str, error: tomllib.TOMLDecodeError) -> tuple[str, str]:
+    """The mistake as the rest of a sentence about the file, and the remedy. Values are never part of it."""
+    what = str(error)
+    found = _AT.search(what)
+    what = what[: found.start()] if found else what
+    line = int(found[1]) if found and found[1] else len(text.splitlines())
+    if section := _section_twice(what):
+        head = f"[{section}]"
+        first = next((number for number, one in enumerate(text.splitlines(), 1) if _head(one) == head), None)
+        before = f", first in line {first}" if first is not None and first != line else ""
+        return (
+            f"has the section {head} twice: in line {line}{before}",
+            f"Put all keys of {head} below one of them, and remove the other.",
+        )
+    if what == "Cannot overwrite a value":
+        key = text.splitlines()[line - 1].partition("=")[0].strip()
+        return f"sets {key} twice: again in line {line}", "Keep one of the two lines, and remove the other."
+    return f"is not valid TOML in line {line}: {what}", 'Text values stand in quotes: key = "value".'
+
+
+def _section_twice(what: str) -> str | None:
+    match = _TWICE.fullmatch(what)
+    return ".".join(re.findall(r"'([^']*)'", match[1])) if match else None
+
+
+def _head(line: str) -> str:
+    """A section's line as it is usually written."""
+    return re.sub(r"\s+", "", line.partition("#")[0])
+
+
+# MERGED from core/settings/messages.py: What a wrong configuration is answered with: the key, the value, what is a
 
 Key = tuple[str, ...]
 
@@ -25,12 +61,12 @@ MAX_SHOWN = 80
 """Characters of a wrong value."""
 
 
-def keys_of(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]:
+def list_keys(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]:
     """Every key of a section and the sections in it, with its field."""
     keys: dict[Key, FieldInfo] = {}
     for name, field in section.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys |= keys_of(field.annotation, (*above, name))
+            keys |= list_keys(field.annotation, (*above, name))
         else:
             keys[(*above, name)] = field
     return keys
@@ -40,7 +76,7 @@ def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapp
     """One mistake as a sentence. `variables` names the environment variables that gave a key."""
     place = tuple(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        return FieldError(place, unknown(_nearest(place, keys))).sentence
+        return FieldError(place, did_you_mean(_nearest(place, keys))).sentence
     key = next((place[:length] for length in range(len(place), 0, -1) if place[:length] in keys), None)
     if key is None:
         return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}] and its keys on the lines below"
@@ -48,7 +84,7 @@ def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapp
     origin = f" (from {variables[key]})" if key in variables else ""
     shown = MASK if is_secret(field.annotation) else _show(detail["input"])
     # Our own messages may quote what they were given, such as an address with a password in it.
-    reason = redact(validation.message(detail))
+    reason = redact(validation.describe(detail))
     return f"{'.'.join(key)}{origin} = {shown}: {reason}. Accepted: {field.description}{_default(field)}."
 
 
@@ -71,7 +107,7 @@ def _with_sections(keys: Mapping[Key, FieldInfo]) -> Iterator[Key]:
 
 def _show(value: object) -> str:
     if isinstance(value, timedelta):
-        return f'"{durations.write(value)}"'
+        return f'"{units.duration(value)}"'
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

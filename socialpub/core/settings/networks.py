@@ -6,16 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from socialpub.core.settings.values import (
-    FILE_INSTEAD,
-    BaseUrl,
-    RedirectUrl,
-    Secret,
-    Section,
-    Trimmed,
-    Url,
-    read_list,
-)
+from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, RedirectUrl, Secret, Section, Trimmed, Url, read_list
 
 AN_API_URL = "an http(s) URL; the path may hold a version, no query"
 A_CONSENT_PAGE = "an http(s) URL without a query"

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, SecretStr
 
-from socialpub.core import durations
+from socialpub.core import units
 
 FOREVER = "forever"
 NEVER = "never"
 UNLIMITED = "unlimited"
 OFF = "off"
 NONE = timedelta(0)
-SHORTEST_KEPT = timedelta(days=7)
+MIN_KEPT = timedelta(days=7)
 """Longer than anything that is answered or looked for by what was kept: idempotency, reading back, backfill."""
 
 
@@ -27,7 +27,7 @@ class Section(BaseModel):
 
 def _read_duration(value: Any) -> Any:
     if isinstance(value, str):
-        return durations.parse(value)
+        return units.parse_duration(value)
     if isinstance(value, timedelta):
         return value
     raise ValueError("must be written in quotes and with its unit, such as 90s, 15m, 24h or 90d")
@@ -70,7 +70,7 @@ def read_list(value: Any) -> Any:
 
 
 def _check_kept(value: timedelta | None) -> timedelta | None:
-    if value is not None and value < SHORTEST_KEPT:
+    if value is not None and value < MIN_KEPT:
         raise ValueError("must be at least 7d: what failed within a week is still shown, and may be tried again")
     return value
 

@@ -1,24 +1,224 @@
-"""The words of a message to the owner: short plain text with a title, of what is due to be told.
+"""What a message to the owner says: failed deliveries, drafts, the worker's absence and every other alert."""
 
-It may pass through somebody else's service: no secret stands in it, and of a post no more than its beginning.
-"""
-
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from socialpub.core.redaction import redact
-from socialpub.core.visible_text import visible
-from socialpub.db.notifications import Notification
-from socialpub.db.told_causes import ToldCause
-from socialpub.ops.causes import Cause
-from socialpub.ops.notify.failures import cut
-from socialpub.ops.notify.telling import Due
+from socialpub.core.clock import parse, stamp
+from socialpub.core.secrets.redaction import redact
+from socialpub.core.settings.schema import AlertKind
+from socialpub.core.text import visible
+from socialpub.db import appliance_state
+from socialpub.db.connection import Row, Tx
+from socialpub.db.queries import failed_deliveries
+from socialpub.db.queries.failed_deliveries import FailedDeliveries, FailedDelivery
+from socialpub.db.tables import delivery_rows, notifications
+from socialpub.db.tables.notifications import Notification, SentAlert
+from socialpub.ops import health
+from socialpub.ops.alerts import Alert
+from socialpub.ops.health import FindingCode
+from socialpub.providers.registry import LABELS
+from socialpub.publishing.delivery.deliveries import STOPPED
+from socialpub.runtime import Runtime
+
+# MERGED from ops/notify/telling.py: What the owner is told next: pure decisions over what is found now and what th
+
+
+@dataclass(frozen=True, slots=True)
+class DueAlerts:
+    """What the next message tells."""
+
+    begun: list[SentAlert] = field(default_factory=list)
+    came_and_went: list[SentAlert] = field(default_factory=list)
+    """While the daily limit kept them back."""
+    lasting: list[SentAlert] = field(default_factory=list)
+    ended: list[SentAlert] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.begun or self.came_and_went or self.lasting or self.ended)
+
+    @property
+    def causes(self) -> list[SentAlert]:
+        return [*self.begun, *self.came_and_went, *self.lasting, *self.ended]
+
+
+# MERGED from ops/notify/failures.py: Deliveries that failed since the owner was last told of some: together they a
+
+NOT_OLDER_THAN = timedelta(days=7)
+MAX_FAILURES = 5
+TEXT_CHARACTERS = 60
+"""Of a post, in a message that may pass through somebody else's service."""
+ERROR_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    through: int
+    """The entry of the log up to which these are all."""
+    cause: Alert | None
+
+
+def begin_failures(rt: Runtime, tx: Tx) -> None:
+    """From here on failures are told, unless they are already."""
+    newest = failed_deliveries.newest_entry(tx.reader)
+    appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
+
+
+def note_told(tx: Tx, through: int) -> None:
+    appliance_state.put(tx, appliance_state.FAILURES_ALERTED, str(through))
+
+
+def find_failures(rt: Runtime) -> Failures:
+    """What the owner has not been told of."""
+    told = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
+    through = failed_deliveries.newest_entry(rt.reader)
+    if through <= told:
+        return Failures(told, None)
+    since = stamp(rt.now() - NOT_OLDER_THAN)
+    failed = failed_deliveries.logged_after(rt.reader, told, since, STOPPED, MAX_FAILURES)
+    return Failures(through, _failures_alert(failed, told) if failed.newest else None)
+
+
+def _failures_alert(found: FailedDeliveries, told: int) -> Alert:
+    count = found.failed + found.unknown
+    first = found.newest[0]
+    lines = [_line(one) for one in found.newest]
+    if count > len(lines):
+        lines.append(f"and {count - len(lines):,} more")
+    remedy = "Look at each, and post it again where it should go out."
+    if found.unknown:
+        remedy = "Look at the account first where the outcome is unknown: the post may be out. Then post it again."
+    return Alert(
+        AlertKind.DELIVERY,
+        f"delivery:{told}",
+        _sentence(found),
+        remedy,
+        f"/posts/{first.post_id}" if count == 1 else "/",
+        passes=True,
+        details=tuple(lines),
+    )
+
+
+def _sentence(found: FailedDeliveries) -> str:
+    many = failed_deliveries.MAX_COUNTED
+    at_least = "At least " if found.failed + found.unknown >= many else ""
+    parts = []
+    if found.failed:
+        parts.append("1 delivery failed" if found.failed == 1 else f"{found.failed:,} deliveries failed")
+    if found.unknown:
+        parts.append(f"the outcome of {found.unknown:,} is unknown")
+    sentence = ", and ".join(parts)
+    if not found.failed:
+        sentence = "The outcome of 1 delivery is unknown"
+        if found.unknown > 1:
+            sentence = f"The outcome of {found.unknown:,} deliveries is unknown"
+    return f"{at_least}{sentence}."
+
+
+def _line(one: FailedDelivery) -> str:
+    text = cut(" ".join((one.text or "").split()), TEXT_CHARACTERS)
+    post = f"“{text}”" if text else "A post without text"
+    return (
+        f"{post} to {one.profile_name} ({LABELS.get(one.provider, one.provider)}): {cut(one.error, ERROR_CHARACTERS)}"
+    )
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+# MERGED from ops/notify/drafts.py: Drafts that arrived in the inbox of a network's app, where the owner finishes t
+
+KEPT_BY_NETWORK = timedelta(hours=24)
+"""TikTok drops a draft that was not finished in about a day (integrators, 2026)."""
+DRAFT_REMEDY = (
+    "Open the notification in the network's app and finish the post there. The post's page has the caption to copy."
+)
+
+
+def find_drafts(rt: Runtime) -> list[Alert]:
+    """Every draft that waits for the owner now, oldest first."""
+    since = stamp(rt.now() - KEPT_BY_NETWORK)
+    return [_draft_alert(row) for row in delivery_rows.drafts_in_inbox(rt.reader, since)]
+
+
+def _draft_alert(row: Row) -> Alert:
+    label = LABELS.get(row["provider"], row["provider"])
+    text = cut(" ".join((row["text"] or "").split()), TEXT_CHARACTERS)
+    about = f": “{text}”" if text else ""
+    return Alert(
+        AlertKind.DRAFT,
+        f"draft:{row['id']}:inbox",
+        f"A draft waits in the {label} inbox of {row['profile_name']}{about}.",
+        DRAFT_REMEDY,
+        f"/posts/{row['post_id']}",
+        must_be_fixed=False,
+        passes=True,
+    )
+
+
+# MERGED from ops/notify/absence.py: A worker that was away: it tells so itself once it is back, since nobody else
+
+LONG_ABSENCE = timedelta(minutes=10)
+"""A restart, or an upgrade, is shorter."""
+SHOWN_FOR = timedelta(days=1)
+SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
+"""The cause that somebody else may have told meanwhile; its end says the same."""
+
+
+def note_start(rt: Runtime, tx: Tx) -> None:
+    """A worker begins, and has not reported yet."""
+    reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
+    ended = appliance_state.get(tx, appliance_state.WORKER_ENDED_AT)
+    appliance_state.remove(tx, appliance_state.WORKER_ENDED_AT)
+    if reported is None or tx.now - parse(reported) < LONG_ABSENCE:
+        return
+    late = health.overdue(tx.reader, tx.now).count
+    known = notifications.sent_alerts(tx).get(SILENCE)
+    if (ended is None or late) and (known is None or known.told_at is None):
+        away = {"since": reported, "until": tx.stamp, "late": late}
+        appliance_state.put(tx, appliance_state.WORKER_AWAY, json.dumps(away))
+
+
+def note_end(rt: Runtime, tx: Tx) -> None:
+    """A worker ends because it was told to."""
+    appliance_state.put(tx, appliance_state.WORKER_ENDED_AT, tx.stamp)
+
+
+def find_absence(rt: Runtime) -> Alert | None:
+    """That the worker was away, while that is news."""
+    written = appliance_state.get(rt.reader, appliance_state.WORKER_AWAY)
+    if written is None:
+        return None
+    away = json.loads(written)
+    if rt.now() - parse(away["until"]) > SHOWN_FOR:
+        return None
+    span = (parse(away["until"]) - parse(away["since"])).total_seconds()
+    sentence = f"The worker did not run for {_in_words(span)}, until {away['until'][:16].replace('T', ' ')} UTC"
+    if away["late"]:
+        were = "1 delivery was" if away["late"] == 1 else f"{away['late']:,} deliveries were"
+        sentence += f"; {were} overdue when it came back"
+    return Alert(
+        AlertKind.WORKER,
+        f"worker:away:{away['since']}",
+        f"{sentence}.",
+        "It works again. Its log, or that of the machine, says what ended it.",
+        "/system",
+        passes=True,
+    )
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
+
+
+# MERGED from ops/notify/messages.py: The words of a message to the owner: short plain text with a title, of what i
 
 TITLE_CHARACTERS = 120
 SENTENCE_CHARACTERS = 500
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Of each part. A hundred accounts that lapse on one day are still one message."""
 BODY_CHARACTERS = 12_000
 
@@ -38,7 +238,7 @@ class Sender:
 
 
 def compose(
-    message: Due, found: Mapping[str, Cause], sender: Sender, now: datetime, *, last_of_day: int | None = None
+    message: DueAlerts, found: Mapping[str, Alert], sender: Sender, now: datetime, *, last_of_day: int | None = None
 ) -> tuple[str, str]:
     """Title and body. `last_of_day` is the daily limit when this is the last message that it allows."""
     parts = [
@@ -77,7 +277,7 @@ def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
     return f"{sender.name}: a test message", body
 
 
-def _title(message: Due, found: Mapping[str, Cause], sender: Sender) -> str:
+def _title(message: DueAlerts, found: Mapping[str, Alert], sender: Sender) -> str:
     needs, over = [*message.begun, *message.lasting], [*message.ended, *message.came_and_went]
     if len(needs) == 1:
         # As it is now, like the text below it.
@@ -99,11 +299,11 @@ def _headline(sentence: str) -> str:
 
 def _part(heading: str, items: list[str]) -> Iterator[str]:
     if items:
-        more = [f"- and {len(items) - MOST_NAMED:,} more"] if len(items) > MOST_NAMED else []
-        yield "\n".join([f"{heading}:", *items[:MOST_NAMED], *more])
+        more = [f"- and {len(items) - MAX_NAMED:,} more"] if len(items) > MAX_NAMED else []
+        yield "\n".join([f"{heading}:", *items[:MAX_NAMED], *more])
 
 
-def _told(known: ToldCause, cause: Cause | None, sender: Sender) -> str:
+def _told(known: SentAlert, cause: Alert | None, sender: Sender) -> str:
     if cause is None:
         return f"- {cut(known.sentence, SENTENCE_CHARACTERS)}"
     remedy = f"{cause.remedy[:1].upper()}{cause.remedy[1:]}"
@@ -111,7 +311,7 @@ def _told(known: ToldCause, cause: Cause | None, sender: Sender) -> str:
     return "\n".join([*lines, f"  {remedy}", f"  {sender.base_url}{cause.path}"])
 
 
-def _over(known: ToldCause) -> str:
+def _over(known: SentAlert) -> str:
     until = f" until {_short(known.ended_at)}" if known.ended_at else ""
     return f"- No longer: {cut(known.sentence, SENTENCE_CHARACTERS)} (from {_short(known.since)}{until})"
 
@@ -126,3 +326,10 @@ def _moment(now: datetime) -> str:
 
 def _safe(text: str) -> str:
     return visible(redact(text), keep="\n")
+
+
+# MERGED from ops/notify/rounds.py: One round: what needs the owner now, compared with what they know, becomes a me
+
+
+def load_sender(rt: Runtime) -> Sender:
+    return Sender(rt.settings.base_url, appliance_state.restored_from(rt.reader))

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.base import LABELS, Done, Job, Outcome, Refused
 from socialpub.providers.error_table import Reason, Rejection
 from socialpub.providers.errors import NoAnswer, Rejected
 from socialpub.providers.http import Http
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import LABELS, Done, Outcome, Refused
-from socialpub.providers.pinterest.client import GetPage, call, id_of, pages, refusal
-from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE, board_ids
+from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, GetPage, board_ids, call, pages, read_id, refusal
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 PUBLIC, SECRET = "PUBLIC", "SECRET"
@@ -55,7 +53,7 @@ def list_sections(http: Http, api: str, token: str, board_id: str) -> list[Board
     return [
         BoardSection(section_id, text_at(found, "name") or "")
         for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
-        if (section_id := id_of(found, "id"))
+        if (section_id := read_id(found, "id"))
     ]
 
 
@@ -74,7 +72,7 @@ def create_board(http: Http, api: str, token: str, name: str, *, secret: bool) -
 def create_section(http: Http, api: str, token: str, board_id: str, name: str) -> BoardSection:
     """Create a section of a board. Raises as `create_board` does."""
     found = _created(http, f"{api}/boards/{board_id}/sections", token, {"name": name})
-    section_id = id_of(found, "id")
+    section_id = read_id(found, "id")
     if section_id is None:
         raise NoAnswer("Pinterest's answer does not name the section.")
     return BoardSection(section_id, text_at(found, "name") or name)
@@ -88,7 +86,7 @@ def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str
 
 
 def _read_board(found: dict[str, Any]) -> Board | None:
-    board_id, owner = id_of(found, "id"), found.get("owner")
+    board_id, owner = read_id(found, "id"), found.get("owner")
     if board_id is None:
         return None
     username = text_at(owner, "username") if isinstance(owner, dict) else None
@@ -113,7 +111,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
             )
         return refusal(job, rejection)
     found = json_object(response)
-    if id_of(found, "id") is None:
+    if read_id(found, "id") is None:
         raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
     if found.get("is_ads_only") is True:
         return Refused(f"Board {board_id} is for ads only: choose another one. {board_ids()}", content=True)
@@ -135,7 +133,7 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: d
         return call(job, "GET", url, params=params)
 
     try:
-        known = {id_of(found, "id"): found.get("name") for found in _items(get, f"{api}/boards/{board_id}/sections")}
+        known = {read_id(found, "id"): found.get("name") for found in _items(get, f"{api}/boards/{board_id}/sections")}
     except Rejected as error:
         if _decides_nothing(error):
             return Done({**job.memo, LABELS: labels})

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core import sizes
+from socialpub.core import units
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name, utf16_units
+from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
 from socialpub.providers.pinterest import limits
-from socialpub.providers.pinterest.errors import SANDBOX_API
+from socialpub.providers.pinterest.client import SANDBOX_API
 from socialpub.providers.pinterest.oauth import missing_scopes
 from socialpub.providers.pinterest.options import COVER, missing
+from socialpub.providers.preview import utf16_units
 
 
 def problems(
@@ -104,7 +105,7 @@ def _check_video(video: MediaFile) -> list[Problem]:
         messages.append(f"Pinterest takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
     if video.size_bytes > limits.VIDEO_BYTES:
         messages.append(
-            f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."
+            f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
         )
     shortest, longest = limits.VIDEO_SECONDS
     seconds = facts.get("duration_seconds")

@@ -1,21 +1,24 @@
 """One exchange with Pinterest on behalf of a job: the same for every step."""
 
+import math
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Protocol
 
-from socialpub.providers.error_table import Reason, Rejection
+from socialpub.core import commands
+from socialpub.core.secrets.redaction import redact
+from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.base import Job, Outcome, Wait
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Outcome, Wait
-from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE, read_error
-from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
 
 PAGE_SIZE = 250
-MOST_PAGES = 20
+MAX_PAGES = 20
 """An account holds at most 2,000 boards; whoever answers with more pages than this goes in circles."""
 
-BUSY_SECONDS, BUSY_MOST_SECONDS = 3.0, 900.0
+BUSY_SECONDS, MAX_BUSY_SECONDS = 3.0, 900.0
 
 
 class GetPage(Protocol):
@@ -30,14 +33,14 @@ def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
     return response
 
 
-def id_of(found: dict[str, Any], name: str) -> str | None:
+def read_id(found: dict[str, Any], name: str) -> str | None:
     """An id: digits, often more than fit into 64 bits, so it stays a text."""
     value = found.get(name)
     value = str(value) if type(value) is int else value
     return value if isinstance(value, str) and re.fullmatch(r"[0-9]+", value) else None
 
 
-def pages(get: GetPage, url: str, most: int = MOST_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
+def pages(get: GetPage, url: str, most: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The items of a list page by page, and whether this page is the last. At most `most` of them.
 
     Raises `errors.py`: what a refusal means, and `NoAnswer` when a page is no list.
@@ -66,6 +69,153 @@ def refusal(job: Job, rejection: Rejection) -> Outcome:
     """The outcome of a refusal that means the same in every step."""
     if rejection.reason is Reason.BUSY:
         count = job.memo.get("busy", 0)
-        pause = min(BUSY_SECONDS * 2**count, BUSY_MOST_SECONDS)
+        pause = min(BUSY_SECONDS * 2**count, MAX_BUSY_SECONDS)
         return Wait(pause, "Pinterest is still writing to this board", {**job.memo, "busy": count + 1})
     return rejection.refused()
+
+
+# MERGED from providers/pinterest/publish.py: Publishing on Pinterest: one function per step, and the one call that
+
+
+def permalink(section: PinterestSection, pin_id: str) -> str:
+    return f"{section.site_url}/pin/{pin_id}/"
+
+
+# MERGED from providers/pinterest/errors.py: Pinterest's refusals, row by row.
+
+REQUEST_ID = "x-pinterest-rid"
+SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
+
+SPAM_REST_SECONDS = 6 * 3600.0
+"""Pinterest names no end for it: hours, it is advised."""
+DAILY_QUOTA_SECONDS = 3600.0
+"""A longer wait than this speaks of the day's quota of a Trial app; the other windows last a minute."""
+
+
+def board_ids() -> str:
+    """Return where the ids of an account's boards are shown."""
+    with commands.in_public():
+        how = commands.or_run("admin", "list-boards", "PROFILE")
+    return f"To see the boards of this account and their ids, open the profile's page in the dashboard{how}."
+
+
+RECONNECT = "Connect the account again and grant every permission that is asked for."
+NOT_APPROVED = (
+    "Pinterest has not approved the app for this yet. Look at it on developers.pinterest.com; connecting the account "
+    "again does not help."
+)
+TRIAL = (
+    f'A Trial app creates pins only in Pinterest\'s sandbox: set api_url = "{SANDBOX_API}" in [providers.pinterest] '
+    "and connect the account again there, or ask for Standard access on developers.pinterest.com."
+)
+DENIED = (
+    "This app may not read boards and pins of an account that is no business account: make it a business account on "
+    "Pinterest (it costs nothing), or ask Pinterest for that access."
+)
+
+ROWS: tuple[ErrorRow, ...] = (
+    ErrorRow("Pinterest takes this for spam; the account is left alone for some hours. Vary texts, links and "
+             "pictures, and post less at once.", {429}, wordings=("spam",), rest_seconds=SPAM_REST_SECONDS),
+    ErrorRow(statuses={429}, action=Action.WAIT),
+    ErrorRow(statuses={503}, codes={4197}, action=Action.WAIT),
+    # The token, and the app.
+    ErrorRow(RECONNECT, {401}, {3}, ("scope",), both=True, action=Action.RECONNECT),
+    ErrorRow(NOT_APPROVED, {401}, {3}, action=Action.HOLD_APP),
+    ErrorRow("The account may not use this board or pin.", {401}, {7}),
+    ErrorRow(statuses={401}, action=Action.REFRESH),
+    ErrorRow(DENIED, {403}, wordings=("pinner_data_access_denied",), reason=Reason.DENIED, content=False),
+    ErrorRow(RECONNECT, {403}, {3}, action=Action.RECONNECT),
+    ErrorRow(TRIAL, {403}, {29}, ("trial", "sandbox"), both=True, action=Action.HOLD_APP),
+    ErrorRow("The board belongs to another account, or it is secret: choose a board of this account.", {403}, {29},
+             reason=Reason.NOT_PERMITTED, more=board_ids),
+    # The post.
+    ErrorRow("Give a larger picture, best 1000×1500 pixels.", {403}, {233}),
+    ErrorRow("Pinterest cannot read the picture: save it anew as JPEG or PNG.", {403}, {235}),
+    ErrorRow("Pinterest has blocked the account: log in on pinterest.com and follow what it says there.",
+             {403}, {2625}, content=False),
+    ErrorRow("Pinterest is reviewing the account: wait for the end of it, then create the post again.",
+             {403}, {2626}, content=False),
+    ErrorRow("Look at the account's state on pinterest.com, at the board, and at the app's permissions on "
+             "developers.pinterest.com.", {403}, content=False),
+    ErrorRow("There is no such board: it was deleted, belongs to the other environment (sandbox or production), "
+             "or boardId is wrong.", {404}, {40}, reason=Reason.GONE, more=board_ids),
+    ErrorRow("The board has no such section: leave out boardSectionId or correct it.", {404}, {2031},
+             reason=Reason.GONE),
+    ErrorRow("It is gone.", {404}, reason=Reason.GONE),
+    ErrorRow(statuses={400}, codes={2787}, action=Action.NO_ANSWER),
+    ErrorRow("A board is named by its id, not by its name.", {400}, more=board_ids,
+             wordings=(r"^\d+$", r"^\\d+$")),
+    ErrorRow("Give another link: a whole, public http or https address.", {400}, wordings=("url is invalid",)),
+    ErrorRow("Check the texts, the link, the options and the media.", {400}),
+    ErrorRow("This is a fault of socialpub: please report it.", {405}, content=False),
+    ErrorRow("Somebody else changes the same board just now: try again later.", {409}, reason=Reason.BUSY,
+             content=False),
+    ErrorRow("Give smaller media.", {413}, reason=Reason.TOO_LARGE),
+    ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
+)  # fmt: skip
+
+
+def read_error(response: HttpResponse) -> ErrorBody:
+    """A JSON object with `code` and `message`: both always present, under every status. The code is a number; a refusal
+    that is known by a name only (`PINNER_DATA_ACCESS_DENIED`) is Pinterest's, too."""
+    found = json_object(response)
+    code, message = found.get("code"), text_at(found, "message") or ""
+    details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
+    number = code if type(code) is int else None
+    return ErrorBody(
+        _safe(message),
+        None if number is None else str(number),
+        frozenset() if number is None else {number},
+        (details.lower(),),
+        response.headers.get(REQUEST_ID),
+        own_form=(number is not None or _is_name(code)) and isinstance(found.get("message"), str),
+    )
+
+
+def _is_name(code: object) -> bool:
+    return isinstance(code, str) and re.fullmatch(r"[A-Z]{2,}(?:_[A-Z]+)+", code) is not None
+
+
+def _safe(message: str) -> str:
+    """The words without what could be a token or the bytes of a picture: Pinterest quotes requests."""
+    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
+
+
+def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
+    """Seconds to wait as the headers say, the longest of them; None when they say nothing.
+
+    `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. It may hold a list, of which the
+    first number counts.
+    """
+    reset = re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get("x-ratelimit-reset", ""))
+    named = [retry_after_seconds(response, now), float(reset[1]) if reset else None]
+    return max((seconds for seconds in named if seconds is not None), default=None)
+
+
+def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | None) -> str:
+    quoted = f': "{body.message.rstrip(".")}".' if body.message else "."
+    match row.action:
+        case Action.NO_ANSWER:
+            return f"Pinterest gave no usable answer (HTTP {status}){quoted}"
+        case Action.WAIT:
+            return _wait_message(status, wait_seconds)
+        case Action.REFRESH:
+            return f"Pinterest does not accept the access token{quoted}"
+        case Action.HOLD_APP:
+            return f"Pinterest refused the app{quoted} {row.advice}"
+    advice = f"{row.advice} {row.more()}" if row.more else row.advice
+    return f"Pinterest refused (HTTP {status}){quoted} {advice}".strip()
+
+
+def _wait_message(status: int, seconds: float | None) -> str:
+    if status != 429:
+        return "Pinterest has switched this off for the moment."
+    if seconds is not None and seconds > DAILY_QUOTA_SECONDS:
+        return (
+            f"Pinterest's rate limit is reached for {math.ceil(seconds / 3600)} hours: a Trial app has used up its "
+            "calls of the day. Standard access lifts that."
+        )
+    return "Pinterest's rate limit is reached."
+
+
+TABLE = ErrorTable("Pinterest", ROWS, ErrorRow(), read_error, _wait_seconds, _message)

@@ -4,8 +4,8 @@ Sources: Pinterest's OpenAPI description 5.23.0 (December 2025) for texts and co
 2025 and 2026) for media. Whether texts are counted in code points or UTF-16 units is not stated: the units are counted.
 """
 
-from socialpub.providers.content import ImageLimits
-from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
+from socialpub.providers.base import ImageLimits
+from socialpub.providers.oauth import RedirectRow, RedirectRules
 
 # --- text: OpenAPI 5.23.0 ---------------------------------------------------------------------------------------------
 

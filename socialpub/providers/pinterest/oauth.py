@@ -11,7 +11,7 @@ from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.pinterest import limits
-from socialpub.providers.pinterest.errors import TABLE
+from socialpub.providers.pinterest.client import TABLE
 from socialpub.providers.responses import HttpResponse, json_object, positive_int_at, text_at
 
 NOT_PERMITTED_CODE = 29

@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.core import commands
 from socialpub.providers import options
-from socialpub.providers.content import Options, Problem
+from socialpub.providers.base import Options, Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.providers import preview
-from socialpub.providers.content import Content, utf16_units
+from socialpub.providers.base import Content
 from socialpub.providers.pinterest import limits
-from socialpub.providers.preview import Preview, TextMeasure
+from socialpub.providers.preview import Preview, TextMeasure, utf16_units
 
 _TAG = re.compile(r"(?<![\w@#&/])[@#](?=[\d_]*+[^\W\d_])\w+")
 DESCRIPTION_START = 50
@@ -16,7 +16,7 @@ DESCRIPTION_START = 50
 _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic performer"}
 
 
-def preview_of(content: Content, options: Mapping[str, Any]) -> Preview:
+def preview_post(content: Content, options: Mapping[str, Any]) -> Preview:
     """What somebody sees who opens the pin."""
     first, rest = preview.cut(preview.within(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
     return Preview(

@@ -1,30 +1,29 @@
-"""Bringing a video to Pinterest: registered there, sent to the storage that Pinterest names, then waited for.
-
-The form for the storage is signed and works like a password, and serves one upload only. So it is never kept: whoever
-uploads has registered the video in the same breath, and when that ends in any way but well, the next one registers it
-anew.
-"""
+"""Bringing media to Pinterest: a video is uploaded before the pin, images travel in the call that makes it."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers import upload_address
-from socialpub.providers.bodies import FilePart
+from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, Outcome, Refused, Unfit, Wait
+from socialpub.providers.bodies import Base64File, FilePart
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Again, Done, Outcome, Refused, Wait
-from socialpub.providers.pinterest import pictures
-from socialpub.providers.pinterest.client import call, id_of, refusal
-from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
+from socialpub.providers.pinterest import limits, options
+from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_id, refusal
 from socialpub.providers.pinterest.options import FIRST_FRAME
-from socialpub.providers.pinterest.plan import UPLOAD
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
+# MERGED from providers/pinterest/plan.py: The steps of a pin: the board first, then the media, then one call that
+UPLOAD, AWAIT = "upload", "await_processing"
+
+
+# MERGED from providers/pinterest/upload.py: Bringing a video to Pinterest: registered there, sent to the storage t
+
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
-PATIENT = 1000
+UNTIL_DEADLINE = 1000
 """As often as the delivery's own patience allows."""
 FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
@@ -37,12 +36,12 @@ FORGOTTEN = "Pinterest does not know the video any more: it is registered and se
 NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
-def nothing(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
+def skip(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     """A step of plans of the former version."""
     return Done(job.memo)
 
 
-def upload(job: Job, section: PinterestSection) -> Outcome:
+def upload_video(job: Job, section: PinterestSection) -> Outcome:
     """Register the video and send it. Twice leaves a registration behind that nobody uses."""
     if (job.memo.get("video") or {}).get("uploaded_at"):
         return Done(job.memo)
@@ -65,7 +64,7 @@ def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
         return refusal(job, TABLE.classify(response))
     found = json_object(response)
     media_id, url, fields = (
-        id_of(found, "media_id"),
+        read_id(found, "media_id"),
         text_at(found, "upload_url"),
         found.get("upload_parameters"),
     )
@@ -100,7 +99,7 @@ def _send(job: Job, form: _Form) -> Outcome:
             f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code, content=True
         )
     why = f"Pinterest's storage does not take the video (HTTP {response.status}, {code}). Create the post again later."
-    return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
+    return _register_again(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
 
 
 def await_processing(job: Job, section: PinterestSection) -> Outcome:
@@ -108,11 +107,13 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
     if video.get("ready"):
         return Done(job.memo)
     if not video.get("uploaded_at"):
-        return _anew(job, NOT_SENT, limit=PATIENT, otherwise=NOT_SENT)
+        return _register_again(job, NOT_SENT, limit=UNTIL_DEADLINE, otherwise=NOT_SENT)
     response = call(job, "GET", f"{section.api_url}/media/{video['id']}")
     if not response.ok:
         rejection = TABLE.classify(response)
-        return forgotten(job, rejection.message) if rejection.reason is Reason.GONE else refusal(job, rejection)
+        return (
+            register_forgotten(job, rejection.message) if rejection.reason is Reason.GONE else refusal(job, rejection)
+        )
     status = text_at(json_object(response), "status")
     if status is None:
         raise NoAnswer("Pinterest did not say how far the video is.", request_id=_request_id(response))
@@ -123,27 +124,27 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
             "Pinterest could not process the video and gives no reason. Encode it as MP4 with H.264 and AAC, 4 s to "
             "15 min long, and create the post again."
         )
-        return _anew(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
+        return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
     # `registered` right after the upload is usual, and a word that is not known yet is no verdict.
     waited = job.now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
     return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
 
 
-def forgotten(job: Job, message: str) -> Outcome:
+def register_forgotten(job: Job, message: str) -> Outcome:
     """Pinterest does not know the media id (any more)."""
-    return _anew(job, FORGOTTEN, limit=1, otherwise=message)
+    return _register_again(job, FORGOTTEN, limit=1, otherwise=message)
 
 
-def ready(job: Job) -> bool:
+def is_ready(job: Job) -> bool:
     return bool((job.memo.get("video") or {}).get("ready"))
 
 
-def source(job: Job) -> dict[str, Any]:
+def video_source(job: Job) -> dict[str, Any]:
     """The `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself, counted
     in seconds: the first one unless the owner chose another."""
     frame = job.options.get("coverImageKeyFrameTime", FIRST_FRAME)
-    cover = pictures.cover(job) or {"cover_image_key_frame_time": frame}
+    cover = cover_fields(job) or {"cover_image_key_frame_time": frame}
     return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
 
 
@@ -157,7 +158,7 @@ def pause_after(polls: int, waited_seconds: float) -> float:
 def _broke_off(job: Job, message: str) -> Outcome:
     """Nobody knows how much arrived."""
     otherwise = f"The video could not be uploaded: {message}"
-    return _anew(job, BROKEN, limit=PATIENT, otherwise=otherwise, seconds=_pause(job, BROKEN))
+    return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=_pause(job, BROKEN))
 
 
 def _pause(job: Job, because: str) -> float:
@@ -165,7 +166,9 @@ def _pause(job: Job, because: str) -> float:
     return float(min(5 * 2 ** min(job.times(because), 10), 900))
 
 
-def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False) -> Again:
+def _register_again(
+    job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False
+) -> Again:
     """Registered and sent anew, at most `limit` times; then refused with `otherwise`."""
     return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise, content=content))
 
@@ -194,3 +197,86 @@ def _storage_code(response: HttpResponse) -> str | None:
 
 def _request_id(response: HttpResponse) -> str | None:
     return response.headers.get(REQUEST_ID)
+
+
+# MERGED from providers/pinterest/pictures.py: Pictures as Pinterest takes them, also as the cover of a video: insi
+
+ROUNDS = 6
+"""Each makes the common size that of the smallest picture; two are the rule."""
+
+
+def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
+    """Find the limits within which every picture of the pin fits, all in one size, and remember them."""
+    chosen = _limits(job)
+    for _ in range(ROUNDS):
+        sizes = [_size(picture) for picture in _fitted(job, chosen)]
+        if len(set(sizes)) <= 1 or None in sizes:
+            return Done({**job.memo, "fit": _side_limits(chosen)})
+        # One that had to lose pixels to lose bytes brings the others down with it.
+        known = [size for size in sizes if size is not None]
+        chosen = replace(
+            chosen, max_width=min(width for width, _ in known), max_height=min(height for _, height in known)
+        )
+    raise Unfit(
+        "The pictures of the pin could not be brought to one size: give them in the same size, below 2 MB each."
+    )
+
+
+def image_source(job: Job) -> dict[str, Any]:
+    """The `media_source` of a pin of pictures, with files in place of their Base64."""
+    fitted = _fitted(job, _limits(job))
+    if len(fitted) == 1:
+        return {"source_type": "image_base64", **_item(fitted[0])}
+    return {"source_type": "multiple_image_base64", "items": [_item(picture) for picture in fitted]}
+
+
+def cover_fields(job: Job) -> dict[str, Any]:
+    """The fields of a video's own cover; empty when the owner chose none."""
+    if not has_cover(job):
+        return {}
+    (fitted,) = _fitted(job, _limits(job))
+    item = _item(fitted)
+    return {"cover_image_content_type": item["content_type"], "cover_image_data": item["data"]}
+
+
+def has_cover(job: Job) -> bool:
+    return job.content.has_video and options.COVER in job.options
+
+
+def max_image_bytes(job: Job) -> int:
+    """How large each picture may be; less than at first when Pinterest found the whole too large."""
+    usual = limits.IMAGE if len(job.content.media) == 1 else limits.CAROUSEL_IMAGE
+    return int(job.memo.get("max_bytes", usual.max_bytes))
+
+
+def _limits(job: Job) -> ImageLimits:
+    found = job.memo.get("fit", {})
+    return ImageLimits(limits.IMAGE_TYPES, max_image_bytes(job), found.get("max_width"), found.get("max_height"))
+
+
+def _side_limits(chosen: ImageLimits) -> dict[str, int]:
+    sides = {"max_width": chosen.max_width, "max_height": chosen.max_height}
+    return {name: side for name, side in sides.items() if side is not None}
+
+
+def _fitted(job: Job, chosen: ImageLimits) -> Sequence[MediaFile]:
+    return [job.fit(picture, chosen) for picture in _images(job)]
+
+
+def _images(job: Job) -> Sequence[MediaFile]:
+    if not has_cover(job):
+        return job.content.media
+    artifact_id = job.options[options.COVER]
+    found = job.content.option_files.get(artifact_id)
+    if found is None:
+        raise Unfit(f"The cover {artifact_id} is missing in socialpub's storage: upload it again.")
+    return [found]
+
+
+def _size(picture: MediaFile) -> tuple[int, int] | None:
+    width, height = picture.facts.get("width"), picture.facts.get("height")
+    return (width, height) if width and height else None
+
+
+def _item(picture: MediaFile) -> dict[str, Any]:
+    return {"content_type": picture.mime_type, "data": Base64File(picture.path, picture.size_bytes)}

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core import sizes
+from socialpub.core import units
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name, utf16_units
-from socialpub.providers.tiktok import limits, remedies
+from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
+from socialpub.providers.preview import utf16_units
+from socialpub.providers.tiktok import client, limits
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft, loses_caption
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
@@ -77,7 +78,7 @@ def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) ->
     if not account.scopes or scope in account.scopes:
         return []
     mode = DRAFT if is_draft(chosen) else DIRECT
-    remedy = remedies.how_to_grant(scope, asked)
+    remedy = client.how_to_grant(scope, asked)
     message = f'mode "{mode}" needs the permission {scope}, which was not granted; {remedy}.'
     return [Problem(("profiles",), message)]
 
@@ -106,7 +107,7 @@ def _video(video: MediaFile) -> list[Problem]:
         messages.append(f"TikTok takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
     if video.size_bytes > limits.VIDEO_BYTES:
         messages.append(
-            f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."
+            f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
         )
     seconds = facts.get("duration_seconds")
     if seconds is not None and seconds > limits.VIDEO_MAX_SECONDS:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers.base import Done, Job, Outcome, Refused
 from socialpub.providers.http import Http
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.responses import positive_int_at, text_at
 from socialpub.providers.tiktok.client import ask, call
 from socialpub.providers.tiktok.options import INTERACTIONS, OFF_AT_FIRST

@@ -4,8 +4,8 @@ Sources: developers.tiktok.com, Content Posting API (direct post, upload, media 
 2026-08 and 2026-09; what only integrators saw is marked. Texts are counted in UTF-16 code units.
 """
 
-from socialpub.providers.content import ImageLimits
-from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
+from socialpub.providers.base import ImageLimits
+from socialpub.providers.oauth import RedirectRow, RedirectRules
 
 # --- text -------------------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from socialpub.providers.responses import (
     text_at,
 )
 from socialpub.providers.tiktok import limits
-from socialpub.providers.tiktok.errors import SCOPE_CODES, named_wait, read_error
+from socialpub.providers.tiktok.client import SCOPE_CODES, named_wait, read_error
 
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)

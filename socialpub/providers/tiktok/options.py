@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.providers import options
-from socialpub.providers.content import Options, Problem
+from socialpub.providers.base import Options, Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.tiktok import limits
 

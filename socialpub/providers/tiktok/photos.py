@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, More, Outcome, Refused
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused
 from socialpub.providers.responses import text_at
 from socialpub.providers.tiktok import check, limits, plan
 from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import disabled
 from socialpub.providers.tiktok.options import FIRST_PHOTO, is_draft
-from socialpub.providers.tiktok.video import brands
+from socialpub.providers.tiktok.upload import brands
 
 REFITS = 3
 

@@ -5,13 +5,11 @@ calls failed, or whose last byte certainly never left, is followed by another on
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from socialpub.providers.content import Content
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Again, Refused
-from socialpub.providers.protocol import Kind, Step
-from socialpub.providers.tiktok import chunks
+from socialpub.providers.base import Again, Content, Job, Kind, Refused, Step
+from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.options import is_draft
 
 CREATOR = "creator_info"
@@ -29,14 +27,14 @@ OF_ONE_TASK = ("publish_id", "upload")
 """What the memo holds of a task at TikTok, and a new one must not find."""
 
 
-def plan(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
+def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
     """A pure function of content and options."""
     draft = is_draft(chosen)
     # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
     steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
     if content.has_video:
         steps.append(Step(INIT_DRAFT if draft else INIT_VIDEO, Kind.PREPARE))
-        if chunks.plan(content.media[0].size_bytes).count > 1:
+        if cut_video(content.media[0].size_bytes).count > 1:
             steps.append(Step(SEND_CHUNKS, Kind.PREPARE))
         steps.append(Step(SEND_LAST, Kind.COMMIT))
     else:
@@ -54,4 +52,39 @@ def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0
     Only for tasks that TikTok calls failed, or whose last byte cannot have left: a new init is a second post otherwise.
     """
     memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
-    return Again(plan(job.content, job.options)[0].name, memo, because, seconds=seconds, otherwise=otherwise)
+    return Again(plan_steps(job.content, job.options)[0].name, memo, because, seconds=seconds, otherwise=otherwise)
+
+
+# MERGED from providers/tiktok/chunks.py: How a video is cut into chunks. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Sizes in bytes. All chunks have `chunk_bytes`, the last one takes the remainder on top."""
+
+    total_bytes: int
+    chunk_bytes: int
+    count: int
+
+    def slice(self, index: int) -> tuple[int, int]:
+        """Offset and length of one chunk."""
+        offset = index * self.chunk_bytes
+        return offset, self.total_bytes - offset if index == self.count - 1 else self.chunk_bytes
+
+    def content_range(self, index: int) -> str:
+        offset, length = self.slice(index)
+        return f"bytes {offset}-{offset + length - 1}/{self.total_bytes}"
+
+    def next_after(self, received_bytes: int) -> int | None:
+        """The chunk that follows on so many bytes (`count`: none is missing). None: they end inside a chunk."""
+        if received_bytes >= self.total_bytes:
+            return self.count
+        index, inside = divmod(received_bytes, self.chunk_bytes)
+        return index if inside == 0 and index < self.count else None
+
+
+def cut_video(total_bytes: int) -> Chunks:
+    """One chunk while that is allowed, else TikTok's own example size; the count is rounded down."""
+    if total_bytes <= limits.ONE_CHUNK_BYTES:
+        return Chunks(total_bytes, total_bytes, 1)
+    return Chunks(total_bytes, limits.CHUNK_BYTES, total_bytes // limits.CHUNK_BYTES)

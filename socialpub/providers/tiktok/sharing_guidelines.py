@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.core import commands
-from socialpub.providers.content import Content, Options, Problem
-from socialpub.providers.protocol import AppLimits
+from socialpub.providers.base import AppLimits, Content, Options, Problem
 from socialpub.providers.tiktok.options import INTERACTIONS, PRIVATE, is_draft
 
 BRANDS = {"brandOrganicToggle": "Your brand", "brandContentToggle": "Branded content"}
@@ -41,7 +40,7 @@ def is_commercial(chosen: Mapping[str, Any]) -> bool:
     return any(chosen.get(key) is True for key in BRANDS)
 
 
-def label_of(chosen: Mapping[str, Any]) -> str | None:
+def brand_label(chosen: Mapping[str, Any]) -> str | None:
     """How TikTok labels a post with these choices."""
     if chosen.get("brandContentToggle") is True:
         return "Paid partnership"

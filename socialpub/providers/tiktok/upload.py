@@ -1,18 +1,83 @@
-"""The bytes of a video but for the last chunk: in order, one piece after the other.
+"""Bringing a video to TikTok: a task is opened, chunks are sent in order, and the last chunk is the commit."""
 
-Until the last chunk has gone out a task can become no post, so here it may be begun anew. Where it is unclear how much
-arrived, TikTok is asked, and what it has counts.
-"""
+import re
+from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers import upload_address
-from socialpub.providers.errors import ProviderError, Rejected
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, More, Outcome, Refused, Wait
-from socialpub.providers.responses import HttpResponse
-from socialpub.providers.tiktok import chunk_put, chunks, status
-from socialpub.providers.tiktok.errors import UNKNOWN_TASK
+from socialpub.providers.base import Done, Job, Memo, More, Outcome, Refused, Unknown, Wait, Withdrawn
+from socialpub.providers.bodies import FileBody
+from socialpub.providers.errors import NoAnswer, ProviderError, Rejected
+from socialpub.providers.responses import HttpResponse, text_at
+from socialpub.providers.tiktok import limits, plan, read_back
+from socialpub.providers.tiktok.client import UNKNOWN_TASK, call
+from socialpub.providers.tiktok.creator import disabled
+from socialpub.providers.tiktok.options import INTERACTIONS
 from socialpub.providers.tiktok.plan import start_over
+
+# MERGED from providers/tiktok/video.py: Opening a task for a video: its description, and how its bytes will come.
+
+
+def init_video(job: Job, section: TikTokSection) -> Outcome:
+    body = {"post_info": post_info(job), "source_info": source_info(job)}
+    return _init(job, section, "post/publish/video/init/", body)
+
+
+def init_draft(job: Job, section: TikTokSection) -> Outcome:
+    return _init(job, section, "post/publish/inbox/video/init/", {"source_info": source_info(job)})
+
+
+def post_info(job: Job) -> dict[str, Any]:
+    """What the owner says about a direct video. The two brand marks are always sent: TikTok calls them required."""
+    chosen = job.options
+    info: dict[str, Any] = {"privacy_level": chosen["privacyLevel"]}
+    if job.content.text:
+        info["title"] = job.content.text
+    info.update({f"disable_{name}": disabled(job, name) for name in INTERACTIONS})
+    if "videoCoverTimestampMs" in chosen:
+        info["video_cover_timestamp_ms"] = chosen["videoCoverTimestampMs"]
+    info.update(brands(job))
+    info["is_aigc"] = bool(chosen.get("isAigc"))
+    return info
+
+
+def brands(job: Job) -> dict[str, bool]:
+    return {
+        "brand_content_toggle": bool(job.options.get("brandContentToggle")),
+        "brand_organic_toggle": bool(job.options.get("brandOrganicToggle")),
+    }
+
+
+def source_info(job: Job) -> dict[str, Any]:
+    cut = plan.cut_video(job.content.media[0].size_bytes)
+    return {
+        "source": "FILE_UPLOAD",
+        "video_size": cut.total_bytes,
+        "chunk_size": cut.chunk_bytes,
+        "total_chunk_count": cut.count,
+    }
+
+
+def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> Outcome:
+    data = call(job, section, path, body)
+    publish_id = text_at(data, "publish_id")
+    address = text_at(data, "upload_url")
+    if publish_id is None or address is None:
+        raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
+    complaint = address_fault(address, section)
+    if complaint is not None:
+        return upload_address.hold(complaint)
+    job.trace.message = f"publish_id {publish_id}"
+    upload = {
+        "address": job.seal(address),
+        "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - limits.UPLOAD_MARGIN_SECONDS,
+        "sent": 0,
+        "out": False,
+    }
+    return Done({**job.memo, "publish_id": publish_id, "upload": upload})
+
+
+# MERGED from providers/tiktok/upload.py: The bytes of a video but for the last chunk: in order, one piece after th
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""
@@ -24,44 +89,44 @@ EXPIRED = "The address of the upload ended before the video was whole; it is sen
 GONE = "TikTok does not know the upload any more; the video is sent anew."
 INCONSISTENT = "TikTok has less of the video than was sent; it is sent anew."
 NOT_TAKEN = "TikTok did not take a part of the video in five tries; it is sent anew."
-ANEW_LATER_SECONDS = 900.0
+NEW_TASK_LATER_SECONDS = 900.0
 
 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     """All but the last chunk, for as long as this run may take."""
-    cut = chunks.plan(job.content.media[0].size_bytes)
-    if chunk_put.ended(job):
-        return anew(job, EXPIRED)
-    complaint = chunk_put.complaint(job, section)
+    cut = plan.cut_video(job.content.media[0].size_bytes)
+    if is_address_over(job):
+        return start_new_task(job, EXPIRED)
+    complaint = task_address_fault(job, section)
     if complaint is not None:
         return upload_address.hold(complaint)
     try:
-        task = status.fetch(job, section)
+        task = read_back.fetch_status(job, section)
     except Rejected as error:
         if error.code in UNKNOWN_TASK:
-            return anew(job, GONE)
+            return start_new_task(job, GONE)
         raise
-    if task.status == status.FAILED:
-        return anew(job, GONE)
+    if task.status == read_back.FAILED:
+        return start_new_task(job, GONE)
     # A run that died had perhaps sent more than was written down. A count that lags behind is not believed.
     index = began_at = max(_sent(job), cut.next_after(task.uploaded_bytes or 0) or 0)
     while index < cut.count - 1:
         if index > began_at and job.slice_over():
-            return More(chunk_put.progress(job, index, out=False))
+            return More(note_progress(job, index, out=False))
         try:
-            response = chunk_put.put(job, cut, index)
+            response = put_chunk(job, cut, index)
         except ProviderError:
             if index == began_at:
                 raise
             # What went through is kept; the next run asks what became of this one.
-            return More(chunk_put.progress(job, index, out=False))
-        if response.status not in chunk_put.TAKEN:
+            return More(note_progress(job, index, out=False))
+        if response.status not in TAKEN:
             return _not_taken(job, index, response)
         index += 1
-    return Done(chunk_put.progress(job, index, out=False))
+    return Done(note_progress(job, index, out=False))
 
 
-def anew(job: Job, because: str, seconds: float = 0.0) -> Outcome:
+def start_new_task(job: Job, because: str, seconds: float = 0.0) -> Outcome:
     """A new task, once for each reason. Only where no try of the last chunk can have left."""
     why, _, _ = because.partition(";")
     refusal = Refused(f"{why}, twice. Nothing was posted: create the post again later.", "upload_failed")
@@ -72,15 +137,122 @@ def _not_taken(job: Job, index: int, response: HttpResponse) -> Outcome:
     """What to do about a chunk that the upload host refused."""
     code = response.status
     if code in NO_SUCH_UPLOAD:
-        return anew(job, EXPIRED if code == 403 else GONE)
+        return start_new_task(job, EXPIRED if code == 403 else GONE)
     if code != OUT_OF_STEP and code not in PASSING and code < 500:
         return Refused(f"TikTok refused a part of the video (HTTP {code}). Please report it as a fault.", str(code))
     tries = 1 + (int(job.memo["upload"].get("tries", 0)) if index == _sent(job) else 0)
     if tries > len(PAUSES_SECONDS):
-        return anew(job, INCONSISTENT if code == OUT_OF_STEP else NOT_TAKEN, ANEW_LATER_SECONDS)
+        return start_new_task(job, INCONSISTENT if code == OUT_OF_STEP else NOT_TAKEN, NEW_TASK_LATER_SECONDS)
     reason = f"TikTok could not take a part of the video (HTTP {code})"
-    return Wait(PAUSES_SECONDS[tries - 1], reason, chunk_put.progress(job, index, out=False, tries=tries))
+    return Wait(PAUSES_SECONDS[tries - 1], reason, note_progress(job, index, out=False, tries=tries))
 
 
 def _sent(job: Job) -> int:
     return int(job.memo["upload"]["sent"])
+
+
+# MERGED from providers/tiktok/last_chunk.py: The last chunk of a video: the commit. With it the task becomes a pos
+
+LAPSED = "The address of the upload is over."
+
+
+def send_last(job: Job, section: TikTokSection) -> Outcome:
+    """Send it, or send it again to the same task; `Unknown` where it stays open whether TikTok has all of it."""
+    cut = plan.cut_video(job.content.media[0].size_bytes)
+    over, complaint = is_address_over(job), task_address_fault(job, section)
+    if not _may_be_out(job):
+        if over:
+            return start_new_task(job, EXPIRED)
+        if complaint is not None:
+            return upload_address.hold(complaint)
+    if over or complaint is not None:
+        return _as_tiktok_counts(job, section, cut, LAPSED if over else complaint or "")
+    try:
+        response = put_chunk(job, cut, cut.count - 1)
+    except NoAnswer as error:
+        return _as_tiktok_counts(job, section, cut, error.message)
+    if response.status in TAKEN and not is_doubtful(response):
+        job.trace.message = "TikTok has the whole video."
+        return Done(note_progress(job, cut.count, out=True))
+    said = f"TikTok's upload host answered the end of the video with HTTP {response.status}."
+    return _as_tiktok_counts(job, section, cut, said)
+
+
+def _as_tiktok_counts(job: Job, section: TikTokSection, cut: plan.Chunks, said: str) -> Outcome:
+    """What TikTok has by its own count; `said` is what is known without it."""
+    code = job.trace.code
+    try:
+        task = read_back.fetch_status(job, section)
+    except (ProviderError, Withdrawn) as error:
+        counted = str(error)
+    else:
+        if read_back.arrived(task, cut.total_bytes):
+            job.trace.message = "TikTok has the whole video."
+            return Done(note_progress(job, cut.count, out=True))
+        counted = read_back.describe_count(task, cut.total_bytes)
+    if job.unknown_before:
+        job.trace.message = f"{said} {counted} It is watched until its upload has lapsed."
+        return Done(note_progress(job, cut.count - 1, out=True, watched=said))
+    return Unknown(f"{said} {counted}", code, note_progress(job, cut.count - 1, out=True))
+
+
+def _may_be_out(job: Job) -> bool:
+    """Whether some try may have left before. A memo that does not say was written before it was noted down."""
+    return job.unknown_before or bool(job.memo["upload"].get("out", True))
+
+
+# MERGED from providers/tiktok/chunk_put.py: Sending one chunk to the address that TikTok named for it.
+
+TAKEN = frozenset({200, 201, 206})
+PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+
+
+def put_chunk(job: Job, cut: plan.Chunks, index: int) -> HttpResponse:
+    """Send one chunk, whose address was judged before. The address is the credential: no token goes with it.
+
+    Raises `NoAnswer` for everything that is no answer of the upload host."""
+    media = job.content.media[0]
+    offset, length = cut.slice(index)
+    response: HttpResponse = job.call(
+        "PUT",
+        job.open(job.memo["upload"]["address"]),
+        headers={"content-type": media.mime_type, "content-range": cut.content_range(index)},
+        content=FileBody(media.path, offset, length),
+    )
+    code = response.status
+    job.trace.code = None if code in TAKEN else str(code)
+    if _is_page(response):
+        raise NoAnswer(
+            f"Something between here and TikTok's upload host answered in its place (HTTP {code}).", code=str(code)
+        )
+    if response.ok and code not in TAKEN:
+        raise NoAnswer(f"TikTok's upload host answered in a way that it does not document (HTTP {code}).")
+    return response
+
+
+def task_address_fault(job: Job, section: TikTokSection) -> str | None:
+    """Why nothing may be sent to the address of this task. It is judged each time."""
+    return address_fault(job.open(job.memo["upload"]["address"]), section)
+
+
+def address_fault(address: str, section: TikTokSection) -> str | None:
+    return upload_address.complaint(address, section, "tiktok", "TikTok")
+
+
+def is_address_over(job: Job) -> bool:
+    """Whether the address is over, or so nearly that nothing is begun with it."""
+    return bool(job.now.timestamp() >= job.memo["upload"]["ends_at"])
+
+
+def note_progress(job: Job, sent: int, **more: object) -> Memo:
+    """The memo with so many chunks sent; `tries` counts anew."""
+    return {**job.memo, "upload": {**job.memo["upload"], "sent": sent, "tries": 0, **more}}
+
+
+def is_doubtful(response: HttpResponse) -> bool:
+    """Whether a success may be another's: it has words, but not a word on the progress."""
+    return bool(response.body.strip()) and "content-range" not in response.headers
+
+
+def _is_page(response: HttpResponse) -> bool:
+    return "html" in response.headers.get("content-type", "").lower() or PAGE.match(response.body) is not None

@@ -6,11 +6,11 @@ Only what X surely refuses is a problem here; where its own pages disagree X has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from socialpub.core import commands, sizes
-from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name
+from socialpub.core import commands, units
+from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
 from socialpub.providers.x import limits
+from socialpub.providers.x.limits import in_chunks
 from socialpub.providers.x.options import TABLE
-from socialpub.providers.x.plan import in_chunks
 from socialpub.providers.x.text import Weighed, weigh
 
 BODY = ("post", "body")
@@ -185,8 +185,8 @@ def _media(content: Content, account: Account) -> Iterator[Problem]:
 def _gif(gif: MediaFile) -> Iterator[str]:
     if gif.size_bytes > limits.GIF_BYTES:
         yield (
-            f"X takes animated GIFs of at most {sizes.write(limits.GIF_BYTES)}; this one has "
-            f"{sizes.write(gif.size_bytes)}."
+            f"X takes animated GIFs of at most {units.size(limits.GIF_BYTES)}; this one has "
+            f"{units.size(gif.size_bytes)}."
         )
     long_side, short_side = _sides(gif)
     if long_side > limits.GIF_LONG_SIDE or short_side > limits.GIF_SHORT_SIDE:
@@ -209,8 +209,8 @@ def _video(video: MediaFile, account: Account) -> Iterator[str]:
     allowed = limits.entitlement(account.facts)
     if video.size_bytes > allowed.video_bytes:
         yield (
-            f"X allows this account videos of {sizes.write(allowed.video_bytes)}; this one has "
-            f"{sizes.write(video.size_bytes)}.{_more_with_premium(allowed, account)}"
+            f"X allows this account videos of {units.size(allowed.video_bytes)}; this one has "
+            f"{units.size(video.size_bytes)}.{_more_with_premium(allowed, account)}"
         )
     seconds = video.facts.get("duration_seconds")
     if seconds is not None and seconds < limits.VIDEO_MIN_SECONDS:

@@ -1,12 +1,18 @@
 """One exchange with X on behalf of a job: the same for every step."""
 
+import json
+import math
 import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
+from socialpub.core.secrets.redaction import redact
+from socialpub.core.settings.networks import XSection
+from socialpub.providers.base import Job
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.responses import HttpResponse, as_object, object_at
-from socialpub.providers.x.errors import REQUEST_ID, read_error
+from socialpub.providers.responses import HttpResponse, as_object, http_date, object_at, shortened
 
 
 def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
@@ -17,32 +23,290 @@ def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
     return response
 
 
-def data_of(response: HttpResponse) -> dict[str, Any]:
+def read_data(response: HttpResponse) -> dict[str, Any]:
     """The `data` of a success, empty when it has none (an append may answer without a body). Raises `NoAnswer` when
     the body is no JSON."""
     return object_at(as_object(response.json()), "data") if response.body.strip() else {}
 
 
-def answered_data_of(response: HttpResponse) -> dict[str, Any]:
+def require_data(response: HttpResponse) -> dict[str, Any]:
     """The `data` of a success that must have one. Raises `NoAnswer` when there is none: it was not X that answered."""
-    data = data_of(response)
+    data = read_data(response)
     if not data:
         raise NoAnswer("X's answer holds nothing.", request_id=response.headers.get(REQUEST_ID))
     return data
 
 
-def media_id_of(response: HttpResponse) -> str:
+def read_media_id(response: HttpResponse) -> str:
     """`data.id`, which posts refer to (`media_key` they do not take). Raises `NoAnswer` when there is none."""
-    return _id_of(response, "X took the upload but gave it no id.")
+    return _read_id(response, "X took the upload but gave it no id.")
 
 
-def post_id_of(response: HttpResponse) -> str:
+def read_post_id(response: HttpResponse) -> str:
     """The new post's id. Raises `NoAnswer` when there is none: the post may be up all the same."""
-    return _id_of(response, "X took the post but gave it no id.")
+    return _read_id(response, "X took the post but gave it no id.")
 
 
-def _id_of(response: HttpResponse, otherwise: str) -> str:
-    found = data_of(response).get("id")
+def _read_id(response: HttpResponse, otherwise: str) -> str:
+    found = read_data(response).get("id")
     if isinstance(found, str) and re.fullmatch(r"[0-9]{1,19}", found):
         return found
     raise NoAnswer(otherwise, request_id=response.headers.get(REQUEST_ID))
+
+
+# MERGED from providers/x/publish.py: Publishing on X: one function per step, and the one call that makes the post.
+
+
+def permalink(section: XSection, username: str | None, post_id: str) -> str:
+    return f"{section.site_url}/{username or 'i'}/status/{post_id}"
+
+
+# MERGED from providers/x/errors.py: X's refusals, row by row, and its error bodies, which come in four shapes.
+
+REQUEST_ID = "x-transaction-id"
+NO_TYPE = "about:blank"
+TYPE_OF_X = re.compile(r"https?://(?:[a-z]+\.)?(?:x|twitter)\.com/", re.IGNORECASE)
+MAX_MESSAGE_LENGTH = 300
+HOUR = 3600.0
+
+NO_MEDIA_SCOPE = (
+    "X refused the upload. Most likely the connection lacks the scope media.write: connect the account again and grant "
+    "it. Posts without media still work."
+)
+NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
+TOO_LARGE = "Send less at once."
+DUPLICATE_RULES = "duplicate-rules"
+"""Found anywhere in what X says of a refusal, it names a duplicate."""
+WINDOW_FULL = "X's rate limit for this endpoint is reached."
+DAILY_LIMIT_CODES = frozenset({185, 344})
+DAILY_PAUSE_SECONDS = 3 * HOUR
+"""X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
+
+FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
+
+TOO_LARGE_STATUSES = frozenset({413, 431})
+
+ROWS: tuple[ErrorRow, ...] = (
+    ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
+    ErrorRow(statuses={401}, action=Action.REFRESH),
+    # The app, whatever the status.
+    ErrorRow(NO_CREDITS, {402}, action=Action.HOLD_APP),
+    ErrorRow(NO_CREDITS, codes={"credits", "credits-depleted", "creditsdepleted"}, action=Action.HOLD_APP),
+    ErrorRow("The app's plan is used up for this period.", codes={"usage-capped", "usagecapexceeded"},
+             action=Action.HOLD_APP),
+    ErrorRow("The app may not use this endpoint: put it into a project with a fitting plan at console.x.com.",
+             codes={"client-forbidden", "client-not-enrolled", "official-client-forbidden", 453},
+             action=Action.HOLD_APP),
+    ErrorRow("X suspended the app: see console.x.com.", codes={"app-suspended"}, action=Action.HOLD_APP),
+    # The account.
+    ErrorRow("The account is suspended or locked: log in on x.com and follow what it says there.", {400, 403},
+             {"user-suspended", 64, 326}, rest_seconds=24 * HOUR, content=False),
+    ErrorRow("X takes no posts from this account for now; it was left alone for a while. Try again later.", {403},
+             wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
+    ErrorRow("X takes this for automated spam; the account was left alone for some hours. Change the text and try "
+             "later.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
+    ErrorRow("The account reached its posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES, action=Action.WAIT),
+    ErrorRow(WINDOW_FULL, {429}, action=Action.WAIT),
+    ErrorRow(WINDOW_FULL, codes={88, "rate-limit-exceeded"}, action=Action.WAIT),
+    ErrorRow("Connect the account again: X wants a token of the account, not of the app.", {403},
+             {"unsupported-authentication"}, ("application-only is forbidden",), action=Action.RECONNECT),
+    # The post.
+    ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
+             reason=Reason.MEDIA_INVALID),
+    ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186}, ("text is too long",), reason=Reason.TOO_LONG),
+    ErrorRow("Give only one of media and quotePostId.", {400}, wordings=("you can only provide one of",)),
+    ErrorRow("This is a fault of socialpub: please report it.", {400},
+             wordings=("request body must be a json object", "requests with bodies must have content-type",
+                       "request body is not valid json"), content=False),
+    ErrorRow("X has this text already: change it.", {400, 403}, {187, DUPLICATE_RULES}, ("duplicate content",),
+             reason=Reason.DUPLICATE),
+    ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
+    ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
+             wordings=("post a video longer than",), reason=Reason.TOO_LONG),
+    ErrorRow("X lets an app reply only where the account was mentioned or quoted, or to its own posts: "
+             "drop inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
+             ("you can only reply to or quote posts", "reply to this conversation is not allowed",
+              "deleted or not visible")),
+    ErrorRow("X blocks a link of the text: remove it.", {400, 403}, wordings=("contains an invalid url",)),
+    ErrorRow("Check the text's length, the media, the options, and that the app may write (console.x.com).", {403},
+             wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),
+    ErrorRow("What it refers to is gone, or the app has no access to it.", {404}, reason=Reason.GONE),
+    ErrorRow("Not found any more.", {400}, wordings=("badrequest: not found",), reason=Reason.GONE),
+    ErrorRow(TOO_LARGE, TOO_LARGE_STATUSES, reason=Reason.TOO_LARGE),
+    ErrorRow("Change what it names and post again.", {400}),
+    ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403},
+             content=False),
+)  # fmt: skip
+
+
+def classify(
+    response: HttpResponse, *, now: datetime | None, media: bool = False, sent_bytes: bool = False
+) -> Rejection:
+    """What a failed call means for its post; `media` marks the upload calls, `sent_bytes` those that bring the file:
+    X's edge finds them too large without a word.
+
+    Raises as `ErrorTable.classify`.
+    """
+    body = read_error(response)
+    code = str(response.status)
+    if media and body.own_form and response.status == 403 and body.message.lower() == "forbidden" and body.code is None:
+        return Rejection(NO_MEDIA_SCOPE, 403, code, request_id=body.request_id)
+    if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
+        message = f"X refused (HTTP {code}). {TOO_LARGE}"
+        return Rejection(message, response.status, code, Reason.TOO_LARGE, request_id=body.request_id, content=True)
+    return TABLE.classify(response, now=now)
+
+
+def read_error(response: HttpResponse) -> ErrorBody:
+    """Read an error body of any of X's shapes; of anything else no word is believed."""
+    request_id = response.headers.get(REQUEST_ID)
+    try:
+        body = json.loads(response.body)
+    except (ValueError, RecursionError):
+        body = None
+    if not _is_of_x(body):
+        return ErrorBody("", request_id=request_id, own_form=False)
+    parts = [part for part in _parts(body) if isinstance(part, dict)]
+    texts = list(_texts(body))
+    types = {
+        str(value).rstrip("/").rsplit("/", 1)[-1].lower()
+        for part in parts
+        for value in (part.get("type"), part.get("reason"), _one_word(part.get("title")))
+        if isinstance(value, str) and value != NO_TYPE
+    }
+    if any(_names_duplicate(part) for part in parts):
+        types.add(DUPLICATE_RULES)
+    numbers = {part["code"] for part in parts if type(part.get("code")) is int}
+    return ErrorBody(
+        _safe(texts[0]) if texts else "",
+        str(min(numbers)) if numbers else min(types, default=None),
+        numbers | types,
+        tuple(text.lower() for text in texts),
+        request_id,
+    )
+
+
+def _is_of_x(body: Any) -> bool:
+    """Whether it has one of X's shapes: `errors`, a problem with a type of X's, code and message, OAuth's `error`."""
+    if not isinstance(body, dict):
+        return False
+    errors, kind = body.get("errors"), body.get("type") or NO_TYPE
+    if isinstance(errors, list) and errors:
+        return all(isinstance(error, str | dict) for error in errors)
+    if isinstance(kind, str) and (kind == NO_TYPE or TYPE_OF_X.match(kind)):
+        said = [key for key in ("title", "detail", "type", "status") if body.get(key)]
+        if len(said) > 1 and {"title", "detail"}.intersection(said):
+            return True
+    coded = type(body.get("code")) is int and isinstance(body.get("message"), str)
+    return coded or (isinstance(body.get("error"), str) and isinstance(body.get("error_description"), str))
+
+
+def _names_duplicate(part: dict[str, Any]) -> bool:
+    """What X quotes of our own request aside."""
+    said = (value for key, value in part.items() if key not in ("parameters", "parameter", "value"))
+    return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
+
+
+def _parts(body: Any) -> Iterator[Any]:
+    yield body
+    if isinstance(body, dict) and isinstance(body.get("errors"), list):
+        yield from body["errors"]
+
+
+def _texts(body: Any) -> Iterator[str]:
+    """X's sentences, the most telling first."""
+    first, *errors = _parts(body)
+    for key in ("message", "detail"):
+        for error in errors:
+            yield from _text(error.get(key) if isinstance(error, dict) else None)
+    for error in errors:
+        yield from _text(error)
+    if isinstance(first, dict):
+        for key in ("detail", "title", "message", "error_description", "error"):
+            yield from _text(first.get(key))
+
+
+def _text(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.strip():
+        yield value.strip()
+
+
+def _one_word(title: Any) -> str | None:
+    """Titles such as `CreditsDepleted` are names; those of several words only repeat the status."""
+    return title if isinstance(title, str) and re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", title) else None
+
+
+def _safe(text: str) -> str:
+    """One line without anything that could be a token."""
+    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
+
+
+def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:
+    return DAILY_PAUSE_SECONDS if body.codes & DAILY_LIMIT_CODES else seconds_until_reset(response.headers, now)
+
+
+def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
+    if row.action is Action.NO_ANSWER:
+        return f"X did not answer as expected (HTTP {status})."
+    quoted = f': "{body.message}".' if body.message else "."
+    if row.action is Action.REFRESH:
+        return f"X no longer accepts the access token{quoted}"
+    return f"X refused (HTTP {status}){quoted} {row.advice}"
+
+
+TABLE = ErrorTable(
+    "X",
+    ROWS,
+    ErrorRow("Read X's message above, correct the post and create it again."),
+    read_error,
+    _wait_seconds,
+    _message,
+)
+
+
+# MERGED from providers/x/rate_limits.py: Until when X asks to wait, as the headers of a response have it.
+
+CLOCK_DOUBT_SECONDS = 60
+"""A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
+MAX_WAIT_SECONDS = 366 * 86400
+"""X's windows last a quarter of an hour, a day or a month: what is further off is no such time."""
+
+
+def seconds_until_reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
+    """Seconds until X lets the call through again; None when it named no time that can be believed.
+
+    A 24-hour window counts only when it is used up; of several the last to open. `now` is for an answer that does not
+    say when it was given.
+    """
+    given_at = http_date(headers.get("date")) or now
+    daily = [
+        _seconds_until(_number(headers.get(f"x-{who}-limit-24hour-reset")), given_at)
+        for who in ("user", "app")
+        if _number(headers.get(f"x-{who}-limit-24hour-remaining")) == 0
+    ]
+    believable = [seconds for seconds in daily if seconds is not None]
+    if believable:
+        return max(believable)
+    window = _seconds_until(_number(headers.get("x-rate-limit-reset")), given_at)
+    return _retry_after(headers.get("retry-after"), given_at) if window is None else window
+
+
+def _seconds_until(reset: float | None, given_at: datetime | None) -> float | None:
+    return None if reset is None or given_at is None else _believed(reset - given_at.timestamp())
+
+
+def _retry_after(written: str | None, given_at: datetime | None) -> float | None:
+    """Seconds, or the date of a moment."""
+    seconds = _number(written)
+    if seconds is not None:
+        return _believed(seconds)
+    moment = http_date(written)
+    return None if moment is None else _seconds_until(moment.timestamp(), given_at)
+
+
+def _believed(seconds: float) -> float | None:
+    return max(1.0, float(math.ceil(seconds))) if -CLOCK_DOUBT_SECONDS < seconds <= MAX_WAIT_SECONDS else None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,15}", text.strip()) else None

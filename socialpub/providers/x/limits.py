@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
+from socialpub.providers.base import MediaFile
+from socialpub.providers.oauth import RedirectRow, RedirectRules
 
 # --- text: docs.x.com/fundamentals/counting-characters, 2026-08-22 ----------------------------------------------------
 
@@ -77,7 +78,7 @@ CHUNK_MAX_BYTES = 4 * 1024 * 1024
 CHUNK_MIN_BYTES = 64 * 1024
 """Ours: an edge that refuses even this does not want the file."""
 
-PROCESSING_PATIENCE_SECONDS = 60 * 60
+PROCESSING_TIMEOUT_SECONDS = 60 * 60
 """X names none; integrators gave up after 7 to 30 minutes, and long videos took the longest of these."""
 SETTLING_SECONDS = 2
 """Between `succeeded` and the post: X's left hand tells its right a moment later."""
@@ -112,3 +113,11 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
     """By what X said about the account when it was connected."""
     subscribed = facts.get("subscription_type") in SUBSCRIPTIONS
     return SUBSCRIBED if subscribed or facts.get("verified_type") in VERIFIED_ORGANIZATIONS else DEFAULT
+
+
+# MERGED from providers/x/plan.py: The steps of a post on X: the files first, then one call that makes the post.
+
+
+def in_chunks(media: MediaFile) -> bool:
+    """X takes pictures in one call; a GIF with a single frame is a picture."""
+    return media.kind == "video" or media.animated

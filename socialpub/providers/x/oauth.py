@@ -16,9 +16,7 @@ from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.responses import HttpResponse, as_object, json_object, object_at, text_at
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import data_of
-from socialpub.providers.x.errors import REQUEST_ID, classify, read_error
-from socialpub.providers.x.rate_limits import reset_in
+from socialpub.providers.x.client import REQUEST_ID, classify, read_data, read_error, seconds_until_reset
 
 SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 USER_FIELDS = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
@@ -109,7 +107,7 @@ class XOAuth:
         for token in filter(None, (refresh_token, access_token)):
             response = _post(http, self._section, "revoke", {"token": token})
             if response.ok:
-                data_of(response)
+                read_data(response)
                 continue
             try:
                 _fail(response, self._section)
@@ -187,7 +185,7 @@ def _fail(response: HttpResponse, section: XSection) -> NoReturn:
     if response.status == 429 and (body.own_form or kind):
         raise Throttled(
             "X asks to wait before the next request for a token.",
-            retry_after_seconds=reset_in(response.headers, None),
+            retry_after_seconds=seconds_until_reset(response.headers, None),
             request_id=request_id,
         )
     if not 400 <= response.status < 500 or kind is None:

@@ -5,22 +5,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.providers import preview
+from socialpub.providers.base import Account, Content
 from socialpub.providers.comparison import nfc
-from socialpub.providers.content import Account, Content
 from socialpub.providers.preview import Preview, TextMark, TextMeasure, TextPart
 from socialpub.providers.x import limits, links
-from socialpub.providers.x.plan import in_chunks
+from socialpub.providers.x.limits import in_chunks
 from socialpub.providers.x.text import weigh
 
 _TAG = re.compile(
     r"(?<![\w@#$&/])(?:@[A-Za-z0-9_]{1,15}(?![\w@])|[#＃](?=[\d_]*+[^\W\d_])\w+|\$[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?(?!\w))"
 )
-LONGEST_LINK = 26
+MAX_LINK_LENGTH = 26
 """Of a link X shows so many characters and an ellipsis, but its host whole."""
 UNIT = "characters as X counts them: a link 23, an emoji or a CJK character 2"
 
 
-def preview_of(content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:
     """What followers of the account see."""
     allowed = limits.entitlement(account.facts).text_length
     text = nfc(content.text)
@@ -64,7 +64,7 @@ def _parts(text: str) -> tuple[TextPart, ...]:
 def _link(written: str) -> str:
     shown = written.partition("://")[2] or written
     shown = shown.removeprefix("www.")
-    longest = max(LONGEST_LINK, len(preview.host(f"https://{shown}")))
+    longest = max(MAX_LINK_LENGTH, len(preview.host(f"https://{shown}")))
     return shown if len(shown) <= longest + 1 else f"{shown[:longest]}…"
 
 

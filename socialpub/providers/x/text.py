@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from socialpub.providers.comparison import nfc
-from socialpub.providers.content import utf16_units
+from socialpub.providers.preview import utf16_units
 from socialpub.providers.x import emoji, links
 
 MAX_LENGTH = 280

@@ -1,32 +1,48 @@
-"""Bringing media to X: one call for a picture, a session of chunks for an animated GIF or a video.
-
-Every step looks at what the memo holds first (`upload_memo.py`): what is there and still good is not sent again.
-"""
+"""Bringing media to X: one call for an image, a session of chunks for an animated GIF or a video."""
 
 import math
+from copy import deepcopy
 from typing import Any
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.base import (
+    Again,
+    Done,
+    ImageLimits,
+    Job,
+    Kind,
+    MediaFile,
+    Memo,
+    More,
+    Outcome,
+    Refused,
+    Step,
+    Wait,
+)
 from socialpub.providers.bodies import FilePart
-from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.error_table import Reason, Rejection
-from socialpub.providers.errors import ProviderError, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, More, Outcome, Refused, Wait
+from socialpub.providers.errors import NoAnswer, ProviderError, Throttled
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import answered_data_of, call, data_of
-from socialpub.providers.x.errors import classify
-from socialpub.providers.x.upload_memo import (
-    end_of,
-    is_open,
-    opened,
-    ready,
-    recall,
-    remember,
-    start_over,
-    start_over_expired,
-)
+from socialpub.providers.x.client import call, classify, read_data, read_media_id, require_data
+
+# MERGED from providers/x/plan.py: The steps of a post on X: the files first, then one call that makes the post.
+UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
+"""Each is followed by `:` and the index of its media item."""
+
+
+def upload_steps(index: int, media: MediaFile) -> list[Step]:
+    """What the upload of one media item takes, before the post."""
+    names = [INIT, APPEND, FINALIZE] if limits.in_chunks(media) else [UPLOAD_IMAGE]
+    steps = [Step(f"{name}:{index}", Kind.PREPARE) for name in names]
+    if limits.in_chunks(media):
+        steps.append(Step(f"{AWAIT}:{index}", Kind.POLL))
+    if media.alt and media.kind == "image":
+        steps.append(Step(f"{ALT_TEXT}:{index}", Kind.PREPARE))
+    return steps
+
+
+# MERGED from providers/x/upload.py: Bringing media to X: one call for a picture, a session of chunks for an animat
 
 EXTENSIONS = {
     "image/jpeg": "jpg",
@@ -60,7 +76,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
         multipart={"media_category": "tweet_image", "media": _slice(fitted, 0, fitted.size_bytes)},
     )
     if response.ok:
-        upload = opened(job, response)
+        upload = read_upload(job, response)
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
@@ -90,7 +106,7 @@ def initialize(job: Job, section: XSection, index: int) -> Outcome:
     if not response.ok:
         return _rejection(job, response).refused()
     chunk = upload.get("chunk_bytes") or chunk_bytes(media.size_bytes)
-    return Done(remember(job.memo, index, {**opened(job, response), "chunk_bytes": chunk, "segment": 0}))
+    return Done(remember(job.memo, index, {**read_upload(job, response), "chunk_bytes": chunk, "segment": 0}))
 
 
 def chunk_bytes(total_bytes: int) -> int:
@@ -122,7 +138,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
             rejection = None if response.ok else _rejection(job, response, sent_bytes=True)
             if rejection is None:
                 # No body is needed; one that cannot be read is a page, and the segment is sent again.
-                data_of(response)
+                read_data(response)
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
@@ -149,9 +165,9 @@ def finalize(job: Job, section: XSection, index: int) -> Outcome:
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
-    data = answered_data_of(response)
+    data = require_data(response)
     if isinstance(data.get("expires_after_secs"), int):
-        upload["expires_at"] = end_of(job, data["expires_after_secs"])
+        upload["expires_at"] = usable_until(job, data["expires_after_secs"])
     processing = data.get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
@@ -175,15 +191,15 @@ def await_processing(job: Job, section: XSection, index: int) -> Outcome:
     )
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
-    processing = answered_data_of(response).get("processing_info")
+    processing = require_data(response).get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         upload["ready_at"] = job.now.timestamp()
         return Wait(limits.SETTLING_SECONDS, f"X has just processed the {what}", remember(job.memo, index, upload))
     if processing.get("state") == "failed":
         return _failed(job, index, processing)
     waited = job.now.timestamp() - upload.setdefault("waits_since", job.now.timestamp())
-    if waited > limits.PROCESSING_PATIENCE_SECONDS:
-        minutes = limits.PROCESSING_PATIENCE_SECONDS // 60
+    if waited > limits.PROCESSING_TIMEOUT_SECONDS:
+        minutes = limits.PROCESSING_TIMEOUT_SECONDS // 60
         return Refused(
             f"X did not finish processing the {what} within {minutes} minutes. Post it again, or re-encode it."
         )
@@ -238,3 +254,92 @@ def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
 def _check_after(processing: dict[str, Any]) -> float:
     seconds = processing.get("check_after_secs")
     return max(1.0, float(seconds)) if isinstance(seconds, int | float) else float(CHECK_AFTER_SECONDS)
+
+
+# MERGED from providers/x/alt_text.py: Alt texts of pictures on X. X does not insist on one, so the post goes out w
+
+ALT_TEXT_TRIES = 5
+
+
+def set_alt_text(job: Job, section: XSection, index: int) -> Outcome:
+    """Give a picture its alt text."""
+    media, upload = job.content.media[index], recall(job.memo, index)
+    if upload.get("described") or not media.alt:
+        return Done(job.memo)
+    if not upload.get("id"):
+        return start_over_expired(job, index)
+    body = {"id": upload["id"], "metadata": {"alt_text": {"text": media.alt[: limits.ALT_LENGTH]}}}
+    failure = None
+    try:
+        response = call(job, "POST", f"{section.api_url}/2/media/metadata", json=body)
+        if response.ok:
+            read_data(response)
+        else:
+            failure = classify(response, now=job.now, media=True).message
+    except NoAnswer as error:
+        upload["alt_tries"] = upload.get("alt_tries", 0) + 1
+        if upload["alt_tries"] < ALT_TEXT_TRIES:
+            pause = 5.0 * 2 ** upload["alt_tries"]
+            return Wait(pause, "X did not take the alt text yet", remember(job.memo, index, upload))
+        failure = error.message
+    memo = remember(job.memo, index, {**upload, "described": True})
+    if failure is not None:
+        # Read by whoever shows the delivery.
+        memo["notes"] = [*memo.get("notes", []), f"Published without the alt text of media item {index + 1}: {failure}"]
+    return Done(memo)
+
+
+# MERGED from providers/x/upload_memo.py: What the memo holds per file: what X gave us for it, and by when it ends.
+
+EXPIRES_AFTER_SECONDS = 24 * 3600
+"""When X does not say."""
+
+
+def recall(memo: Memo, index: int) -> dict[str, Any]:
+    """What the memo knows about one upload: id, expires_at, ready_at (Unix seconds) and the session's progress."""
+    return deepcopy(memo.get("media", {}).get(str(index), {}))
+
+
+def remember(memo: Memo, index: int, upload: dict[str, Any]) -> Memo:
+    """The memo with that instead. The old one is left alone: a step that fails half-way has changed nothing."""
+    return {**memo, "media": {**memo.get("media", {}), str(index): upload}}
+
+
+def read_upload(job: Job, response: HttpResponse) -> dict[str, Any]:
+    """The upload that a response of X opened."""
+    lifetime = read_data(response).get("expires_after_secs")
+    seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
+    return {"id": read_media_id(response), "expires_at": usable_until(job, seconds)}
+
+
+def usable_until(job: Job, lifetime_seconds: int) -> float:
+    """Until when an upload counts as good: a little less than X says, because the post takes its time too."""
+    return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
+
+
+def ready(job: Job, index: int) -> bool:
+    """X has the whole file, processed, and keeps it long enough for the post."""
+    upload = recall(job.memo, index)
+    return upload.get("ready_at") is not None and not _expired(job, upload)
+
+
+def is_open(job: Job, upload: dict[str, Any]) -> bool:
+    """X knows this upload, and keeps it long enough."""
+    return bool(upload.get("id")) and not _expired(job, upload)
+
+
+def _expired(job: Job, upload: dict[str, Any]) -> bool:
+    return bool(job.now.timestamp() >= upload.get("expires_at", 0))
+
+
+def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
+    """Back to the first step of this upload."""
+    reason = f"Media item {index + 1} is sent anew: {because}."
+    step = upload_steps(index, job.content.media[index])[0].name
+    return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
+
+
+def start_over_expired(job: Job, index: int) -> Again:
+    """X no longer has it, or will not have it long enough."""
+    message = f"X kept media item {index + 1} for too short a time to post it. Post it again."
+    return start_over(job, index, "X keeps uploads for a day, and this one is over", 2, Refused(message))

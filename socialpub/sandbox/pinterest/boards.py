@@ -1,19 +1,55 @@
-"""Boards and their sections."""
+"""The account, its boards and their sections."""
 
 from typing import Any
 
+from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.pinterest import replies
-from socialpub.sandbox.pinterest.access import PinterestCaller, api_call, json_object
 from socialpub.sandbox.pinterest.models import PROTECTED, PUBLIC, SECRET, PinterestBoard
 from socialpub.sandbox.pinterest.network import PinterestSandbox
 from socialpub.sandbox.pinterest.replies import paged, zoneless
-from socialpub.sandbox.pinterest.schema import boolean, object_of, one_of, require_valid, text
-from socialpub.sandbox.reply import Reply
-from socialpub.sandbox.request import SandboxRequest
+from socialpub.sandbox.pinterest.requests import (
+    PinterestCaller,
+    api_call,
+    boolean,
+    json_object,
+    object_of,
+    one_of,
+    require_valid,
+    text,
+)
+
+# MERGED from sandbox/pinterest/user_account.py: `GET /user_account`.
+
+
+@api_call("org_read", "user_accounts:read")
+def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+    account = caller.account
+    boards = [one for one in pinterest.boards.values() if one.owner_id == account.id and one.sandbox == caller.sandbox]
+    return replies.ok(
+        pinterest,
+        200,
+        {
+            "id": account.id,
+            "username": account.username,
+            "account_type": account.account_type,
+            "business_name": account.business_name if account.is_business else None,
+            "profile_image": f"{request.base_url}/pinterest/avatars/{account.picture or account.username}.png",
+            "website_url": "",
+            "about": "",
+            "board_count": len(boards),
+            "pin_count": sum(len(pinterest.pins_on(board)) for board in boards),
+            "follower_count": 0,
+            "following_count": 0,
+            "monthly_views": 0,
+        },
+    )
+
+
+# MERGED from sandbox/pinterest/boards.py: Boards and their sections.
 
 PRIVACIES = (PUBLIC, PROTECTED, SECRET)
 FILTERS = {"ALL": PRIVACIES, "PUBLIC_AND_SECRET": (PUBLIC, SECRET), **{one: (one,) for one in PRIVACIES}}
-CREATE = object_of(
+BOARD = object_of(
     {"name": text(1, 180), "description": text(0, 500), "privacy": one_of(*PRIVACIES), "is_ads_only": boolean},
     required=("name",),
     nullable=("description",),
@@ -22,7 +58,7 @@ SECTION = object_of({"name": text(1, 180), "id": text(0, 30)}, required=("name",
 
 
 @api_call("org_read", "boards:read")
-def listing(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+def list_boards(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     refuse_pinner_data(pinterest, caller)
     wanted = request.query().get("privacy", "ALL")
     if wanted not in FILTERS:
@@ -40,16 +76,16 @@ def listing(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pinter
 
 
 @api_call("org_read", "boards:read")
-def read(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+def read_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     return replies.ok(
-        pinterest, 200, _board_json(pinterest, readable(pinterest, request.path_params["board_id"], caller))
+        pinterest, 200, _board_json(pinterest, readable_board(pinterest, request.path_params["board_id"], caller))
     )
 
 
 @api_call("org_write", "boards:read", "boards:write")
-def create(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     body = json_object(pinterest, request)
-    require_valid(pinterest, CREATE, body, code=400)
+    require_valid(pinterest, BOARD, body, code=400)
     privacy = body.get("privacy", PUBLIC)
     if privacy == SECRET and not caller.may("boards:write_secret"):
         raise replies.refused(pinterest, "missing_scope")
@@ -63,8 +99,8 @@ def create(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pintere
 
 
 @api_call("org_read", "boards:read")
-def sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    board = readable(pinterest, request.path_params["board_id"], caller)
+def list_sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+    board = readable_board(pinterest, request.path_params["board_id"], caller)
     return paged(pinterest, request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
 
 
@@ -72,14 +108,14 @@ def sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pinte
 def create_section(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     body = json_object(pinterest, request)
     require_valid(pinterest, SECTION, body, code=400)
-    board = readable(pinterest, request.path_params["board_id"], caller)
+    board = readable_board(pinterest, request.path_params["board_id"], caller)
     if body["name"] in board.sections.values():
         raise replies.invalid(pinterest, 409, 409, "Board section conflict: there is a section with this name.")
     section_id = pinterest.add_section(board, body["name"])
     return replies.ok(pinterest, 201, {"id": section_id, "name": body["name"]})
 
 
-def readable(pinterest: PinterestSandbox, board_id: str, caller: PinterestCaller) -> PinterestBoard:
+def readable_board(pinterest: PinterestSandbox, board_id: str, caller: PinterestCaller) -> PinterestBoard:
     """The board, when this caller may read it."""
     refuse_pinner_data(pinterest, caller)
     board = pinterest.boards.get(board_id)

@@ -7,26 +7,23 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, ClassVar
 
-from socialpub.sandbox.apps import SandboxApp
-from socialpub.sandbox.byte_cache import ByteCache
-from socialpub.sandbox.context import SandboxContext
-from socialpub.sandbox.fates import FateQueue
-from socialpub.sandbox.json_facts import json_facts
-from socialpub.sandbox.oauth import OAuthNetwork
-from socialpub.sandbox.pinterest import error_codes, replies
+from socialpub.sandbox.faults import FateQueue
+from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, json_facts
+from socialpub.sandbox.messages import Reply
+from socialpub.sandbox.network import OAuthNetwork
+from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
+    FATES,
     PUBLIC,
     Pin,
     PinImage,
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
+    PinterestSwitches,
 )
-from socialpub.sandbox.pinterest.switches import FATES, PinterestSwitches
-from socialpub.sandbox.rate_windows import FixedWindows
-from socialpub.sandbox.reply import Reply
-from socialpub.sandbox.tokens import Token
+from socialpub.sandbox.tokens import SandboxApp, Token
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
 SANDBOX_MARK = "sbx"
@@ -56,7 +53,7 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         "media_status",
         "list_media",
     )
-    refusals = tuple(error_codes.ERRORS)
+    refusals = tuple(replies.ERRORS)
     """What `next(…).refuses(name)` knows."""
     default_scopes = ALL_SCOPES
     account_fields = ("business_name", "account_type")

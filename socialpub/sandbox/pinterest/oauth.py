@@ -1,14 +1,18 @@
-"""Pinterest's token endpoint: exchange, refresh; revocation is refused to ordinary users."""
+"""Pinterest's OAuth: the consent page, and the token endpoint with exchange and refresh. Revocation is refused."""
 
+import secrets
 from typing import Any
+from urllib.parse import urlsplit
 
-from socialpub.sandbox.apps import basic_credentials
+from socialpub.sandbox.messages import FORM, Reply, SandboxRequest
+from socialpub.sandbox.oauth import Asked, ConsentPage
+from socialpub.sandbox.pages import render_template
 from socialpub.sandbox.pinterest import replies
-from socialpub.sandbox.pinterest.access import count, in_sandbox
 from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.reply import Reply
-from socialpub.sandbox.request import FORM, SandboxRequest
-from socialpub.sandbox.tokens import Token
+from socialpub.sandbox.pinterest.requests import count, in_sandbox
+from socialpub.sandbox.tokens import SandboxApp, Token, basic_credentials
+
+# MERGED from sandbox/pinterest/oauth.py: Pinterest's token endpoint: exchange, refresh; revocation is refused to o
 
 
 def token(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
@@ -77,3 +81,71 @@ def _client(pinterest: PinterestSandbox, request: SandboxRequest) -> tuple[str, 
     if request.content_type != FORM or not request.body:
         raise replies.invalid(pinterest, 400, 1, "Missing request body.")
     return client_id, request.form()
+
+
+# MERGED from sandbox/pinterest/consent.py: Pinterest's consent page: choose an account, give access or not. Scopes
+
+MEANINGS = {
+    "user_accounts:read": "See your account",
+    "boards:read": "See your public boards",
+    "boards:write": "Create and change your public boards",
+    "boards:read_secret": "See your secret boards",
+    "boards:write_secret": "Create and change your secret boards",
+    "pins:read": "See your public Pins",
+    "pins:write": "Create and change your public Pins",
+    "pins:read_secret": "See your secret Pins",
+    "pins:write_secret": "Create and change your secret Pins",
+}
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+UP = "../../"
+
+
+class PinterestConsent(ConsentPage[PinterestSandbox, SandboxApp]):
+    client_id_fields = ("client_id", "consumer_id")
+
+    def complaint(self, app: SandboxApp, request: SandboxRequest, asked: Asked) -> str:  # noqa: ARG002
+        uri = asked.get("redirect_uri", "")
+        parts = urlsplit(uri)
+        safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        if not parts.hostname or not safe or parts.fragment or (app.redirect_uris and uri not in app.redirect_uris):
+            return "redirect_uri is missing, not https, or not one of the app's, letter by letter."
+        if asked.get("response_type") != "code":
+            return "response_type must be code."
+        scopes = self.scopes(asked)
+        if not scopes or not set(scopes) <= set(MEANINGS):
+            return "scope must be a comma-separated list of known scopes."
+        return ""
+
+    def scopes(self, asked: Asked) -> list[str]:
+        return [scope for scope in asked.get("scope", "").split(",") if scope]
+
+    def render(
+        self,
+        network: PinterestSandbox,
+        app: SandboxApp,
+        request: SandboxRequest,  # noqa: ARG002
+        asked: Asked,
+        scopes: list[str],
+    ) -> str:
+        return render_template(
+            "consent.html",
+            network="Pinterest",
+            app=app.label,
+            accounts=[
+                (account.username, account.business_name, account.account_type.lower())
+                for account in network.accounts.values()
+            ],
+            scopes=[(scope, MEANINGS[scope], True) for scope in scopes],
+            pick=False,
+            asked=asked,
+            up=UP,
+        )
+
+    def render_refusal(self, message: str) -> str:
+        return render_template("refused.html", message=message, up=UP)
+
+    def new_code(self, network: PinterestSandbox) -> str:  # noqa: ARG002
+        return secrets.token_hex(20)
+
+
+authorize = PinterestConsent().authorize

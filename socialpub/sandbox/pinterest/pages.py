@@ -7,14 +7,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form, own_pages
-from socialpub.sandbox.media_response import media_response
+from socialpub.sandbox import pages
+from socialpub.sandbox.pages import media_response, page
 from socialpub.sandbox.pinterest.models import Pin, PinterestBoard
 from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.rendering import page
 
 SHOWN_PINS = 200
-FAULTS: fault_form.FaultChoices = {
+FAULTS: pages.FaultChoices = {
     "2787": (
         "create_pin",
         "makes the pin, but is told 400 code 2787",
@@ -49,7 +48,7 @@ def routes() -> list[Route]:
     """Below `/pinterest`."""
     return [
         Route("/feed", show_feed),
-        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[pages.OWN_FORM]),
         Route("/media/{id}", show_media),
         Route("/pin/{id}/", show_pin),
         Route("/pin/{id}", show_pin),
@@ -68,8 +67,8 @@ async def show_feed(request: Request) -> Response:
         "pinterest_feed.html",
         boards=[(pins[0].board, pinterest.accounts[pins[0].board.owner_id], pins) for pins in by_board.values()],
         empty=[(board, pinterest.accounts[board.owner_id]) for board in empty[:20]],
-        scripts=fault_form.labels(FAULTS),
-        scripted=fault_form.chosen_label(FAULTS, request),
+        scripts=pages.fault_labels(FAULTS),
+        scripted=pages.chosen_fault_label(FAULTS, request),
         up="../",
     )
 
@@ -81,7 +80,7 @@ async def show_account(request: Request) -> Response:
 
 
 async def script_fault(request: Request) -> Response:
-    return await fault_form.script(_pinterest(request), FAULTS, request)
+    return await pages.script_fault(_pinterest(request), FAULTS, request)
 
 
 async def show_pin(request: Request) -> Response:

@@ -1,22 +1,138 @@
-"""The memory of TikTok: users, shares, posts, and the addresses that were proved to it."""
+"""TikTok's refusals: which HTTP status a code comes with, and its message."""
 
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
-from socialpub.sandbox.context import SandboxContext
 from socialpub.sandbox.faults import FaultScript
-from socialpub.sandbox.oauth import OAuthNetwork
-from socialpub.sandbox.rate_windows import SlidingWindows
-from socialpub.sandbox.reply import Reply, json_reply
-from socialpub.sandbox.tiktok import error_codes
-from socialpub.sandbox.tiktok.apps import TikTokApp
-from socialpub.sandbox.tiktok.media_intake import MediaIntake
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost
-from socialpub.sandbox.tiktok.oauth_errors import OAuthErrorReplies
-from socialpub.sandbox.tiktok.switches import TikTokSwitches
-from socialpub.sandbox.tiktok.task_store import TaskStore
-from socialpub.sandbox.tiktok.url_properties import UrlProperty, is_proved
+from socialpub.sandbox.media import fetch
+from socialpub.sandbox.memory import SandboxContext, SlidingWindows
+from socialpub.sandbox.messages import Reply, json_reply
+from socialpub.sandbox.network import OAuthNetwork
+from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokApp, TikTokPost, TikTokSwitches
+from socialpub.sandbox.tiktok.tasks import MediaIntake, TaskStore
+
+ERRORS: dict[str, tuple[int, str]] = {
+    "access_token_invalid": (401, "The access token is invalid or not found in the request."),
+    "scope_not_authorized": (401, "The user did not authorize the scope required for completing this request."),
+    "scope_permission_missed": (400, "A field is beyond the granted scopes."),
+    "rate_limit_exceeded": (429, "The API rate limit was exceeded. Please try again later."),
+    "invalid_param": (400, "A parameter of the request is not valid."),
+    "invalid_params": (400, "One or more fields in the request are not valid."),
+    "invalid_publish_id": (400, "The publish_id does not exist."),
+    "token_not_authorized_for_specified_publish_id": (400, "The publish_id belongs to another user."),
+    "publish_not_cancellable": (400, "The publishing has ended or cannot be stopped any more."),
+    "app_version_check_failed": (400, "The user's TikTok app is too old for this; version 31.8 or newer is needed."),
+    "spam_risk_too_many_posts": (403, "The daily cap of posts from the API is reached for this user."),
+    "spam_risk_user_banned_from_posting": (403, "The user is banned from making new posts."),
+    "spam_risk_too_many_pending_share": (403, "The user has too many shares that are still pending."),
+    "reached_active_user_cap": (403, "The daily quota of posting users of this client is reached."),
+    "unaudited_client_can_only_post_to_private_accounts": (
+        403,
+        "Clients that have not passed the audit can only post to private accounts.",
+    ),
+    "url_ownership_unverified": (403, "Verify the ownership of this URL's domain or prefix first."),
+    "privacy_level_option_mismatch": (403, "The privacy level is missing or not one of this user's options."),
+    "internal_error": (500, "Something is wrong. Please try again later."),
+}
+SENT_WITH_200 = frozenset({
+    "spam_risk_too_many_posts", "spam_risk_user_banned_from_posting", "reached_active_user_cap",
+})  # fmt: skip
+"""By `creator_info`."""
+
+
+def status_and_message(endpoint: str, code: str) -> tuple[int, str]:
+    """Status and message; ValueError for a code that TikTok does not have."""
+    if code not in ERRORS:
+        raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+    status, message = ERRORS[code]
+    return (200 if endpoint == "creator_info" and code in SENT_WITH_200 else status), message
+
+
+# MERGED from sandbox/tiktok/oauth_errors.py: How the token endpoints word the errors that a script asks for: flat,
+
+
+class LogIds(Protocol):
+    def log_id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthErrorReplies:
+    log_ids: LogIds
+
+    def http_error(self, status: int) -> Reply:
+        return self._reply(status, "server_error" if status >= 500 else "invalid_request")
+
+    def unauthorized_reply(self) -> Reply:
+        return self._reply(401, "invalid_client")
+
+    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
+        reply = self._reply(429, "rate_limit_exceeded")
+        if told_in == "retry-after":
+            reply.headers.append(("retry-after", str(int(seconds))))
+        return reply
+
+    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002
+        raise ValueError("tiktok sells no credits")
+
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
+        return self._reply(400, code)
+
+    def _reply(self, status: int, error: str) -> Reply:
+        facts = {"error": error, "error_description": "Something is wrong.", "log_id": self.log_ids.log_id()}
+        return json_reply(status, facts)
+
+
+# MERGED from sandbox/tiktok/url_properties.py: URL properties: whose address is it? A prefix is proved by a file t
+
+
+@dataclass(slots=True)
+class UrlProperty:
+    """What the portal shows: the file to serve under the prefix."""
+
+    prefix: str
+    file_name: str = field(default_factory=lambda: f"tiktok{secrets.token_hex(8)}.txt")
+    content: str = field(default_factory=lambda: f"tiktok-developers-site-verification={secrets.token_urlsafe(24)}")
+    verified: bool = False
+
+
+def is_proved(switches: TikTokSwitches, claim: UrlProperty) -> bool:
+    """Fetch the file and compare. Blocks."""
+    found = fetch(claim.prefix + claim.file_name, switches.fetch)
+    data = found.data if found is not None else None
+    return data is not None and data.decode("utf-8", "replace").strip() == claim.content.strip()
+
+
+def may_pull(switches: TikTokSwitches, url: object) -> bool:
+    """It is an address that TikTok pulls from, and somebody proved it to be theirs."""
+    if not isinstance(url, str):
+        return False
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError:
+        return False
+    if not host or parts.scheme not in ("http", "https"):
+        return False
+    if switches.public_urls_only and (parts.scheme != "https" or _is_address(host) or "." not in host):
+        return False
+    if switches.all_urls_verified or any(url.startswith(prefix) for prefix in switches.verified_prefixes):
+        return True
+    return any(host == domain or host.endswith(f".{domain}") for domain in switches.verified_domains)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+# MERGED from sandbox/tiktok/network.py: The memory of TikTok: users, shares, posts, and the addresses that were pr
 
 
 class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
@@ -36,7 +152,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         "video_query",
         "video_list",
     )
-    refusals = tuple(error_codes.ERRORS)
+    refusals = tuple(ERRORS)
     """What `next(…).refuses(code)` knows."""
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
@@ -183,7 +299,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         return self.refusal_reply("", "access_token_invalid")
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        status, message = error_codes.status_and_message(endpoint, code)
+        status, message = status_and_message(endpoint, code)
         return self.envelope(status, code, message)
 
     def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:

@@ -7,14 +7,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form, own_pages
-from socialpub.sandbox.media_response import media_response
-from socialpub.sandbox.rendering import page
+from socialpub.sandbox import pages
+from socialpub.sandbox.pages import media_response, page
 from socialpub.sandbox.tiktok.models import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PublishTask, TikTokPost
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 
 SHOWN_POSTS = 100
-FAULTS: fault_form.FaultChoices = {
+FAULTS: pages.FaultChoices = {
     "init_timeout": (
         "video_init",
         "starts a video, but never answers",
@@ -52,8 +51,8 @@ def routes() -> list[Route]:
     """Below `/tiktok`; the permalinks come last, they would catch others."""
     return [
         Route("/feed", show_feed),
-        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
-        Route("/feed/drafts", finish_draft, methods=["POST"], middleware=[own_pages.FORM]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[pages.OWN_FORM]),
+        Route("/feed/drafts", finish_draft, methods=["POST"], middleware=[pages.OWN_FORM]),
         Route("/media/{id}", show_media),
         Route("/@{username}", show_profile),
         Route("/@{username}/{kind}/{id}", show_post),
@@ -79,8 +78,8 @@ async def _feed(request: Request, username: str) -> Response:
         posts=[_view(tiktok, post) for post in posts[:SHOWN_POSTS]],
         drafts=[(task, _caption(task)) for task in tasks if task.status == IN_INBOX][:SHOWN_POSTS],
         under_way=sum(task.is_open for task in tasks),
-        scripts=fault_form.labels(FAULTS),
-        scripted=fault_form.chosen_label(FAULTS, request),
+        scripts=pages.fault_labels(FAULTS),
+        scripted=pages.chosen_fault_label(FAULTS, request),
         up="../",
     )
 
@@ -90,7 +89,7 @@ def _caption(task: PublishTask) -> str:
 
 
 async def script_fault(request: Request) -> Response:
-    return await fault_form.script(_tiktok(request), FAULTS, request)
+    return await pages.script_fault(_tiktok(request), FAULTS, request)
 
 
 async def finish_draft(request: Request) -> Response:

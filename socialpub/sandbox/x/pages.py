@@ -7,9 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form, own_pages
-from socialpub.sandbox.media_response import media_response
-from socialpub.sandbox.rendering import page
+from socialpub.sandbox import pages
+from socialpub.sandbox.pages import media_response, page
 from socialpub.sandbox.x.models import XPost
 from socialpub.sandbox.x.network import XSandbox
 from socialpub.sandbox.x.text import links
@@ -17,7 +16,7 @@ from socialpub.sandbox.x.text import links
 SHOWN_POSTS = 100
 ANYBODY = "i"
 """What stands for the username in links of those who do not know it."""
-FAULTS: fault_form.FaultChoices = {
+FAULTS: pages.FaultChoices = {
     "503_after": ("create_post", "answers 503 after posting", lambda up: up.fails_with(503, after_effect=True)),
     "503_before": ("create_post", "answers 503 without posting", lambda up: up.fails_with(503)),
     "timeout_after": ("create_post", "posts, but never answers", lambda up: up.times_out_after_effect()),
@@ -54,7 +53,7 @@ def routes() -> list[Route]:
     """Below `/x`; the permalink comes last, it would catch others."""
     return [
         Route("/feed", show_feed, name="feed"),
-        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[pages.OWN_FORM]),
         Route("/media/{id}", show_media),
         Route("/{username}/status/{id}", show_post),
         Route("/{username}", show_account),
@@ -78,13 +77,13 @@ def _feed(request: Request, username: str | None) -> Response:
     return page(
         "x_feed.html",
         posts=[_view(x, post) for post in up],
-        scripts=fault_form.labels(FAULTS),
-        scripted=fault_form.chosen_label(FAULTS, request),
+        scripts=pages.fault_labels(FAULTS),
+        scripted=pages.chosen_fault_label(FAULTS, request),
     )
 
 
 async def script_fault(request: Request) -> Response:
-    return await fault_form.script(_x(request), FAULTS, request)
+    return await pages.script_fault(_x(request), FAULTS, request)
 
 
 async def show_post(request: Request) -> Response:

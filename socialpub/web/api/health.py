@@ -10,16 +10,15 @@ from enum import StrEnum
 import orjson
 
 from socialpub.core import commands
-from socialpub.db.transaction import Row
+from socialpub.db.connection import Row
+from socialpub.db.tables import holds
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
 from socialpub.providers import registry
-from socialpub.publishing import holds
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
-from socialpub.web.state import WebState
+from socialpub.web.http.answer import Answer
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request, WebState
 
 _FRESH_SECONDS = 1.0
 """A look counts for so long: frequent checks do not keep the disk busy."""
@@ -62,7 +61,7 @@ async def _look(rt: Runtime, state: WebState) -> Readiness:
     now = rt.clock.monotonic()
     known = state.readiness
     if known is None or (known[1].done() and now - known[0] >= _FRESH_SECONDS):
-        known = state.readiness = now, asyncio.create_task(health.look(rt))
+        known = state.readiness = now, asyncio.create_task(health.check_readiness(rt))
     began_at, looking = known
     done, _ = await asyncio.wait({looking}, timeout=max(began_at + health.LOOK_SECONDS - now, 0))
     return looking.result() if done else health.HANGING

@@ -1,13 +1,13 @@
 """The endpoint of publishing logs (spec 4.4)."""
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db import json_views
-from socialpub.db.transaction import Reader
+from socialpub.db.connection import Reader
+from socialpub.db.queries import api_json
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer, ok
 from socialpub.web.api.requests import LogsQuery
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
+from socialpub.web.http.answer import Answer, ok
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
 
 _MOST_SKIPPED_IN_PLACE = 2000
 """Entries that may be skipped on the event loop."""
@@ -19,6 +19,6 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:
     query: LogsQuery = request.query
 
     def read(reader: Reader) -> bytes:
-        return json_views.log_entries(reader, caller, query.limit, query.offset)
+        return api_json.log_entries(reader, caller, query.limit, query.offset)
 
     return ok(await rt.read_aside(read) if query.offset > _MOST_SKIPPED_IN_PLACE else read(rt.reader))

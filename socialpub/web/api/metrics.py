@@ -1,13 +1,47 @@
-"""`/metrics`: Prometheus text (contract 1.13). Numbers are read when they are asked for; nothing is counted twice."""
+"""Every metric as one text. What each means stands with it, in `web/metrics/`."""
 
 import hmac
+from collections.abc import Iterable, Iterator
 
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from socialpub.db.connection import Reader
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.authentication import unauthorized, wrong
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
-from socialpub.web.state import WebState
+from socialpub.web import metric_families
+from socialpub.web.http.answer import Answer
+from socialpub.web.http.endpoint import endpoint, unauthorized, wrong_key
+from socialpub.web.http.request import Request, WebState
+
+
+class _Metrics(Collector):
+    def __init__(self, state: WebState, reader: Reader) -> None:
+        self._state = state
+        self._reader = reader
+
+    def collect(self) -> Iterable[Metric]:
+        return _families(self._state, self._reader)
+
+
+def render_metrics(state: WebState, reader: Reader) -> tuple[bytes, bytes]:
+    """The metrics as text, and its content type."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Metrics(state, reader))
+    return generate_latest(registry), CONTENT_TYPE_LATEST.encode()
+
+
+def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
+    rt = state.rt
+    yield from metric_families.request_families(state.answers)
+    yield from metric_families.delivery_families(rt, reader)
+    yield from metric_families.account_families(rt, reader)
+    yield from metric_families.machine_families(rt, reader)
+    yield from metric_families.notification_families(reader)
+
+
+# MERGED from web/api/metrics.py: `/metrics`: Prometheus text (contract 1.13). Numbers are read when they are asked
 
 _REST = 20
 """How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps
@@ -24,7 +58,7 @@ async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
             raise unauthorized("Send the token of [metrics]: Authorization: Bearer <TOKEN>.")
         scheme, _, token = header.partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
-            raise wrong(request, "This is not the token of [metrics].")
+            raise wrong_key(request, "This is not the token of [metrics].")
     async with request.state.reading_metrics:
         text, content_type = await _read(rt, request.state)
     return Answer(200, text, content_type=content_type)
@@ -36,9 +70,8 @@ async def _read(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
     if state.metrics is not None and began_at < state.metrics[0]:
         return state.metrics[1]
     # prometheus-client costs memory: only an appliance whose metrics are read pays for it.
-    from socialpub.web.api import metric_families
 
-    read = await rt.read_aside(lambda reader: metric_families.render(state, reader))
+    read = await rt.read_aside(lambda reader: render_metrics(state, reader))
     ended_at = rt.clock.monotonic()
     state.metrics = ended_at + _REST * (ended_at - began_at), read
     return read

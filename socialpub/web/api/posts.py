@@ -8,22 +8,20 @@ import orjson
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
-from socialpub.core.errors import NotFound, shown_path
-from socialpub.db import json_views, post_lists
-from socialpub.db.post_lists import PostFilter, PostPage
-from socialpub.db.transaction import Reader
-from socialpub.publishing import audiences, draft_validation, posts, retries
-from socialpub.publishing.draft_validation import CheckedDelivery
+from socialpub.core.errors import NotFound, cut_path
+from socialpub.db.connection import Reader
+from socialpub.db.queries import api_json, post_list
+from socialpub.db.queries.post_list import PostFilter, PostPage
+from socialpub.publishing.posts import audiences, posts, retries, validation
+from socialpub.publishing.posts.validation import CheckedDelivery
 from socialpub.runtime import Runtime
-from socialpub.web.answer import JSON, Answer, ok
-from socialpub.web.api import create_post
-from socialpub.web.api.create_post import accept, replay
-from socialpub.web.api.mapping import change_of, check_rows, draft_of
-from socialpub.web.api.multipart_posts import MULTIPART_POST
+from socialpub.web.api import drafts
+from socialpub.web.api.drafts import accept, check_rows, replay, to_change, to_draft
+from socialpub.web.api.multipart import MULTIPART_POST
 from socialpub.web.api.requests import CreateQuery, PostChange, PostDraft, PostQuery, PostsQuery, RetryRequest
-from socialpub.web.authentication import authenticate_again
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
+from socialpub.web.http.answer import JSON, Answer, ok
+from socialpub.web.http.endpoint import authenticate_again, endpoint
+from socialpub.web.http.request import Request
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
@@ -34,17 +32,17 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=MULTIPART_POST, check_rows=check_rows, replay=replay)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Accept a post: published now, or at its time."""
-    draft = draft_of(request.body)
-    await create_post.be_strict(rt, request, draft, caller)
+    draft = to_draft(request.body)
+    await drafts.be_strict(rt, request, draft, caller)
     return await accept(rt, request, posts.create, draft, caller)
 
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)
 async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """What each network would refuse about a post, before it is sent. Nothing is stored."""
-    draft = draft_of(request.body)
+    draft = to_draft(request.body)
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked = await rt.read_aside(lambda reader: draft_validation.validate(rt, reader, draft, caller))
+    checked = await rt.read_aside(lambda reader: validation.validate(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_checked(delivery) for delivery in checked]}))
 
@@ -65,8 +63,8 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
     )
 
     def read(reader: Reader) -> PostPage:
-        visible = audiences.visible(reader, caller, query.profile_ids, query.providers)
-        return post_lists.read(reader, replace(wanted, audiences=visible))
+        visible = audiences.visible_audiences(reader, caller, query.profile_ids, query.providers)
+        return post_list.read(reader, replace(wanted, audiences=visible))
 
     looks_through = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
     is_long = wanted.long or (looks_through and audiences.are_many(rt.reader))
@@ -87,15 +85,15 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
         await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
         if not is_visible(rt, authenticate_again(request), request.path_params):
             raise NotFound("Nothing here has this id any more, or it is outside of this key's scope.")
-    return ok(create_post.show(rt.reader, post_id))
+    return ok(drafts.render_created(rt.reader, post_id))
 
 
 @endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Change a scheduled post whose time is still to come."""
     post_id = request.path_params["postId"]
-    await rt.write_soon(posts.edit, post_id, change_of(request.body), caller)
-    return ok(create_post.show(rt.reader, post_id))
+    await rt.write_soon(posts.edit, post_id, to_change(request.body), caller)
+    return ok(drafts.render_created(rt.reader, post_id))
 
 
 @endpoint(scope="write", resource=is_visible)
@@ -103,7 +101,7 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Cancel a scheduled post that has not started."""
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)
-    return ok(create_post.show(rt.reader, post_id))
+    return ok(drafts.render_created(rt.reader, post_id))
 
 
 @endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
@@ -116,7 +114,7 @@ async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
 @endpoint(scope="read", resource=is_visible)
 async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Why it is as it is: every attempt of the post's deliveries, oldest first."""
-    return ok(json_views.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
+    return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
 
 
 async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: bytes) -> None:
@@ -127,7 +125,7 @@ async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: by
     for post_id in page.rest:
         # A quick reader never makes us wait, and then no other request would get its turn.
         await asyncio.sleep(0)
-        await request.send(b"," + create_post.show(rt.reader, post_id), more=True)
+        await request.send(b"," + drafts.render_created(rt.reader, post_id), more=True)
     await request.send(end, more=False)
 
 
@@ -135,7 +133,7 @@ def _checked(delivery: CheckedDelivery) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "profileId": delivery.profile_id,
         "provider": delivery.provider,
-        "problems": [{"path": shown_path(problem.path), "message": problem.message} for problem in delivery.problems],
+        "problems": [{"path": cut_path(problem.path), "message": problem.message} for problem in delivery.problems],
     }
     if delivery.notes:
         shown["notes"] = delivery.notes

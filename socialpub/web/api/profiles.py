@@ -3,11 +3,11 @@
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import NotFound
-from socialpub.db import json_views
+from socialpub.db.queries import api_json
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer, ok
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
+from socialpub.web.http.answer import Answer, ok
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
@@ -19,13 +19,13 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
 @endpoint(scope="read")
 async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Every profile in this key's scope, oldest first."""
-    return ok(json_views.profiles(rt.reader, caller))
+    return ok(api_json.profiles(rt.reader, caller))
 
 
 @endpoint(scope="read", resource=is_visible)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """One profile."""
-    shown = json_views.profile(rt.reader, request.path_params["id"])
+    shown = api_json.profile(rt.reader, request.path_params["id"])
     if shown is None:
         raise NotFound("There is no profile with this id.")
     return ok(shown)

@@ -7,17 +7,16 @@ from typing import Annotated, Any, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from socialpub.core import ids, sizes
+from socialpub.core import ids, units
 from socialpub.core.errors import FieldError
-from socialpub.core.known_names import AlsoCalled, Keys
-from socialpub.core.upload_limits import MAX_VIDEO_BYTES
-from socialpub.core.validation import wrong
+from socialpub.core.units import MAX_VIDEO_BYTES
+from socialpub.core.validation import AlsoCalled, Keys, wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
-from socialpub.publishing import uploads
-from socialpub.web.enumerations import DeliveryOutcome, PostStatus, Provider
-from socialpub.web.shapes import (
+from socialpub.publishing.media import uploads
+from socialpub.web.api.enumerations import DeliveryOutcome, PostStatus, Provider
+from socialpub.web.http.shapes import (
     LARGEST,
     LEFT_OUT,
     WHERE_IDS_ARE,
@@ -37,7 +36,7 @@ from socialpub.web.shapes import (
     required,
 )
 
-MOST_MEDIA = 20
+MAX_MEDIA = 20
 
 ALT = "Alternative text, strongly recommended for images"
 CONTENT = "Text and time"
@@ -48,7 +47,7 @@ PROFILES = "Where it goes: ids from `GET /profiles`, each once"
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
-def _keys_of(provider: str) -> Keys:
+def _known_keys(provider: str) -> Keys:
     return Keys(tuple(option.name for option in registry.OPTIONS[provider]))
 
 
@@ -56,9 +55,9 @@ class ProviderOptions(Shape):
     """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
     those stored with the profile."""
 
-    x: Annotated[FreeForm, _keys_of("x"), AlsoCalled(("twitter",))] = optional("Options for X")
-    tiktok: Annotated[FreeForm, _keys_of("tiktok")] = optional("Options for TikTok")
-    pinterest: Annotated[FreeForm, _keys_of("pinterest")] = optional("Options for Pinterest")
+    x: Annotated[FreeForm, _known_keys("x"), AlsoCalled(("twitter",))] = optional("Options for X")
+    tiktok: Annotated[FreeForm, _known_keys("tiktok")] = optional("Options for TikTok")
+    pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
@@ -91,7 +90,7 @@ class PostDraft(Shape):
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
-    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA, description=MEDIA)
+    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
     provider_options: ProviderOptions = optional(OPTIONS)
 
     @classmethod
@@ -122,14 +121,14 @@ class FormDraft(Shape):
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
-    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA, description=MEDIA)
+    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
     provider_options: ProviderOptions = optional(OPTIONS)
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
         errors = list(needs_content(value))
         media = value.get("media") if isinstance(value, dict) else None
-        for index, item in enumerate(media[:MOST_MEDIA] if isinstance(media, list) else ()):
+        for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
             if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
                 errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
         return errors
@@ -153,7 +152,7 @@ class PostChange(Shape):
     post: ContentChange = optional(CONTENT)
     media: list[MediaReference] = Field(
         LEFT_OUT,
-        max_length=MOST_MEDIA,
+        max_length=MAX_MEDIA,
         description="The media instead of the present ones; may be empty if a body remains",
     )
     provider_options: ProviderOptions = optional("The options instead of all present ones of the post")
@@ -186,7 +185,7 @@ def check_media_type(value: str) -> str:
 
 def check_file_size(value: int) -> int:
     if value > MAX_VIDEO_BYTES:
-        raise wrong(f"must be at most {sizes.write(MAX_VIDEO_BYTES)}")
+        raise wrong(f"must be at most {units.size(MAX_VIDEO_BYTES)}")
     return value
 
 

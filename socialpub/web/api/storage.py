@@ -8,18 +8,19 @@ the last of the disk.
 import asyncio
 from typing import ClassVar
 
-from socialpub.core import ids, signed_urls
+from socialpub.core import ids
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
-from socialpub.db.transaction import Row
+from socialpub.core.secrets import signed_urls
+from socialpub.db.connection import Row
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
-from socialpub.publishing import renditions, storage_quota, uploads
+from socialpub.publishing.media import renditions, uploads
 from socialpub.runtime import Runtime
-from socialpub.web import file_body, ranges
-from socialpub.web.answer import Answer, Header
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
-from socialpub.web.stream import RequestStream
+from socialpub.web.http import files
+from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
+from socialpub.web.http.stream import RequestStream
 
 
 class RangeNotSatisfiable(InvalidRequest):
@@ -46,7 +47,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
     expected_bytes: int = row["declared_bytes"]
     more_bytes = expected_bytes if row["storage_key"] is None else 0  # those of a repeated PUT take another's place
     with (
-        storage_quota.arriving(rt, more_bytes),
+        uploads.count_arriving(rt, more_bytes),
         rt.files.receive(row["id"]) as incoming,
         rt.files.promises.make(expected_bytes) as promise,
     ):
@@ -65,7 +66,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
         replaced = await rt.write_soon(uploads.arrive, row["id"], incoming, storage_key)
     if replaced is not None:
         await asyncio.to_thread(rt.files.remove, replaced)
-    return Answer(200, b"", ((b"etag", uploads.etag_of(storage_key).encode()),))
+    return Answer(200, b"", ((b"etag", uploads.etag(storage_key).encode()),))
 
 
 def _reservation(rt: Runtime, request: Request) -> Row:
@@ -122,7 +123,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     storage_key = request.path_params["key"]
     query = request.query_string.decode("latin-1")
     left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
-    mime_type = uploads.type_of(rt, storage_key) or renditions.type_of(rt, storage_key)
+    mime_type = uploads.verified_type(rt, storage_key) or renditions.rendition_type(rt, storage_key)
     if mime_type is None:
         raise NotFound("This file is not here any more.")
     try:
@@ -130,7 +131,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     except FileNotFoundError:
         raise NotFound("This file is not here any more.") from None
     with file:
-        etag = uploads.etag_of(storage_key).encode()
+        etag = uploads.etag(storage_key).encode()
         headers = (
             (b"content-type", mime_type.encode()),
             (b"etag", etag),
@@ -153,7 +154,7 @@ async def _send(request: Request, file: StoredFile, etag: bytes, headers: tuple[
     if wanted is not None and request.headers.get(b"if-range", etag).strip() != etag:
         wanted = None
     size = file.size_bytes
-    part = ranges.parse(wanted, size)
+    part = files.parse_range(wanted, size)
     if part is None:
         raise RangeNotSatisfiable(
             f"The file has {size} bytes, and none of them is in the requested range.",
@@ -166,4 +167,4 @@ async def _send(request: Request, file: StoredFile, etag: bytes, headers: tuple[
     if request.method == "HEAD":
         await request.send(b"", more=False)
         return
-    await file_body.send(request, file, part.start, part.end)
+    await files.send_file(request, file, part.start, part.end)

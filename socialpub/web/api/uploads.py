@@ -3,20 +3,20 @@
 import orjson
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import signed_urls
-from socialpub.db.transaction import Tx
-from socialpub.publishing import upload_completion, uploads
-from socialpub.publishing.idempotency import Kept
-from socialpub.publishing.upload_completion import VerifiedArtifact
+from socialpub.core.secrets import signed_urls
+from socialpub.db.connection import Tx
+from socialpub.publishing.media import uploads
+from socialpub.publishing.media.uploads import VerifiedArtifact
+from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
-from socialpub.web import idempotent
-from socialpub.web.answer import Answer, created, ok
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
-from socialpub.web.endpoint import endpoint
-from socialpub.web.request import Request
+from socialpub.web.http import idempotent
+from socialpub.web.http.answer import Answer, created, ok
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
 
 
-def _replay(rt: Runtime, kept: Kept) -> Answer:
+def _replay(rt: Runtime, kept: StoredResponse) -> Answer:
     """The reservation as it was kept, with an upload URL signed now."""
     return created(_reservation(rt, *orjson.loads(kept.body)))
 
@@ -26,10 +26,10 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
     """Reserve room for one file and say where to send it."""
     body: UploadRequest = request.body
 
-    def keep(_rt: Runtime, _tx: Tx, artifact_id: str) -> Kept:
-        return Kept(201, None, orjson.dumps([artifact_id, body.mime_type]))
+    def keep(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
+        return StoredResponse(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
-    artifact_id = await idempotent.write(
+    artifact_id = await idempotent.write_once(
         rt, request, keep, uploads.reserve, body.file_name, body.mime_type, body.file_size
     )
     return created(_reservation(rt, artifact_id, body.mime_type))
@@ -39,7 +39,7 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
-    return ok(_artifact(rt, await upload_completion.complete(rt, body.artifact_id, caller.key_id)))
+    return ok(_artifact(rt, await uploads.complete(rt, body.artifact_id, caller.key_id)))
 
 
 def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:

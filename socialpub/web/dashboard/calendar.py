@@ -1,25 +1,221 @@
-"""`/calendar`: posts by day and hour in the reader's time zone, as a month (`?month=2026-11`) or a week
-(`?week=2026-W47`)."""
+"""The month or week that a calendar shows: its days, its neighbours, and the instants that its days begin at.
+
+Weeks begin on Monday and are numbered as ISO 8601 does it: the last days of a year may lie in week 1 of the next.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Literal
 from urllib.parse import quote, urlencode
 
 from socialpub.core.clock import parse, stamp
-from socialpub.db import post_calendar
-from socialpub.db.post_calendar import CalendarDay
+from socialpub.db.queries import calendar
+from socialpub.db.queries.calendar import CalendarDay, CalendarPost
+from socialpub.db.states import PostStatus
+from socialpub.providers.registry import LABELS
+from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard.calendar_entry import CalendarEntry
-from socialpub.web.dashboard.calendar_period import HOURS, CalendarPeriod, begin_of, hours, midnights
-from socialpub.web.dashboard.page import page
-from socialpub.web.dashboard.visit import Visit
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import times
+from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.labels import Badge
+from socialpub.web.http.answer import Answer
 
-MOST_OF_A_DAY, MOST_OF_AN_HOUR = 3, 4
+FIRST_YEAR, LAST_YEAR = 2000, 2199
+MAX_QUOTED = 20
+"""Of what was asked for instead only the beginning is quoted."""
+HOURS = range(24)
+
+_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarPeriod:
+    """`first` is the first day of the month, or the Monday of the week."""
+
+    view: Literal["month", "week"]
+    first: date
+
+    @classmethod
+    def month_of(cls, day: date) -> "CalendarPeriod":
+        return cls("month", day.replace(day=1))
+
+    @classmethod
+    def week_of(cls, day: date) -> "CalendarPeriod":
+        return cls("week", day - timedelta(days=day.weekday()))
+
+    @classmethod
+    def read(cls, month: str, week: str, today: date) -> "CalendarPeriod":
+        """Of an address (`2026-11` or `2026-W47`); without either the month of today. Raises ValueError with what is
+        wrong in a sentence."""
+        if not month and not week:
+            return cls.month_of(today)
+        given, view, example = (week, "week", "2026-W47") if week else (month, "month", "2026-11")
+        try:
+            period = cls("week" if week else "month", date.fromisoformat(week or f"{month}-01"))
+        except ValueError:
+            period = None
+        if period is None or period.name != given or not period.is_shown:
+            raise ValueError(
+                f"The calendar has no {view} {given[:MAX_QUOTED]!r}: it goes from {FIRST_YEAR} to {LAST_YEAR}, and a "
+                f"{view} is written like {example}."
+            )
+        return period
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the calendar goes so far."""
+        return (self.first + 6 * _DAY).year >= FIRST_YEAR and self.first.year <= LAST_YEAR
+
+    @property
+    def name(self) -> str:
+        """As an address has it."""
+        if self.view == "month":
+            return f"{self.first:%Y-%m}"
+        year, week, _ = self.first.isocalendar()
+        return f"{year}-W{week:02}"
+
+    @property
+    def path(self) -> str:
+        return f"/calendar?{self.view}={self.name}"
+
+    @property
+    def title(self) -> str:
+        """`November 2026`, or `Week 48, 23 to 29 November 2026`."""
+        if self.view == "month":
+            return f"{self.first:%B %Y}"
+        last = self.first + 6 * _DAY
+        begin = f"{self.first.day}"
+        if self.first.month != last.month:
+            begin += f"{self.first: %B}" if self.first.year == last.year else f"{self.first: %B %Y}"
+        return f"Week {self.first.isocalendar().week}, {begin} to {last.day} {last:%B %Y}"
+
+    @property
+    def days(self) -> list[date]:
+        """Whole weeks: those of neighbouring months that share a week with this one, too."""
+        begin = self.first - timedelta(days=self.first.weekday())
+        end = self.first + _WEEK if self.view == "week" else self._next_first()
+        end += timedelta(days=-end.weekday() % 7)
+        return [begin + day * _DAY for day in range((end - begin).days)]
+
+    def holds(self, day: date) -> bool:
+        """Whether it is one of the period's own days."""
+        return self.view == "week" or (day.year, day.month) == (self.first.year, self.first.month)
+
+    @property
+    def previous(self) -> "CalendarPeriod":
+        if self.view == "week":
+            return CalendarPeriod("week", self.first - _WEEK)
+        return CalendarPeriod.month_of(self.first - _DAY)
+
+    @property
+    def next(self) -> "CalendarPeriod":
+        return CalendarPeriod(self.view, self._next_first())
+
+    def _next_first(self) -> date:
+        return self.first + _WEEK if self.view == "week" else (self.first + timedelta(days=31)).replace(day=1)
+
+    def as_month(self) -> "CalendarPeriod":
+        """The month that most of the week lies in."""
+        return CalendarPeriod.month_of(self.first + 3 * _DAY)
+
+    def as_week(self, today: date) -> "CalendarPeriod":
+        """A week of the month: the present one where it lies there, else the first."""
+        return CalendarPeriod.week_of(today if self.view == "month" and self.holds(today) else self.first)
+
+
+def midnights(days: list[date], zone: tzinfo) -> list[datetime]:
+    """The instants that these days begin at, and the one that the last of them ends at."""
+    return [hour_begin(day, 0, zone) for day in [*days, days[-1] + _DAY]]
+
+
+def hour_instants(day: date, zone: tzinfo) -> list[datetime]:
+    """The instants that the hours of a day begin at by its clock, and the one that the day ends at.
+
+    An hour that a change of clocks skips ends as it begins; one that comes twice lasts two hours.
+    """
+    end = hour_begin(day + _DAY, 0, zone)
+    # In a day that a zone left out, as Samoa did with one, every hour ends before it begins.
+    return [min(hour_begin(day, hour, zone), end) for hour in HOURS] + [end]
+
+
+def hour_begin(day: date, hour: int, zone: tzinfo) -> datetime:
+    """The first instant at which clocks show this hour of the day; one that is skipped begins where the gap does."""
+    return datetime.combine(day, time(hour), zone).astimezone(UTC)
+
+
+# MERGED from web/dashboard/calendar_entry.py: A post as a calendar shows it: its time by the reader's clock, and h
+
+DUE = Badge("Due", "warn")
+"""Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page tells."""
+
+_SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
+_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?", "": "→"}
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarEntry:
+    """`local` is its time in the reader's zone, `sign` its state at a glance: never without the word for those who do
+    not see it."""
+
+    post: CalendarPost
+    local: datetime
+    state: Badge
+    sign: str
+
+    @classmethod
+    def of(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
+        at = parse(post.at)
+        status = PostStatus(post.status)
+        outcomes = (
+            details.owner_outcome(one.provider, one.outcome, one.mode, one.provider_post_id) for one in post.deliveries
+        )
+        state = labels.of_outcomes(status, outcomes)
+        if status is PostStatus.SCHEDULED and at <= now:
+            state = DUE
+        return cls(post, times.localized(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
+
+    @property
+    def time(self) -> str:
+        """`09:30`, with the zone in an hour that comes twice on that day."""
+        other = self.local.replace(fold=1 - self.local.fold)
+        twice = other.utcoffset() != self.local.utcoffset()
+        return f"{self.local:%H:%M} {times.abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
+
+    @property
+    def exact_time(self) -> str:
+        """What stays when it is moved to another day or hour: `09:30:00.000`."""
+        return self.local.time().isoformat("milliseconds")
+
+    @property
+    def text(self) -> str:
+        """The beginning of its text on one line; of a post without text what it shows."""
+        if self.post.text and self.post.text.strip():
+            return " ".join(self.post.text.split())
+        return {"video": "A video", "image": "A picture"}.get(self.post.kind or "", "A post") + " without text"
+
+    @property
+    def networks(self) -> str:
+        """Their names, each once."""
+        return ", ".join(dict.fromkeys(LABELS[delivery.provider] for delivery in self.post.deliveries))
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether its time can still be changed."""
+        return self.post.status == PostStatus.SCHEDULED and self.state is not DUE
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.post.status == PostStatus.PENDING or self.state is DUE
+
+
+# MERGED from web/dashboard/calendar.py: `/calendar`: posts by day and hour in the reader's time zone, as a month (
+
+MAX_PER_DAY, MAX_PER_HOUR = 3, 4
 """So many posts are shown; of the others it is said how many there are."""
-MOST_COUNTED_OF_A_DAY, MOST_COUNTED_OF_AN_HOUR = 1000, 100
-MOST_IN_ALL = 150
+MAX_COUNTED_PER_DAY, MAX_COUNTED_PER_HOUR = 1000, 100
+MAX_SHOWN = 150
 """Where more would be shown, each hour shows only its first: the page stays quick and can be looked through."""
 USUAL_HOUR = 9
 """A new post for a day is suggested for this hour, or for the next one that is still to come."""
@@ -73,17 +269,17 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)
     except ValueError as error:
         period, problem = CalendarPeriod.month_of(today), f"{error} This is the present month."
-    dates = [_date(visit, period, day, today) for day in period.days]
+    dates = [_calendar_date(visit, period, day, today) for day in period.days]
     if period.view == "month":
-        instants, most, counted = midnights(period.days, visit.zone), MOST_OF_A_DAY, MOST_COUNTED_OF_A_DAY
+        instants, most, counted = midnights(period.days, visit.zone), MAX_PER_DAY, MAX_COUNTED_PER_DAY
     else:
-        of_days = [hours(day, visit.zone) for day in period.days]
+        of_days = [hour_instants(day, visit.zone) for day in period.days]
         instants = [instant for day in of_days for instant in day[:-1]] + of_days[-1][-1:]
-        most, counted = MOST_OF_AN_HOUR, MOST_COUNTED_OF_AN_HOUR
+        most, counted = MAX_PER_HOUR, MAX_COUNTED_PER_HOUR
     stamps = [stamp(instant) for instant in instants]
     # A day with thousands of posts takes a while to count.
-    found = await rt.read_aside(lambda reader: post_calendar.read(reader, stamps, most, counted))
-    if sum(len(spot.posts) for spot in found) > MOST_IN_ALL:
+    found = await rt.read_aside(lambda reader: calendar.read(reader, stamps, most, counted))
+    if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
         found = [_thinned(spot) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]
     entries = [entry for cell in cells for entry in cell.entries]
@@ -104,8 +300,8 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     )
 
 
-def _date(visit: Visit, period: CalendarPeriod, day: date, today: date) -> CalendarDate:
-    open_hours = (hour for hour in HOURS[USUAL_HOUR:] if begin_of(day, hour, visit.zone) > visit.now)
+def _calendar_date(visit: Visit, period: CalendarPeriod, day: date, today: date) -> CalendarDate:
+    open_hours = (hour for hour in HOURS[USUAL_HOUR:] if hour_begin(day, hour, visit.zone) > visit.now)
     hour = next(open_hours, None)
     compose_at = None if hour is None or day < today else f"{day}T{hour:02}:00"
     return CalendarDate(day, period.holds(day), day == today, day < today, compose_at, CalendarPeriod.week_of(day))

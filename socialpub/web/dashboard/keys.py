@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from socialpub.accounts import api_keys, profiles, restored_keys, usage
+from socialpub.accounts import api_keys, profiles
 from socialpub.accounts.api_keys import Key, KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
-from socialpub.db.models import ProfileStatus
+from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import counters
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard import post_words, times
-from socialpub.web.dashboard.forms import Form
-from socialpub.web.dashboard.page import page
-from socialpub.web.dashboard.visit import Visit
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import times
+from socialpub.web.dashboard.browser.forms import Form
+from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.http.answer import Answer
 
 MADE_ALREADY = (
     "This form has made its key already, and a key is shown only once. If you did not copy it, revoke it below and "
@@ -93,7 +94,7 @@ async def revoke(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
     """Keep the keys that came with a restored backup: the overview reports them no longer."""
-    kept = await rt.write_soon(restored_keys.keep)
+    kept = await rt.write_soon(api_keys.keep_restored)
     if not kept:
         return visit.go("/", status="No key of a restored backup waits for a decision.")
     return visit.go("/", status="The key is kept." if len(kept) == 1 else f"{len(kept)} keys are kept.")
@@ -115,10 +116,10 @@ def _page(
         http_status=http_status if errors else 200,
         keys=[one for one in keys if one.state == "active"],
         ended=[one for one in keys if one.state != "active"],
-        restored={key.id for key in restored_keys.undecided(rt.reader, rt.stamp())},
+        restored={key.id for key in api_keys.list_undecided(rt.reader, rt.stamp())},
         labels=LABELS,
         profiles=rows,
-        names=post_words.profile_names(rows, network_is_shown=True),
+        names=labels.profile_names(rows, network_is_shown=True),
         form=form,
         key_id=key_id,
         errors=errors or {},
@@ -127,7 +128,7 @@ def _page(
 
 
 def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
-    names = post_words.profile_names(profiles.list_all(rt.reader)) if key.profiles else {}
+    names = labels.profile_names(profiles.list_all(rt.reader)) if key.profiles else {}
     return ShownKey(
         key,
         key.state(rt.stamp()),
@@ -138,7 +139,7 @@ def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
 
 
 def _requests_today(rt: Runtime) -> dict[str, int]:
-    return usage.read(rt.reader, rt.now())[0].requests
+    return counters.usage_by_day(rt.reader, rt.now())[0].requests
 
 
 def _expiry(visit: Visit) -> datetime | None:

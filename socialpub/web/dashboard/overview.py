@@ -8,22 +8,22 @@ from itertools import takewhile
 
 from socialpub.accounts import api_keys, profiles
 from socialpub.core.clock import parse
-from socialpub.db import post_calendar
-from socialpub.db.log_lists import LogEntry
-from socialpub.db.post_calendar import CalendarPost
-from socialpub.ops import overview, resume_sentences
+from socialpub.db.queries import calendar
+from socialpub.db.queries.calendar import CalendarPost
+from socialpub.db.queries.log_list import LogEntry
+from socialpub.ops import alerts, overview
 from socialpub.ops.overview import Flow
 from socialpub.providers.registry import LABELS
-from socialpub.publishing import audiences
+from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard import post_words, refresh
-from socialpub.web.dashboard.calendar_entry import CalendarEntry
-from socialpub.web.dashboard.page import page
-from socialpub.web.dashboard.post_words import NetworkState
-from socialpub.web.dashboard.visit import Visit
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import rendering
+from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.calendar import CalendarEntry
+from socialpub.web.dashboard.labels import NetworkState
+from socialpub.web.http.answer import Answer
+from socialpub.web.http.request import Request
 from socialpub.web.pages import home
-from socialpub.web.request import Request
 
 LATER = timedelta(hours=1)
 """What is due within it is watched."""
@@ -46,7 +46,7 @@ class FirstSteps:
 
 async def front(request: Request) -> Answer | None:
     """The overview for a browser; for a program what there is."""
-    return await (show(request) if request.prefers_page() else home.show(request))
+    return await (show(request) if request.prefers_page() else home.show_home(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class PublishedPost:
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     """The first page."""
-    needs, flow = overview.needs(rt), overview.flow(rt)
+    needs, flow = alerts.read_needs(rt), overview.flow(rt)
     entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
-    groups = fold(entries)[: overview.MOST]
+    groups = fold(entries)[: overview.MAX_PENDING]
     steps = _first_steps(rt)
     return visit.show(
         "overview.html",
@@ -80,13 +80,13 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         shown_count=sum(1 + len(group.rest) for group in groups),
         published=_published(rt, flow.published),
         in_app=_published(rt, flow.in_app),
-        names=post_words.profile_names(profiles.list_all(rt.reader)),
+        names=labels.profile_names(profiles.list_all(rt.reader)),
         steps=None if steps.post and steps.profile else steps,
         # Before there is anything to lose, nobody has to be reminded of copies.
         copy_reminder=needs.copy_reminder if steps.post else None,
         labels=LABELS,
-        sentences=resume_sentences,
-        words=post_words,
+        sentences=alerts,
+        words=labels,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
     )
 
@@ -123,16 +123,16 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
     by_post: dict[str, list[LogEntry]] = {}
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
-    newest = list(by_post)[: overview.MOST]
-    found = post_calendar.named(rt.reader, newest)
+    newest = list(by_post)[: overview.MAX_PENDING]
+    found = calendar.named(rt.reader, newest)
     return [_published_post(found[post_id], by_post[post_id]) for post_id in newest if post_id in found]
 
 
 def _published_post(post: CalendarPost, newest_first: Sequence[LogEntry]) -> PublishedPost:
     order = list(LABELS)
     entries = sorted(newest_first, key=lambda entry: order.index(entry.provider))
-    found = ((one.provider, one.profile_name or "", post_words.outcome_of_entry(one)) for one in entries)
-    states = post_words.by_network("settled", found)
+    found = ((one.provider, one.profile_name or "", labels.outcome_of_entry(one)) for one in entries)
+    states = labels.by_network("settled", found)
     urls: dict[str, list[str]] = {state.label: [] for state in states}
     for entry in entries:
         if entry.url and entry.url.startswith(("https://", "http://")):
@@ -154,7 +154,7 @@ def _refresh_seconds(visit: Visit, flow: Flow, *, paused: bool) -> int | None:
     if paused:
         return None
     if flow.pending_count:
-        return refresh.SOON_SECONDS
+        return rendering.REFRESH_SOON_SECONDS
     if flow.upcoming and parse(flow.upcoming[0].at) <= visit.now + LATER:
-        return refresh.LATER_SECONDS
+        return rendering.REFRESH_LATER_SECONDS
     return None

@@ -6,27 +6,33 @@ from functools import partial
 from typing import Any
 
 from socialpub.accounts import (
+    account_data,
     avatars,
+    boards,
     connect,
     consents,
-    idle_tokens,
-    pinterest_boards,
-    profile_options,
     profiles,
-    token_health,
+    questions,
+    token_upkeep,
+    tokens,
 )
-from socialpub.accounts.pinterest_boards import CreatedSection
-from socialpub.accounts.remedies import Door
-from socialpub.core.errors import InvalidRequest, NotFound
-from socialpub.db.models import ProfileStatus
-from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.accounts.boards import CreatedSection
+from socialpub.accounts.connect import StartedConnection
+from socialpub.accounts.hints import Surface
+from socialpub.accounts.profiles import Connected
+from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.db.connection import Row
+from socialpub.db.states import ProfileStatus
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.registry import LABELS
-from socialpub.publishing import profile_queue
+from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard import forms, network_choices, option_fields, option_words, pictures, post_words
-from socialpub.web.dashboard.page import page
-from socialpub.web.dashboard.visit import Visit
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import forms
+from socialpub.web.dashboard.browser import visit as visit_browser
+from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.compose import context, option_fields
+from socialpub.web.http.answer import Answer
 
 
 @page()
@@ -38,12 +44,12 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         "profiles.html",
         connected=connected,
         disconnected=[row for row in rows if row["status"] == ProfileStatus.DISCONNECTED],
-        warnings={row["id"]: idle_tokens.warning(row, rt.now(), Door.DASHBOARD) for row in connected},
-        names=post_words.profile_names(connected),
+        warnings={row["id"]: token_upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
+        names=labels.profile_names(connected),
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
         labels=LABELS,
-        attempts=consents.waiting(rt.reader, Door.DASHBOARD, rt.stamp()),
+        attempts=consents.waiting(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
     )
 
@@ -60,7 +66,7 @@ async def picture(rt: Runtime, visit: Visit) -> Answer:
     found = avatars.read(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("There is no picture of this profile.")
-    return pictures.answer(visit, found)
+    return visit_browser.show_image(visit, found)
 
 
 @page()
@@ -80,8 +86,8 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read(visit.form, profile.provider)
     try:
-        profile_options.check(rt, profile, given)  # here, where its words are those of the dashboard
-        await rt.write_soon(profile_options.replace_options, profile.id, given)
+        profiles.check_options(rt, profile, given)  # here, where its words are those of the dashboard
+        await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
         return await _page(rt, visit, options=given, options_error=error)
     told = "The default options are saved. They apply to posts that are made from now on."
@@ -92,7 +98,7 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
 async def create_board(rt: Runtime, visit: Visit) -> Answer:
     """A new board of a Pinterest account; the one of that name if there is one."""
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
-    create = partial(pinterest_boards.create_board, rt, profile_id, name, secret=secret, door=Door.DASHBOARD)
+    create = partial(boards.create_board, rt, profile_id, name, secret=secret, door=Surface.DASHBOARD)
     try:
         made = await asyncio.to_thread(create)
     except InvalidRequest as error:
@@ -107,11 +113,11 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> CreatedSection:
-        listed = pinterest_boards.list_lately(rt, profile_id, None, Door.DASHBOARD)
+        listed = boards.list_lately(rt, profile_id, None, Surface.DASHBOARD)
         board = next((one.board for one in listed if one.board.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
-        return pinterest_boards.create_section(rt, profile_id, board, name, Door.DASHBOARD)
+        return boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
 
     try:
         made = await asyncio.to_thread(create)
@@ -131,12 +137,12 @@ async def _page(
     options_error: InvalidRequest | None = None,
 ) -> Answer:
     """The page, with what was typed where something is wrong with it."""
-    row = profiles.of_owner(rt.reader, visit.params["profileId"])
+    row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     shown = json.loads(row["options"]) if options is None else options
     wrong = option_fields.errors_of(row["provider"], options_error.errors) if options_error else {}
     # A page that refreshes itself shows what waits; its options stay as they are in the browser.
     asks = row["status"] == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await network_choices.of_profile(rt, profiles.get(rt.reader, row["id"]), shown) if asks else None
+    known = await context.ask_choices(rt, profiles.get(rt.reader, row["id"]), shown) if asks else None
     limits = rt.providers[row["provider"]].app_limits()
     problem = None
     if options_error is not None:
@@ -147,8 +153,8 @@ async def _page(
         profile=row,
         label=rt.providers[row["provider"]].label,
         picture=avatars.versions(rt).get(row["id"]),
-        health=token_health.look(rt, row, Door.DASHBOARD),
-        queue=profile_queue.look(rt, row["id"]),
+        health=token_upkeep.read_health(rt, row, Surface.DASHBOARD),
+        queue=profile_queue.summarize(rt, row["id"]),
         account_facts=rt.providers[row["provider"]].account_facts(json.loads(row["facts"])),
         app_limits=limits,
         name=row["name"] if name is None else name,
@@ -157,11 +163,152 @@ async def _page(
         options=[
             one
             for one in option_fields.fields(
-                row["provider"], shown, errors=wrong, known=known, defaults=option_words.UNAUDITED if limits else {}
+                row["provider"], shown, errors=wrong, known=known, defaults=option_fields.UNAUDITED if limits else {}
             ).values()
             if one.is_given or not one.of_one_post
         ],
         known=known,
         has_boards=row["provider"] == Pinterest.name,
         permalink=f"/profiles/{row['id']}",
+    )
+
+
+# MERGED from web/dashboard/profile_connection.py: Connecting an account in the browser, renewing its tokens, and e
+
+
+@page()
+async def connect_new(rt: Runtime, visit: Visit) -> Answer:
+    """On to the network's consent page, for an account of the owner's choice."""
+    provider_name = visit.params["provider"]
+    if provider_name not in rt.providers:
+        raise NotFound("There is no network of this name.")
+    begun = await asyncio.to_thread(connect.begin, rt, provider_name, door=Surface.DASHBOARD)
+    return _leave(rt, visit, provider_name, begun)
+
+
+@page()
+async def connect_again(rt: Runtime, visit: Visit) -> Answer:
+    """The same, for the very account of this profile."""
+    profile = profiles.get(rt.reader, visit.params["profileId"])
+    begin = partial(connect.begin, profile_id=profile.id, door=Surface.DASHBOARD)
+    begun = await asyncio.to_thread(begin, rt, profile.provider)
+    return _leave(rt, visit, profile.provider, begun)
+
+
+@page()
+async def refresh(rt: Runtime, visit: Visit) -> Answer:
+    """New tokens now, without the owner's consent, and the account data again."""
+    profile = profiles.get(rt.reader, visit.params["profileId"])
+    renewable = profile.refresh_token is not None
+
+    def renew() -> list[str]:
+        if renewable:
+            with questions.explain_failures(rt, profile, "The tokens could not be renewed.", Surface.DASHBOARD):
+                tokens.renew(rt, profile.id)
+        with questions.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
+            return account_data.fetch(rt, profile.id)
+
+    changes = await asyncio.to_thread(renew)
+    done = "has a new access token" if renewable else "has its account data fetched again"
+    return visit.go(f"/profiles/{profile.id}", status=" ".join([f"“{profile.name}” {done}.", *changes]))
+
+
+@page()
+async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
+    """What disconnecting would do, before it is done."""
+    row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
+    if row["status"] == ProfileStatus.DISCONNECTED:
+        return visit.go(f"/profiles/{row['id']}")
+    return visit.show(
+        "disconnect.html",
+        profile=row,
+        label=rt.providers[row["provider"]].label,
+        queue=profile_queue.summarize(rt, row["id"]),
+    )
+
+
+@page()
+async def disconnect(rt: Runtime, visit: Visit) -> Answer:
+    """The end of the connection."""
+    profile = profiles.get(rt.reader, visit.params["profileId"])
+    await rt.write_soon(profiles.disconnect, profile.id)
+    told = f"“{profile.name}” is disconnected: nothing is sent with its tokens any more."
+    return visit.go(f"/profiles/{profile.id}", status=told)
+
+
+@page()
+async def waiting(rt: Runtime, visit: Visit) -> Answer:
+    """An attempt that waits for the owner's consent, with the field for the address at which the browser ended."""
+    row = _attempt(rt, visit)
+    outcome = consents.outcome(rt, row["id"])
+    if outcome is None:
+        return _show_waiting(rt, visit, row)
+    if visit.is_fragment:
+        visit.headers.append((b"hx-redirect", visit.href(visit.path).encode()))  # the whole page, with its outcome
+        return Answer(200, b"", tuple(visit.headers))
+    if isinstance(outcome, consents.Failed):
+        return visit.go("/profiles", alert=f"{outcome.message} {outcome.hint or ''}".strip())
+    return _connected(rt, visit, outcome)
+
+
+@page()
+async def paste(rt: Runtime, visit: Visit) -> Answer:
+    """Finish this very attempt with the address at which the browser ended."""
+    row = _attempt(rt, visit)
+    try:
+        query = consents.read_pasted_address(visit.form.text("address"), row["redirect_uri"])
+        finished = await asyncio.to_thread(connect.finish, rt, row["provider"], query, row["id"])
+    except OperatorError as error:
+        if consents.outcome(rt, row["id"]) is not None:
+            return visit.go("/profiles", alert=error.sentence)
+        return _show_waiting(rt, visit, row, problem=error.sentence)
+    return _connected(rt, visit, finished)
+
+
+def _attempt(rt: Runtime, visit: Visit) -> Row:
+    row = consents.find(rt.reader, visit.params["consentId"])
+    if row is None or consents.surface_of(row) is not Surface.DASHBOARD:
+        raise NotFound("There is no attempt to connect at this address.")
+    return row
+
+
+def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Answer:
+    profile = profiles.get(rt.reader, finished.profile_id)
+    label = rt.providers[profile.provider].label
+    return visit.go(f"/profiles/{profile.id}", status=profiles.connected_sentence(profile, label, finished))
+
+
+def _show_waiting(rt: Runtime, visit: Visit, row: Row, *, problem: str | None = None) -> Answer:
+    provider = rt.providers[row["provider"]]
+    return visit.show(
+        "to_consent.html",
+        http_status=400 if problem else 200,
+        problem=problem,
+        label=provider.label,
+        rule=consents.check_redirect_address(rt.settings, provider),
+        attempt=row["id"],
+        redirect_uri=row["redirect_uri"],
+        consent_url=None,
+        goes_on=False,
+    )
+
+
+def _leave(rt: Runtime, visit: Visit, provider_name: str, begun: StartedConnection) -> Answer:
+    """The page that waits for the consent. Where the browser comes back here by itself, the page goes on to the
+    network by itself.
+
+    Not a redirect: browsers apply `form-action` to every step of a form's redirects, and a network's consent page may
+    lead anywhere (its sign-in, its site for a country).
+    """
+    provider = rt.providers[provider_name]
+    rule = consents.check_redirect_address(rt.settings, provider)
+    accepted = rule is None or rule.remedy is None
+    return visit.show(
+        "to_consent.html",
+        label=provider.label,
+        rule=rule,
+        attempt=begun.id,
+        redirect_uri=begun.redirect_uri,
+        consent_url=begun.url,
+        goes_on=accepted and consents.comes_back(rt.settings, provider_name),
     )

@@ -1,20 +1,65 @@
-"""`/login`, `/setup` and signing out: the doors of the dashboard."""
+"""Passwords are hashed one at a time, which is slow on purpose.
 
+Those who wait hold no thread: files and other pages need those. When very many wait, further ones are refused.
+"""
+
+import asyncio
 import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
-from socialpub.accounts import browser_sessions, password, sign_in_links
-from socialpub.accounts.browser_sessions import BrowserSession
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import BrowserSession, Purpose
 from socialpub.core import commands
 from socialpub.core.errors import Conflict, Forbidden, InvalidRequest, RateLimited, Unavailable
-from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
+from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
-from socialpub.web import client_address
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard import addresses, cookies, forms, known_browser, password_turns
-from socialpub.web.dashboard.page import page, session_cookies, set_a_password_first
-from socialpub.web.dashboard.visit import Visit
+from socialpub.web.dashboard import system
+from socialpub.web.dashboard.browser import forms, security
+from socialpub.web.dashboard.browser.visit import Visit, page, session_cookies, set_a_password_first
+from socialpub.web.http import client_address
+from socialpub.web.http.answer import Answer
+
+MAX_WAITING = 100
+"""The last of them waits for a few seconds."""
+RETRY_SECONDS = 5
+
+
+@dataclass(slots=True)
+class PasswordQueue:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+async def password_matches(rt: Runtime, given: str, *, known: bool = False) -> bool:
+    """Whether this is the password. Raises RateLimited, but not for a `known` browser, whose own count is small."""
+    async with _hash_turn(rt, known=known):
+        return await asyncio.to_thread(sign_in.is_password, rt, given)
+
+
+async def hash_password(rt: Runtime, given: str, repeated: str) -> str:
+    """What is stored of a new password. Raises InvalidRequest and RateLimited."""
+    async with _hash_turn(rt):
+        return await asyncio.to_thread(sign_in.hash_password, given, repeated)
+
+
+@asynccontextmanager
+async def _hash_turn(rt: Runtime, *, known: bool = False) -> AsyncIterator[None]:
+    turns = rt.memory(PasswordQueue)
+    if turns.waiting >= MAX_WAITING and not known:
+        detail = "Very many passwords arrive at the moment. Try again in a few seconds."
+        raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
+    turns.waiting += 1
+    try:
+        async with turns.lock:
+            yield
+    finally:
+        turns.waiting -= 1
+
+
+# MERGED from web/dashboard/sign_in.py: `/login`, `/setup` and signing out: the doors of the dashboard.
 
 SPENT = "This link has been used, or it is older than a day."
 
@@ -25,15 +70,15 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
         # Whoever guesses is slowed down, and keeps no writer busy.
-        if not sign_in_links.is_valid(rt, rt.reader, Purpose.SIGN_IN, token):
+        if not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, token):
             visit.request.state.rate_limits.count_guess(visit.request.client_address)
             return visit.show("login.html", http_status=403, problem=SPENT)
-        if not await rt.write_soon(sign_in_links.take, Purpose.SIGN_IN, token):
+        if not await rt.write_soon(sign_in.use_link, Purpose.SIGN_IN, token):
             return visit.show("login.html", http_status=403, problem=SPENT)
         return await _enter(rt, visit, "/")
     if visit.session is not None:
         return visit.go(_next(visit.query.text("next")))
-    if not password.is_set(rt.reader):
+    if not sign_in.is_password_set(rt.reader):
         return set_a_password_first(visit)
     return visit.show("login.html")
 
@@ -42,14 +87,14 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
 async def submit(rt: Runtime, visit: Visit) -> Answer:
     """Check the password. Wrong passwords are counted by address, and for a known browser by its cookie alone."""
     limits = visit.request.state.rate_limits
-    address, browser_id = visit.request.client_address, known_browser.find(visit.request)
+    address, browser_id = visit.request.client_address, security.find_known_browser(visit.request)
     try:
         limits.count_password(address, browser_id)
     except RateLimited:
-        await _note_failure(rt, visit, TrailAction.SIGN_INS_REFUSED)
+        await _note_failure(rt, visit, AuditAction.SIGN_INS_REFUSED)
         raise
-    if not await password_turns.matches(rt, visit.form.text("password"), known=browser_id is not None):
-        await _note_failure(rt, visit, TrailAction.SIGN_IN_FAILED)
+    if not await password_matches(rt, visit.form.text("password"), known=browser_id is not None):
+        await _note_failure(rt, visit, AuditAction.SIGN_IN_FAILED)
         return visit.show("login.html", http_status=403, problem=_wrong())
     limits.forgive_passwords(address, browser_id)
     return await _enter(rt, visit, _next(visit.query.text("next")))
@@ -58,7 +103,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
     """The first password, for whoever has the link that `serve` printed."""
-    if password.is_set(rt.reader):
+    if sign_in.is_password_set(rt.reader):
         return visit.go("/login", status=_set_already())
     _check_link(rt, visit)
     return visit.show("setup.html", errors={})
@@ -69,7 +114,7 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
     """The password is set, and this browser is signed in."""
     _check_link(rt, visit)
     try:
-        hashed = await password_turns.hashed(rt, visit.form.text("password"), visit.form.text("repeated"))
+        hashed = await hash_password(rt, visit.form.text("password"), visit.form.text("repeated"))
     except InvalidRequest as error:
         return visit.show("setup.html", http_status=400, errors=forms.field_errors(error))
     session = await rt.write_soon(_set_first, hashed, visit.query.text("token"), *_browser(visit))
@@ -80,15 +125,15 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 async def sign_out(rt: Runtime, visit: Visit) -> Answer:
     """End this browser's session, and have the browser forget the pages and pictures that it stored."""
     assert visit.session is not None
-    await rt.write_soon(browser_sessions.sign_out, visit.session)
-    visit.headers += [cookies.drop(visit.request, "session"), (b"clear-site-data", b'"cache"')]
+    await rt.write_soon(sign_in.sign_out, visit.session)
+    visit.headers += [security.drop_cookie(visit.request, "session"), (b"clear-site-data", b'"cache"')]
     return visit.go("/login")
 
 
 def _check_link(rt: Runtime, visit: Visit) -> None:
-    if password.is_set(rt.reader):
+    if sign_in.is_password_set(rt.reader):
         raise Conflict(_set_already())
-    if not sign_in_links.is_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
+    if not sign_in.is_link_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
         visit.request.state.rate_limits.count_guess(visit.request.client_address)
         raise Forbidden(f"{SPENT} {_other_ways()}")
 
@@ -115,29 +160,29 @@ def _set_already() -> str:
 
 
 def _set_first(rt: Runtime, tx: Tx, hashed: str, token: str, address: str, user_agent: str) -> BrowserSession:
-    if not sign_in_links.take(rt, tx, Purpose.SET_UP, token):
+    if not sign_in.use_link(rt, tx, Purpose.SET_UP, token):
         raise Forbidden(SPENT)
-    password.put(rt, tx, hashed)
-    return browser_sessions.begin(rt, tx, address, user_agent)
+    sign_in.set_password(rt, tx, hashed)
+    return sign_in.begin_session(rt, tx, address, user_agent)
 
 
 async def _enter(rt: Runtime, visit: Visit, path: str) -> Answer:
-    return _signed_in(visit, await rt.write_soon(browser_sessions.begin, *_browser(visit)), path, None)
+    return _signed_in(visit, await rt.write_soon(sign_in.begin_session, *_browser(visit)), path, None)
 
 
 def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None) -> Answer:
     # The browser gets a session that it never had before, whatever it brought.
     visit.become(session)
-    visit.headers += [*session_cookies(visit.request, session), cookies.drop(visit.request, "visitor")]
+    visit.headers += [*session_cookies(visit.request, session), security.drop_cookie(visit.request, "visitor")]
     return visit.go(path, status=status)
 
 
-async def _note_failure(rt: Runtime, visit: Visit, action: TrailAction) -> None:
+async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
     address, user_agent = _browser(visit)
-    place = client_address.place(address)
-    if browser_sessions.is_failure_due(rt, action, place):
+    place = client_address.network_of(address)
+    if sign_in.is_failure_due(rt, action, place):
         with contextlib.suppress(Unavailable):  # a full disk changes nothing about the answer
-            await rt.write_soon(browser_sessions.note_failure, action, place, user_agent)
+            await rt.write_soon(sign_in.note_failure, action, place, user_agent)
 
 
 def _browser(visit: Visit) -> tuple[str, str]:
@@ -146,4 +191,40 @@ def _browser(visit: Visit) -> tuple[str, str]:
 
 
 def _next(path: str) -> str:
-    return path if addresses.is_local(path) else "/"
+    return path if forms.is_local(path) else "/"
+
+
+# MERGED from web/dashboard/sessions.py: `/system/sessions/…` and `/system/password`: who is signed in, and with wh
+
+
+@page()
+async def end_session(rt: Runtime, visit: Visit) -> Answer:
+    """Another browser has to sign in again; one's own is `/logout`."""
+    await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
+    return visit.go("/system", status="The session is ended: that browser has to sign in again.")
+
+
+@page()
+async def change_password(rt: Runtime, visit: Visit) -> Answer:
+    """Another password. Every other browser has to sign in again."""
+    assert visit.session is not None
+    limits, address = visit.request.state.rate_limits, visit.request.client_address
+    # A session is proof enough that the owner signed in here, also where the browser dropped the other cookie.
+    browser_id = security.find_known_browser(visit.request) or visit.session.id
+    limits.count_password(address, browser_id)
+    if sign_in.is_password_set(rt.reader) and not await password_matches(rt, visit.form.text("current"), known=True):
+        return await system.render(rt, visit, {"current": "This is not the present password."})
+    limits.forgive_passwords(address, browser_id)
+    try:
+        hashed = await hash_password(rt, visit.form.text("password"), visit.form.text("repeated"))
+    except InvalidRequest as error:
+        return await system.render(rt, visit, forms.field_errors(error))
+    session = await rt.write_soon(_change, hashed, visit.session)
+    visit.become(session)
+    visit.headers += session_cookies(visit.request, session)
+    return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
+
+
+def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:
+    sign_in.set_password(rt, tx, hashed)
+    return sign_in.begin_session(rt, tx, session.address, session.user_agent)

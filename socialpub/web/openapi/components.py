@@ -1,16 +1,84 @@
-"""The named parts of the document: schemas, headers, and how a caller says who they are."""
+"""The named parts of the OpenAPI document: schemas, options of each network, headers, authentication."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from socialpub.web.endpoint import Endpoint
-from socialpub.web.openapi.operations import Operation
-from socialpub.web.openapi.option_schemas import component as component_of_options
-from socialpub.web.openapi.option_schemas import option_schemas
+from socialpub.providers.options import Option, OptionType, Table
+from socialpub.providers.registry import LABELS, OPTIONS
+from socialpub.web.http.endpoint import Endpoint
+from socialpub.web.http.shapes import Shape
+from socialpub.web.openapi.operations import EXAMPLES, Operation
 from socialpub.web.openapi.schemas import ProblemSchema
-from socialpub.web.shapes import Shape
+
+# MERGED from web/openapi/option_schemas.py: The options of each network as schemas, made from the tables that the
+
+
+def option_component(provider: str) -> str:
+    """The name of a network's options in the document."""
+    return f"{LABELS[provider]}Options"
+
+
+def option_schemas() -> dict[str, dict[str, Any]]:
+    """Every network's options, by component."""
+    return {
+        option_component(provider): {**_schema(LABELS[provider], table), "examples": [EXAMPLES["options"][provider]]}
+        for provider, table in OPTIONS.items()
+    }
+
+
+def _schema(label: str, table: Table) -> dict[str, Any]:
+    respelt = next(option for option in table if option.snake_name != option.name)
+    return {
+        "type": "object",
+        "description": f"Options for {label}. Every key may be written in snake_case as well "
+        f"(`{respelt.snake_name}`). `null` stands for a key that is not given, which takes back what is stored with "
+        "the profile. An unknown key or a wrong value fails the delivery; `POST /posts/validate` finds it before.",
+        "properties": {option.name: _option(option) for option in table},
+        "additionalProperties": True,
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    # A default stands in the words alone: generators send what `default` says with every post, and it would win over
+    # what the owner has stored with the profile.
+    words = option.meaning if option.default is None else f"{option.meaning} Default: `{_json(option.default)}`."
+    return {**_value(option), "description": words}
+
+
+def _value(option: Option) -> dict[str, Any]:
+    match option.type:
+        case OptionType.BOOLEAN:
+            return {"type": "boolean"}
+        case OptionType.INTEGER:
+            return {"type": "integer", "minimum": option.minimum, **_limit("maximum", option)}
+        case OptionType.TEXT:
+            return {"type": "string", "pattern": r"\S", **_limit("maxLength", option)}
+        case OptionType.DIGITS:
+            return {"type": "string", "pattern": "^[0-9]+$", **_limit("maxLength", option)}
+        case OptionType.LINK:
+            return {"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://\S+$", **_limit("maxLength", option)}
+        case OptionType.COLOUR:
+            return {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"}
+        case OptionType.CHOICE:
+            return {"type": "string", "enum": list(option.values)}
+        case OptionType.CHOICES:
+            items = {"type": "string", "enum": list(option.values)}
+            return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
+        case OptionType.ARTIFACT:
+            return {"type": "string", "format": "uuid"}
+
+
+def _limit(name: str, option: Option) -> dict[str, int]:
+    return {} if option.maximum is None else {name: option.maximum}
+
+
+def _json(value: bool | int | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# MERGED from web/openapi/components.py: The named parts of the document: schemas, headers, and how a caller says w
 
 PREFIX = "#/components/schemas/"
 FORM = "PostForm"
@@ -64,7 +132,7 @@ def schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, Any]:
     found: dict[str, Any] = {**_cleaned(schema["$defs"]), **option_schemas(), FORM: _form(forms[0])}
     for provider, field in found["ProviderOptions"]["properties"].items():
         found["ProviderOptions"]["properties"][provider] = {
-            "$ref": PREFIX + component_of_options(provider),
+            "$ref": PREFIX + option_component(provider),
             "description": field["description"],
         }
     return dict(sorted(found.items()))

@@ -1,16 +1,65 @@
-"""What the OpenAPI document says about each endpoint beyond its shapes: words, examples, and how it can fail.
+"""What the OpenAPI document says about each endpoint beyond its shapes: words, examples, code samples."""
 
-The examples are data: `examples.json`.
-"""
-
+import re
+import shlex
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 import orjson
 
+from socialpub.web.http.shapes import Shape
 from socialpub.web.openapi import schemas
-from socialpub.web.shapes import Shape
+
+# MERGED from web/openapi/words.py: What the document says about the API as a whole, and about each group of calls.
+
+PATH_PARAMETERS = {
+    "id": "The profile, by its `id`",
+    "postId": "The post, by its `id`",
+}
+
+TAGS = {
+    "Posts": "A post is accepted at once and published in the background: one delivery for each profile. Whether a "
+    "network would take it can be asked before (`POST /posts/validate`), how it went is read from the post, and why "
+    "from its attempts. **What belongs together**: attempts and log entries name a delivery by `deliveryId`; the "
+    "deliveries inside a post carry no id, but a post has one delivery per profile, so `profileId` and `provider` of "
+    "an attempt find its delivery. `deliveryId` and `postId` join attempts and log entries. **Pages** are counted from "
+    "0: `page=0` is the first, and the last is reached when `(page + 1) * perPage` is not below `pagination.total`.",
+    "Uploads": "A file is uploaded in three steps: `POST /uploads` reserves room for it and answers with an "
+    "`uploadUrl`; one PUT to that address brings the bytes; `POST /uploads/complete` examines them, and from then on "
+    "posts may name the artifact. The addresses of storage (`uploadUrl`, and the `url` of artifacts and media) are "
+    "taken from answers and used unchanged; they are signed, need no key, and end after a while. Small files may come "
+    "with the post itself, as a form.",
+    "Profiles": "Accounts that the owner of the appliance has connected. Their ids are the targets of posts.",
+    "Publishing logs": "What happened to deliveries, over all posts.",
+}
+
+
+def introduction(base_url: str) -> str:
+    """For somebody with a key and nothing else."""
+    api = f"{base_url}/api/v1"
+    return f"""Publishes to X, TikTok and Pinterest. Creating a post is an acceptance: the answer is there at once, \
+and the outcome of each delivery is read from the post.
+
+Every call needs a key, which the owner of the appliance makes in its dashboard, under Keys, or with \
+`socialpub admin create-key NAME`. The first post, from a shell (`PROFILE_ID` stands for an `id` of the first answer, \
+`POST_ID` for that of the second):
+
+```sh
+curl -H "Authorization: Bearer $KEY" {api}/profiles
+curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' {api}/posts \\
+  -d '{{"post": {{"body": "Hello from my own machine"}}, "profiles": ["PROFILE_ID"]}}'
+curl -H "Authorization: Bearer $KEY" '{api}/posts/POST_ID?wait=30'
+```
+
+Answers carry what was asked for under `data`; a field that is left out has no value. Times are RFC 3339: answers are \
+in UTC with milliseconds, requests may have any offset but need one. Unknown fields and parameters are refused. Every \
+failure is a problem (`application/problem+json`): branch on its `code`, and read in `errors` which field to change. \
+Every answer carries `X-Request-Id`, which is the caller's own when the request had one, and is in the appliance's log \
+as well."""
+
+
+# MERGED from web/openapi/operations.py: What the OpenAPI document says about each endpoint beyond its shapes: word
 
 
 @dataclass(frozen=True)
@@ -192,3 +241,48 @@ OPERATIONS = {
         notes="`deliveryId` is that of the attempts; `offset` is counted from 0.",
     ),
 }
+
+
+# MERGED from web/openapi/code_samples.py: Lines for a shell that make each call, from the same examples as the res
+
+_KEY = '-H "Authorization: Bearer $KEY"'
+_JSON = "-H 'Content-Type: application/json'"
+_OF_PATH = {"{id}": EXAMPLES["profile"]["id"], "{postId}": EXAMPLES["post"]["id"]}
+
+
+def code_samples(base_url: str, method: str, path: str, operation: Operation) -> list[dict[str, str]]:
+    """The samples of one operation: `lang`, `label`, `source`."""
+    address = base_url + re.sub(r"{\w+}", lambda name: _OF_PATH[name[0]], path)
+    if operation.query:
+        address += f"?{operation.query}"
+    is_plain = method == "GET" or (method == "POST" and operation.request is not None)
+    call = [f"curl {'' if is_plain else f'-X {method} '}{shlex.quote(address)}", _KEY]
+    if operation.request is None:
+        return [_sample("curl", *call)]
+    samples = [_sample("curl", *call, _JSON, f"-d {_quoted(operation.request)}")]
+    if operation.payload is not None:
+        parts = [f"-F {item['fileField']}=@frost.jpg" for item in operation.payload["media"]]
+        form = f"--form-string payload={_quoted(operation.payload)}"
+        samples.append(_sample("curl, with the files in the same request", *call, *parts, form))
+    if operation.id == "reserveUpload":
+        samples.append(_put())
+    return samples
+
+
+def _put() -> dict[str, str]:
+    """The second step of an upload, which goes to an address that only the answer to the first one tells."""
+    headers = [
+        f"-H {shlex.quote(f'{name}: {value}')}" for name, value in EXAMPLES["reservation"]["requiredHeaders"].items()
+    ]
+    name = EXAMPLES["uploadRequest"]["fileName"]
+    return _sample(
+        "curl, for the bytes; $UPLOAD_URL is the uploadUrl of the answer", f'curl -T {name} "$UPLOAD_URL"', *headers
+    )
+
+
+def _sample(label: str, *arguments: str) -> dict[str, str]:
+    return {"lang": "Shell", "label": label, "source": " \\\n  ".join(arguments)}
+
+
+def _quoted(example: Any) -> str:
+    return shlex.quote(orjson.dumps(example, option=orjson.OPT_INDENT_2).decode())

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from socialpub.web.enumerations import (
+from socialpub.web.api.enumerations import (
     ArtifactStatus,
     AttemptOutcome,
     DeliveryStatus,
@@ -17,7 +17,7 @@ from socialpub.web.enumerations import (
     ProfileStatus,
     Provider,
 )
-from socialpub.web.shapes import Shape, optional, required
+from socialpub.web.http.shapes import Shape, optional, required
 
 Uuid = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 Stamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]

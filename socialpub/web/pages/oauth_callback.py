@@ -8,15 +8,14 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
-from socialpub.accounts.remedies import Door
+from socialpub.accounts.hints import Surface
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer, Header
-from socialpub.web.dashboard.page import visit_of
-from socialpub.web.dashboard.visit import Visit
-from socialpub.web.endpoint import endpoint
+from socialpub.web.dashboard.browser.visit import Visit, read_visit
+from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
 from socialpub.web.pages import pages
-from socialpub.web.request import Request
 
 PRIVATE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"referrer-policy", b"no-referrer"))
 MOST_PARAMETERS = 50
@@ -59,9 +58,9 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     return Answer(200, pages.connected(provider.label, account, profile.name, finished, way_back), headers, pages.HTML)
 
 
-def _place(origin: connect.Origin | None) -> str | None:
+def _place(origin: connect.StartedFrom | None) -> str | None:
     """The page of the dashboard to go on at, when it was begun there; whoever waits at a terminal closes this one."""
-    if origin is None or origin.door is not Door.DASHBOARD:
+    if origin is None or origin.door is not Surface.DASHBOARD:
         return None
     return f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
 
@@ -70,6 +69,6 @@ async def _signed_in(request: Request, place: str | None) -> Visit | None:
     """The owner's visit, who is led on at once. Who is not signed in at this address reads here what it came to."""
     if place is None:
         return None
-    visit = await visit_of(request)
+    visit = await read_visit(request)
     visit.headers += PRIVATE
     return visit if visit.session is not None else None

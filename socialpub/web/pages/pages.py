@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.web.answer import Header
+from socialpub.web.http.answer import Header
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")

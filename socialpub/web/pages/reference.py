@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from socialpub.web import static_files
-from socialpub.web.answer import Answer, Header
+from socialpub.web.http import files
+from socialpub.web.http.answer import Answer, Header
 from socialpub.web.pages import pages
 
 Build = Callable[[str], dict[str, Any]]
@@ -53,9 +53,9 @@ def _render(document: dict[str, Any], root: str) -> bytes:
         document,
         root=root,
         nonce=_NONCE.decode(),
-        style=static_files.url("reference.css"),
-        start=static_files.url("reference.js"),
-        viewer=static_files.vendored_url("@scalar/api-reference", "standalone.js"),
+        style=files.static_url("reference.css"),
+        start=files.static_url("reference.js"),
+        viewer=files.vendored_url("@scalar/api-reference", "standalone.js"),
     )
 
 

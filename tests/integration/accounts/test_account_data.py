@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import account_data, avatars, connect, credentials, profiles
+from socialpub.accounts import account_data, avatars, connect, grants, profiles
 from socialpub.db import appliance_state
-from socialpub.db.models import State
-from socialpub.publishing import draft_validation, holds
-from socialpub.publishing.drafts import Draft
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.publishing.posts import validation
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker.housekeeping import Housekeeping
+from socialpub.worker.tasks import Housekeeping
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -34,12 +35,12 @@ def profile(rt: Runtime, world: World) -> str:
 
 
 def connected(rt: Runtime, world: World, **grant: Any) -> str:
-    tokens = credentials.read(json.dumps(world.x.grant("demo", **grant)))
+    tokens = grants.read_credentials(json.dumps(world.x.grant("demo", **grant)))
     return connect.import_account(rt, "x", tokens).profile_id
 
 
 def problems(rt: Runtime, profile: str) -> list[str]:
-    (checked,) = draft_validation.validate(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
+    (checked,) = validation.validate(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
     return [problem.message for problem in checked.problems]
 
 
@@ -97,7 +98,7 @@ def test_other_refusals_say_nothing_about_the_account(
 
 def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: World, profile: str) -> None:
     draft = Draft("x" * 25_001, None, (profile,))
-    (checked,) = draft_validation.validate(rt, rt.reader, draft, OWNER)
+    (checked,) = validation.validate(rt, rt.reader, draft, OWNER)
     assert "25000 characters" in checked.problems[0].message
     assert "Refresh" not in checked.problems[0].message
 
@@ -119,7 +120,7 @@ def test_once_a_week_each_account_is_looked_at_with_one_call(
 
 
 def connected_studio(rt: Runtime, world: World) -> str:
-    return connect.import_account(rt, "x", credentials.read(json.dumps(world.x.grant("studio")))).profile_id
+    return connect.import_account(rt, "x", grants.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
 
 
 def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left_alone(
@@ -147,12 +148,12 @@ def test_a_network_that_refuses_the_app_is_left_alone(
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
-    before = dict(profiles.of_owner(rt.reader, profile))
+    before = dict(profiles.load_for_owner(rt.reader, profile))
     clock.forward(WEEK)
     world.x.next("me").fails_with(503)
     assert look(rt) == profile
     assert look(rt) is None
-    found = profiles.of_owner(rt.reader, profile)
+    found = profiles.load_for_owner(rt.reader, profile)
     same = ("name", "username", "picture_url", "facts", "status", "account_read_at")
     assert {key: found[key] for key in same} == {key: before[key] for key in same}
     clock.forward(3601)
@@ -194,7 +195,7 @@ def test_handle_name_picture_and_subscription_are_taken_over(
         "Longest text: 280 characters (before: 25,000 characters).",
         "Longest video: 20 minutes (before: 125 minutes).",
     ]
-    found = profiles.of_owner(rt.reader, profile)
+    found = profiles.load_for_owner(rt.reader, profile)
     assert (found["username"], found["name"]) == ("renamed", "Renamed")
     assert found["updated_at"] == found["account_read_at"] == rt.stamp()
     assert avatars.renew(rt) == profile, "the picture has another address"

@@ -5,20 +5,19 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import avatars, connect, consents, profiles, redirect_addresses, renewal, revocation
-from socialpub.accounts.connect import Origin, UnknownState
-from socialpub.accounts.consents import Failed
+from socialpub.accounts import avatars, connect, consents, profiles, token_upkeep, tokens
+from socialpub.accounts.connect import StartedFrom, UnknownState
+from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_address
+from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.accounts.redirect_addresses import WrongAddress, read_answer
-from socialpub.accounts.remedies import Door
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db.models import State
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db.states import State
 from socialpub.providers import registry
 from socialpub.providers.errors import NoAnswer, NotSent, Rejected
 from socialpub.providers.oauth import Identity
 from socialpub.providers.oauth import Tokens as Grant
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
@@ -70,7 +69,7 @@ def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Bro
     assert profile["provider"] == network
     assert not finished.missing
     assert not finished.revived
-    assert renewal.fresh(rt, finished.profile_id)
+    assert tokens.load_fresh(rt, finished.profile_id)
     assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
 
 
@@ -220,12 +219,12 @@ def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, b
     with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
     assert world.x.counts["revoke"] == 0, "one token taken back may end the whole grant"
-    assert renewal.fresh(rt, studio.profile_id)
+    assert tokens.load_fresh(rt, studio.profile_id)
 
 
 def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: World) -> None:
     demo = connected(rt, browser)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
     assert world.x.counts["revoke"] == 0
@@ -255,12 +254,12 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
 ) -> None:
     world.x.add_account("other")
     first = connected(rt, browser, "x", "demo")
-    begun = connect.begin(rt, "x", profile_id=first.profile_id, door=Door.DASHBOARD)
+    begun = connect.begin(rt, "x", profile_id=first.profile_id, door=Surface.DASHBOARD)
     query = query_of(browser.decides(begun.url, "other"))
     with pytest.raises(OperatorError, match="to connect @demo again, but X answered for @other") as refused:
         connect.finish(rt, "x", query)
     assert str(refused.value.hint).endswith("To connect @other as well, press “Connect X” under Profiles.")
-    assert connect.origin(rt, "x", query) == Origin(Door.DASHBOARD, first.profile_id)
+    assert connect.origin(rt, "x", query) == StartedFrom(Surface.DASHBOARD, first.profile_id)
     with pytest.raises(OperatorError, match="used already") as again:
         connect.finish(rt, "x", query)
     assert again.value.hint == "To begin again, press “Connect X” under Profiles."
@@ -290,7 +289,7 @@ def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
     rt: Runtime, browser: Browser, clock: HandClock
 ) -> None:
     begun = connect.begin(rt, "x")
-    rt.write(consents.take, begun.id)
+    rt.write(consents.spend, begun.id)
     clock.forward(300)
     assert consents.outcome(rt, begun.id) is None
     clock.forward(1)
@@ -405,13 +404,13 @@ def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> No
 )
 def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
     """Browsers hide the scheme, and some of them change it."""
-    assert read_answer(text, HERE) == {"state": "s 1", "code": "a+b*!"}
+    assert read_pasted_address(text, HERE) == {"state": "s 1", "code": "a+b*!"}
 
 
 @pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
 def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None:
     with pytest.raises(WrongAddress, match="not the address"):
-        read_answer(text, HERE)
+        read_pasted_address(text, HERE)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +428,7 @@ def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None
 )
 def test_an_address_of_another_host_or_path_is_not_the_one_that_is_waited_for(place: str) -> None:
     with pytest.raises(WrongAddress):
-        read_answer(f"{place}?state=s&code=c", HERE)
+        read_pasted_address(f"{place}?state=s&code=c", HERE)
 
 
 # --- the redirect address --------------------------------------------------------------------------------------------
@@ -450,7 +449,7 @@ def test_each_network_may_have_an_address_of_its_own(rt: Runtime, browser: Brows
     assert other.redirect_uri == "http://127.0.0.1:8000/oauth/pinterest/callback"
     back = browser.decides(begun.url)
     assert back.startswith("http://127.0.0.1:9000/anything?")
-    assert connect.finish(rt, "x", read_answer(back, begun.redirect_uri), begun.id).profile_id
+    assert connect.finish(rt, "x", read_pasted_address(back, begun.redirect_uri), begun.id).profile_id
 
 
 @pytest.mark.parametrize(
@@ -479,30 +478,30 @@ def test_an_address_that_the_network_does_not_accept_has_a_remedy_that_works(
 ) -> None:
     with_networks(rt, **{network: {"redirect_url": redirect_url}})
     rt.settings = rt.settings.model_copy(update={"base_url": base_url})
-    found = redirect_addresses.check(rt.settings, rt.providers[network])
+    found = consents.check_redirect_address(rt.settings, rt.providers[network])
     assert found is not None
     assert (found.remedy or "").startswith(remedy or "")
     assert (found.remedy is None) == (remedy is None)
     if remedy and remedy.startswith("Set"):
         with_networks(rt, **{network: {"redirect_url": remedy.split('"')[1]}})
-        again = redirect_addresses.check(rt.settings, rt.providers[network])
+        again = consents.check_redirect_address(rt.settings, rt.providers[network])
         assert again is not None
         assert again.remedy is None
 
 
 def test_a_stand_in_takes_any_address(rt: Runtime) -> None:
-    assert [redirect_addresses.check(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
+    assert [consents.check_redirect_address(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
 
 
 def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) -> None:
     found = {}
     for address in ("", "http://localhost:8000/oauth/x/callback", "http://localhost:9000/oauth/x/callback"):
         with_networks(rt, x={"redirect_url": address})
-        found[address] = redirect_addresses.comes_back(rt.settings, "x")
+        found[address] = consents.comes_back(rt.settings, "x")
     assert list(found.values()) == [True, True, False]
     with_networks(rt, x={"redirect_url": "http://127.0.0.1:8000/oauth/x/callback"})
     rt.settings = rt.settings.model_copy(update={"base_url": "http://box.lan"})
-    assert not redirect_addresses.comes_back(rt.settings, "x"), "the browser may run on another machine"
+    assert not consents.comes_back(rt.settings, "x"), "the browser may run on another machine"
 
 
 # --- going -----------------------------------------------------------------------------------------------------------
@@ -514,7 +513,7 @@ def test_a_disconnected_accounts_tokens_are_given_back_where_the_network_takes_t
 ) -> None:
     profile = connected(rt, browser, network).profile_id
     rt.write(profiles.disconnect, profile)
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert world.networks[network].counts["revoke"] >= 1
     (row,) = rows(rt)
     assert (row["access_token"], row["refresh_token"]) == (None, None)
@@ -526,5 +525,5 @@ def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
     first = connected(rt, browser, "tiktok").profile_id
     rt.write(profiles.disconnect, first)
     connected(rt, browser, "tiktok")
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert world.tiktok.counts["revoke"] == 0

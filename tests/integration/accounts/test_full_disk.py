@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, idle_tokens, profiles, renewal, token_answer, token_space
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
+from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import Unavailable
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.providers.oauth import Tokens
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -40,7 +40,7 @@ def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
 def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
     profile = profiles.find(rt.reader, profile_id)
     assert profile is not None
-    return token_answer.access_token(rt.secrets, profile), token_answer.refresh_token(rt.secrets, profile)
+    return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
 def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_room(
@@ -50,11 +50,11 @@ def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_r
     full(True)
     for _ in range(3):
         with pytest.raises(Unavailable, match="full"):
-            idle_tokens.keep_alive(rt, ())
+            token_upkeep.keep_alive(rt, ())
         clock.forward(60)
     assert network.oauth.refreshes == []
     full(False)
-    assert idle_tokens.keep_alive(rt, ()) == profile
+    assert token_upkeep.keep_alive(rt, ()) == profile
     assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
 
 
@@ -87,7 +87,7 @@ def test_what_the_database_could_write_over_is_no_room_for_new_tokens(
 ) -> None:
     clock.forward(MONTH)
     with pytest.raises(Unavailable) as raised:
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
     assert raised.value.detail == (
         "The disk cannot store new tokens (No space left on device), so the network was not asked for them. "
         "Free some space on it."
@@ -107,7 +107,7 @@ def test_the_room_is_kept_while_the_network_answers_and_is_free_for_the_pair(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, int]] = []
-    room = token_space.FILE_BYTES
+    room = tokens.RESERVED_FILE_BYTES
 
     def open_bytes() -> int:
         found = 0
@@ -125,9 +125,9 @@ def test_the_room_is_kept_while_the_network_answers_and_is_free_for_the_pair(
         return call
 
     monkeypatch.setattr(network.oauth, "refresh", watched("asked", network.oauth.refresh))
-    monkeypatch.setattr(renewal, "_store", watched("stored", renewal._store))
+    monkeypatch.setattr(tokens, "_store", watched("stored", tokens._store))
     clock.forward(7200)
-    assert renewal.fresh(rt, profile) == "access-1"
+    assert tokens.load_fresh(rt, profile) == "access-1"
     assert seen == [("asked", room), ("stored", 0)]
 
 
@@ -148,7 +148,7 @@ def unstored(
     refresh, network.oauth.refresh = network.oauth.refresh, fills_up  # type: ignore[method-assign, assignment]
     clock.forward(MONTH)
     with pytest.raises(Unavailable):
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
     network.oauth.refresh = refresh  # type: ignore[method-assign]
     assert stored(rt, profile) == ("access-0", "refresh-0")
     return profile
@@ -159,13 +159,13 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
     rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
 ) -> None:
     with pytest.raises(Unavailable):
-        idle_tokens.keep_alive(rt, ())
+        token_upkeep.keep_alive(rt, ())
     full(False)
     if meanwhile == "a pause":
-        rt.write(deliveries.pause)
+        rt.write(resume.pause)
     elif meanwhile == "a refusal":  # another process has asked with the token that was spent
         rt.write(profiles.require_reauth, unstored, "X does not accept the authorization any more.")
-    idle_tokens.keep_alive(rt, ())
+    token_upkeep.keep_alive(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"

@@ -1,6 +1,6 @@
 """A wait that no network can have meant, named when idle tokens are renewed."""
 
-from socialpub.accounts import idle_tokens
+from socialpub.accounts import token_upkeep
 from socialpub.providers.errors import Throttled
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile
@@ -16,8 +16,8 @@ def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
     add_profile(rt)
     clock.forward(40 * DAY)
     network.oauth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
-    idle_tokens.keep_alive(rt, ())
+    token_upkeep.keep_alive(rt, ())
     assert network.oauth.refreshes == ["refresh-0"]
     clock.forward(3 * DAY)
-    idle_tokens.keep_alive(rt, ())
+    token_upkeep.keep_alive(rt, ())
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, renewal, token_health
-from socialpub.accounts.remedies import Door
+from socialpub.accounts import profiles, token_upkeep, tokens
+from socialpub.accounts.hints import Surface
 from socialpub.core import clock as clocks
 from socialpub.core.errors import NotFound
-from socialpub.db.models import State
-from socialpub.publishing import profile_queue
-from socialpub.publishing.profile_queue import ProfileQueue, WaitReason
+from socialpub.db.states import State
+from socialpub.publishing.delivery import profile_queue
+from socialpub.publishing.delivery.profile_queue import ProfileQueue, WaitReason
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, state_of
@@ -35,18 +35,18 @@ def test_what_waits_for_a_profile_is_counted_and_the_next_of_it_shown(
     rt: Runtime, world: World, clock: HandClock
 ) -> None:
     profile, other = connect_x(rt, world), connect_x(rt, world, "other")
-    assert profile_queue.look(rt, profile) == ProfileQueue(0, 0, 0, 0, ())
+    assert profile_queue.summarize(rt, profile) == ProfileQueue(0, 0, 0, 0, ())
     accept(rt, profile, body="Now")
     for days in range(7, 0, -1):
         accept(rt, profile, body=f"In {days} days", at=clock.now() + timedelta(days=days))
     accept(rt, other, body="Elsewhere")
-    queue = profile_queue.look(rt, profile)
+    queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.scheduled, queue.held, queue.lost_by_disconnecting) == (8, 7, 0, 8)
     assert waits(queue)[:2] == [("Now", WaitReason.PENDING), ("In 1 days", WaitReason.SCHEDULED)]
-    assert len(queue.next) == profile_queue.MOST_SHOWN
+    assert len(queue.next) == profile_queue.MAX_SHOWN
     assert profile_queue.counts(rt.reader) == {profile: 8, other: 1}
     drain(rt)
-    assert waits(profile_queue.look(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
+    assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
 
 
 def test_posts_of_a_dead_account_wait_for_its_owner(rt: Runtime, world: World, clock: HandClock) -> None:
@@ -55,7 +55,7 @@ def test_posts_of_a_dead_account_wait_for_its_owner(rt: Runtime, world: World, c
     accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
     rt.write(profiles.require_reauth, profile, "X has ended the grant.")
     drain(rt)
-    queue = profile_queue.look(rt, profile)
+    queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.held, queue.scheduled) == (2, 1, 1)
     assert sorted(waits(queue)) == [("Later", WaitReason.SCHEDULED), ("Now", WaitReason.HELD)]
 
@@ -65,7 +65,7 @@ def test_what_may_be_public_already_is_not_lost_by_disconnecting(rt: Runtime, wo
     world.x.next("create_post").times_out_after_effect()
     post = accept(rt, profile, body="Perhaps")
     drain(rt)
-    queue = profile_queue.look(rt, profile)
+    queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.committed, queue.lost_by_disconnecting) == (1, 1, 0)
     rt.write(profiles.disconnect, profile)
     drain(rt)
@@ -74,8 +74,8 @@ def test_what_may_be_public_already_is_not_lost_by_disconnecting(rt: Runtime, wo
 
 def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World, clock: HandClock) -> None:
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
-    renewal.renew(rt, profile)
-    health = token_health.look(rt, profiles.of_owner(rt.reader, profile), Door.DASHBOARD)
+    tokens.renew(rt, profile)
+    health = token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD)
     assert health is not None
     assert health.renewable
     assert health.renewed_at == rt.stamp()
@@ -83,7 +83,7 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
     assert health.warning is None
     assert health.missing == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
-    ending = token_health.look(rt, profiles.of_owner(rt.reader, profile), Door.DASHBOARD)
+    ending = token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD)
     assert ending is not None
     assert (ending.warning or "").startswith("Its refresh token ends on 2027-10-")
     assert (ending.warning or "").endswith("To connect the account again, press “Reconnect” on the profile's page.")
@@ -91,12 +91,12 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
 
 def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: Runtime, world: World) -> None:
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
-    health = token_health.look(rt, profiles.of_owner(rt.reader, bare), Door.DASHBOARD)
+    health = token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, bare), Surface.DASHBOARD)
     assert health is not None
     assert not health.renewable
     assert "It has no refresh token, and its access token ends on" in (health.warning or "")
     rt.write(profiles.require_reauth, bare, "X has ended the grant.")
-    refused = token_health.look(rt, profiles.of_owner(rt.reader, bare), Door.DASHBOARD)
+    refused = token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, bare), Surface.DASHBOARD)
     assert refused is not None
     assert refused.warning == ("X has ended the grant. Press “Reconnect” on the profile's page.")
 
@@ -104,6 +104,6 @@ def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: 
 def test_a_disconnected_profile_has_no_tokens_to_speak_of(rt: Runtime, world: World) -> None:
     profile = connect_x(rt, world)
     rt.write(profiles.disconnect, profile)
-    assert token_health.look(rt, profiles.of_owner(rt.reader, profile), Door.DASHBOARD) is None
+    assert token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD) is None
     with pytest.raises(NotFound):
-        profiles.of_owner(rt.reader, "nobody")
+        profiles.load_for_owner(rt.reader, "nobody")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, credentials, profile_options, profiles, renewal, revocation
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
+from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
@@ -88,7 +88,7 @@ def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> No
     assert (found["status"], found["picture_url"]) == ("active", "https://x.example/7.png")
     assert json.loads(found["facts"]) == {"subscription_type": "Premium"}
     assert not imported.revived
-    assert renewal.fresh(rt, imported.profile_id) == "access-a"
+    assert tokens.load_fresh(rt, imported.profile_id) == "access-a"
 
 
 def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
@@ -165,7 +165,7 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
 
 
 def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     desk.expired = {"access-a"}
     with pytest.raises(OperatorError, match="paused"):
         connect.import_account(rt, "x", GRANT)
@@ -198,7 +198,7 @@ def test_expires_at_is_when_the_owner_must_act(
 
 
 def test_credentials_are_read_as_the_network_wrote_them() -> None:
-    read = credentials.read(
+    read = grants.read_credentials(
         '{"accessToken": " at-1\\n", "refreshToken": "rt-1", "expiresAt": "2026-11-21T13:00:00+01:00",'
         ' "refreshExpiresAt": "2027-05-21T12:00:00.5Z", "scope": "tweet.read,tweet.write  users.read"}'
     )
@@ -208,7 +208,7 @@ def test_credentials_are_read_as_the_network_wrote_them() -> None:
     assert read.refresh_expires_at is not None
     assert clocks.stamp(read.refresh_expires_at) == "2027-05-21T12:00:00.500Z"
     assert read.scopes == {"tweet.read", "tweet.write", "users.read"}
-    assert credentials.read('{"accessToken": "at-1"}') == Credentials("at-1")
+    assert grants.read_credentials('{"accessToken": "at-1"}') == Credentials("at-1")
 
 
 @pytest.mark.parametrize(
@@ -235,14 +235,14 @@ def test_credentials_are_read_as_the_network_wrote_them() -> None:
 )
 def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> None:
     with pytest.raises(OperatorError) as refused:
-        credentials.read(text)
+        grants.read_credentials(text)
     assert said in refused.value.message
     assert '"accessToken"' in str(refused.value.hint)
 
 
 def test_all_mistakes_are_told_at_once_and_no_token_with_them() -> None:
     with pytest.raises(OperatorError) as refused:
-        credentials.read('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
+        grants.read_credentials('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
     assert "3 mistakes" in refused.value.message
     assert "secret" not in refused.value.message
 
@@ -264,11 +264,11 @@ def test_disconnecting_twice_is_once(rt: Runtime, clock: HandClock) -> None:
 def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime, desk: Desk) -> None:
     stays, goes = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
     rt.write(profiles.disconnect, goes)
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert desk.revoked == [("access-0", "refresh-0")]
     assert row(rt, goes)["access_token"] is row(rt, goes)["refresh_token"] is None
     assert access_of(rt, stays) == "access-0"
-    assert revocation.revoke_disconnected(rt) == 0
+    assert token_upkeep.revoke_disconnected(rt) == 0
 
 
 @pytest.mark.parametrize("verdict", [Rejected("X does not know the token.", status=400), AuthExpired("401")])
@@ -278,7 +278,7 @@ def test_tokens_that_the_network_does_not_know_any_more_are_erased_at_once(
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = verdict
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
 
 
@@ -289,11 +289,11 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = NoAnswer("X did not answer in time.")
     for _ in range(360):
-        assert revocation.revoke_disconnected(rt) == 0
+        assert token_upkeep.revoke_disconnected(rt) == 0
         clock.forward(10)
     assert 5 <= len(desk.revoked) <= 20, "neither forgotten nor a hammer"
     assert access_of(rt, profile) == "access-0"
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
@@ -301,13 +301,13 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     rt.write(profiles.disconnect, add_profile(rt))
     desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)
-    revocation.revoke_disconnected(rt)
+    token_upkeep.revoke_disconnected(rt)
     clock.forward(899)
-    revocation.revoke_disconnected(rt)
+    token_upkeep.revoke_disconnected(rt)
     assert len(desk.revoked) == 1
     clock.forward(1)
     desk.on_revoke = None
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
 
 
 def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
@@ -315,10 +315,10 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
 ) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    rt.write(deliveries.pause)
-    assert revocation.revoke_disconnected(rt) == 0
+    rt.write(resume.pause)
+    assert token_upkeep.revoke_disconnected(rt) == 0
     clock.forward(3600)
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
     assert desk.revoked == []
     assert access_of(rt, profile) is None
 
@@ -326,21 +326,21 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
 def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk: Desk) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    with renewal.lock(rt, profile):
-        assert revocation.revoke_disconnected(rt) == 0
+    with tokens.token_lock(rt, profile):
+        assert token_upkeep.revoke_disconnected(rt) == 0
     assert desk.revoked == []
-    assert revocation.revoke_disconnected(rt) == 1
+    assert token_upkeep.revoke_disconnected(rt) == 1
 
 
 def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk: Desk) -> None:
     profile = add_profile(rt)
-    assert revocation.start(rt) is None, "nothing is due"
+    assert token_upkeep.start_revocation(rt) is None, "nothing is due"
     rt.write(profiles.disconnect, profile)
     answers = threading.Event()
     desk.revoke = lambda *_: answers.wait(60) or None  # type: ignore[method-assign]
-    thread = revocation.start(rt)
+    thread = token_upkeep.start_revocation(rt)
     assert thread is not None
-    assert revocation.start(rt) is None, "one is at it already"
+    assert token_upkeep.start_revocation(rt) is None, "one is at it already"
     answers.set()
     thread.join(60)
     assert access_of(rt, profile) is None
@@ -364,17 +364,13 @@ def options_of(rt: Runtime, profile_id: str) -> Any:
 def test_options_are_stored_under_their_own_names_and_taken_away_again(real_appliance: Runtime) -> None:
     rt = real_appliance
     profile = add_profile(rt)
-    given = profile_options.read_pairs(
-        ["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"]
-    )
+    given = profiles.read_pairs(["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"])
     expected = {"replySettings": "following", "madeWithAi": True, "communityId": "1234567890123456789"}
-    assert rt.write(profile_options.set_options, profile, given) == expected
+    assert rt.write(profiles.set_options, profile, given) == expected
     assert options_of(rt, profile) == expected
-    rt.write(
-        profile_options.set_options, profile, {"replySettings": "verified", "made_with_ai": "", "communityId": "null"}
-    )
+    rt.write(profiles.set_options, profile, {"replySettings": "verified", "made_with_ai": "", "communityId": "null"})
     assert options_of(rt, profile) == {"replySettings": "verified"}
-    rt.write(profile_options.set_options, profile, {"paidPartnership": ""})
+    rt.write(profiles.set_options, profile, {"paidPartnership": ""})
     assert options_of(rt, profile) == {"replySettings": "verified"}
 
 
@@ -383,7 +379,7 @@ def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_
     profile = add_profile(rt)
     with pytest.raises(InvalidRequest) as refused:
         rt.write(
-            profile_options.set_options,
+            profiles.set_options,
             profile,
             {"replySetings": "following", "madeWithAi": "maybe", "paidPartnership": "true"},
         )
@@ -391,10 +387,10 @@ def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_
     assert "replySettings" in refused.value.errors[0].message
     assert options_of(rt, profile) == {}
     with pytest.raises(NotFound):
-        rt.write(profile_options.set_options, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", {"madeWithAi": "true"})
+        rt.write(profiles.set_options, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", {"madeWithAi": "true"})
 
 
 @pytest.mark.parametrize("pairs", [["replySettings"], ["=x"], ["a=1", "a=2"]])
 def test_a_pair_must_be_a_key_and_a_value_once(pairs: list[str]) -> None:
     with pytest.raises(InvalidRequest):
-        profile_options.read_pairs(pairs)
+        profiles.read_pairs(pairs)

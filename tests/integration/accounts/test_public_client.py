@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, profiles, renewal, revocation
+from socialpub.accounts import connect, profiles, token_upkeep, tokens
 from socialpub.core.settings.networks import XSection
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db.models import ProfileStatus, State
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db.states import ProfileStatus, State
 from socialpub.providers.errors import AppRefused
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -27,7 +27,7 @@ def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, wo
     try:
         begun = connect.begin(rt, "x")
         profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
-        first = renewal.fresh(rt, profile)
+        first = tokens.load_fresh(rt, profile)
 
         post = accept(rt, profile)
         drain(rt, clock)
@@ -35,12 +35,12 @@ def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, wo
         assert len(world.x.posts) == 1
 
         clock.forward(3 * 3600)
-        second = renewal.fresh(rt, profile)
+        second = tokens.load_fresh(rt, profile)
         assert second != first
         assert world.x.tokens.bearer(second)
 
         rt.write(profiles.disconnect, profile)
-        assert revocation.revoke_disconnected(rt) == 1
+        assert token_upkeep.revoke_disconnected(rt) == 1
         assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
         assert world.x.tokens.bearer(second) is None
     finally:
@@ -67,7 +67,7 @@ def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterat
 def test_a_secret_that_is_missing_is_told_and_costs_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="set client_secret"):
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
     row = profiles.find(rt.reader, profile)
     assert row is not None
     assert row.status is ProfileStatus.ACTIVE

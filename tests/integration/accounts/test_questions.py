@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import pinterest_boards, profiles, renewal, tiktok_creator
-from socialpub.accounts.remedies import Door
-from socialpub.accounts.tiktok_creator import PostingBarred
+from socialpub.accounts import boards, profiles, questions, tokens
+from socialpub.accounts.hints import Surface
+from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.db import appliance_state
 from socialpub.providers.tiktok.creator import CreatorInfo
@@ -33,13 +33,13 @@ def creator(rt: Runtime, world: World) -> str:
 
 
 def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: World, creator: str) -> None:
-    info = tiktok_creator.ask(rt, creator)
+    info = questions.ask_creator(rt, creator)
     assert isinstance(info, CreatorInfo)
     assert (info.nickname, info.username, info.longest_video_seconds) == ("Quiet Owner", "quiet", 180)
     assert info.privacy_levels == ("FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
     assert info.off == ("comment", "duet", "stitch")
     world.tiktok.existing_account("quiet").comment_disabled = False
-    assert tiktok_creator.ask(rt, creator) != info
+    assert questions.ask_creator(rt, creator) != info
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_what_keeps_an_account_from_posting_is_a_word_to_stop(
     rt: Runtime, world: World, creator: str, code: str, said: str
 ) -> None:
     world.tiktok.next("creator_info").refuses(code)
-    barred = tiktok_creator.ask(rt, creator)
+    barred = questions.ask_creator(rt, creator)
     assert isinstance(barred, PostingBarred)
     assert said in barred.message
 
 
 def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runtime, world: World, creator: str) -> None:
     world.tiktok.next("creator_info").unauthorized()
-    assert isinstance(tiktok_creator.ask(rt, creator), CreatorInfo)
+    assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
     with pytest.raises(OperatorError, match="did not say what this account may do") as refused:
-        tiktok_creator.ask(rt, creator, Door.DASHBOARD)
+        questions.ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To consent again, press “Reconnect” on the profile's page."
     assert profiles.get(rt.reader, creator).status == "reauthRequired"
 
@@ -72,7 +72,7 @@ def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runti
 def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt: Runtime, world: World) -> None:
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
     with pytest.raises(OperatorError, match=r"lacks TikTok.s permission video\.publish"):
-        tiktok_creator.ask(rt, profile)
+        questions.ask_creator(rt, profile)
     assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
 
 
@@ -80,19 +80,19 @@ def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
     rt: Runtime, world: World, creator: str, clock: HandClock
 ) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    assert isinstance(tiktok_creator.ask(rt, creator), CreatorInfo)
+    assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     clock.forward(86400)
     with pytest.raises(OperatorError, match="Publishing is paused") as refused:
-        tiktok_creator.ask(rt, creator, Door.DASHBOARD)
+        questions.ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To continue, press “Resume” under System."
     assert world.tiktok.counts["token"] == 0
 
 
 def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> None:
     with pytest.raises(OperatorError, match="not of TikTok"):
-        tiktok_creator.ask(rt, connect_x(rt, world))
+        questions.ask_creator(rt, connect_x(rt, world))
     with pytest.raises(NotFound):
-        tiktok_creator.ask(rt, NOBODY)
+        questions.ask_creator(rt, NOBODY)
 
 
 # --- what is remembered ----------------------------------------------------------------------------------------------
@@ -101,12 +101,12 @@ def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> Non
 def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
     rt: Runtime, world: World, creator: str, clock: HandClock
 ) -> None:
-    first = tiktok_creator.ask_lately(rt, creator)
+    first = questions.ask_creator_lately(rt, creator)
     clock.forward(59)
-    assert tiktok_creator.ask_lately(rt, creator) == first
+    assert questions.ask_creator_lately(rt, creator) == first
     assert world.tiktok.counts["creator_info"] == 1
     clock.forward(2)
-    tiktok_creator.ask_lately(rt, creator)
+    questions.ask_creator_lately(rt, creator)
     assert world.tiktok.counts["creator_info"] == 2
 
 
@@ -117,23 +117,23 @@ def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
         with pytest.raises(OperatorError, match="could not be listed") as away:
-            pinterest_boards.list_lately(rt, profile, None, Door.DASHBOARD)
+            boards.list_lately(rt, profile, None, Surface.DASHBOARD)
         assert away.value.hint == "Try again in a while."
     assert transport.called == ["list_boards"]
-    renewal.renew(rt, profile)
-    assert pinterest_boards.list_lately(rt, profile, None, Door.DASHBOARD)
+    tokens.renew(rt, profile)
+    assert boards.list_lately(rt, profile, None, Surface.DASHBOARD)
 
 
 def test_boards_come_with_the_sections_of_the_chosen_one_only(
     rt: Runtime, world: World, transport: FaultTransport
 ) -> None:
     profile = connect_pinterest(rt, world)
-    every = pinterest_boards.list_all(rt, profile, with_sections=True)
+    every = boards.list_all(rt, profile, with_sections=True)
     sectioned = next(one for one in every if one.sections)
     transport.called.clear()
-    shown = pinterest_boards.list_lately(rt, profile, sectioned.board.id, Door.DASHBOARD)
+    shown = boards.list_lately(rt, profile, sectioned.board.id, Surface.DASHBOARD)
     assert [one for one in shown if one.sections] == [sectioned]
     assert [one.board for one in shown] == [one.board for one in every]
     assert len(transport.called) == 2
-    pinterest_boards.list_lately(rt, profile, "404", Door.DASHBOARD)
+    boards.list_lately(rt, profile, "404", Surface.DASHBOARD)
     assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

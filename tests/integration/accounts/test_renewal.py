@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, profiles, renewal, token_answer
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts import connect, grants, profiles, tokens
+from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
+from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.job import Withdrawn
 from socialpub.providers.oauth import Identity, Tokens
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile
 from tests.support.hand_clock import HandClock
@@ -25,7 +25,7 @@ REFUSED = Rejected("X does not accept the authorization any more.", status=400, 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
     profile = profiles.find(rt.reader, profile_id)
     assert profile is not None
-    return token_answer.access_token(rt.secrets, profile), token_answer.refresh_token(rt.secrets, profile)
+    return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -36,7 +36,7 @@ def test_a_token_with_time_left_is_used_without_asking_anybody(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(TWO_HOURS - 300)
-    assert renewal.fresh(rt, profile) == "access-0"
+    assert tokens.load_fresh(rt, profile) == "access-0"
     assert network.oauth.refreshes == []
 
 
@@ -46,13 +46,13 @@ def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_i
     network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
     clock.forward(TWO_HOURS - 299)
     asked_at = rt.stamp()
-    assert renewal.fresh(rt, profile) == "access-1"
+    assert tokens.load_fresh(rt, profile) == "access-1"
     assert stored(rt, profile) == ("access-1", "refresh-1")
     assert row(rt, profile)["access_expires_at"] == clocks.after(asked_at, TWO_HOURS)
     assert row(rt, profile)["scopes"] == "tweet.write"
     assert row(rt, profile)["expires_at"] is None, "X never tells when a refresh token ends"
     assert row(rt, profile)["updated_at"] == asked_at
-    assert renewal.fresh(rt, profile) == "access-1"
+    assert tokens.load_fresh(rt, profile) == "access-1"
     assert network.oauth.refreshes == ["refresh-0"]
 
 
@@ -61,7 +61,7 @@ def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_
 ) -> None:
     """The pair is on the disk, and this process still remembers that it was to be written."""
     asked, got = threading.Event(), list[str]()
-    late = threading.Thread(target=lambda: got.append(renewal.fresh(rt, profile)))
+    late = threading.Thread(target=lambda: got.append(tokens.load_fresh(rt, profile)))
 
     class Watched(dict[str, Any]):
         def __contains__(self, key: object) -> bool:
@@ -74,9 +74,9 @@ def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_
             assert asked.wait(60)
             return super().pop(*key)
 
-    rt.memory(renewal.PendingGrants).of_profile = Watched()
+    rt.memory(tokens.PendingGrants).of_profile = Watched()
     clock.forward(TWO_HOURS - 299)
-    assert renewal.fresh(rt, profile) == "access-1"
+    assert tokens.load_fresh(rt, profile) == "access-1"
     late.join()
     assert got == ["access-1"]
     assert network.oauth.refreshes == ["refresh-0"]
@@ -86,7 +86,7 @@ def test_the_end_of_the_refresh_token_is_shown_when_the_network_tells_it(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
-    renewal.refresh(rt, profile, spent="access-0")
+    tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["expires_at"] == clocks.after(rt.stamp(), 30 * 86400)
 
 
@@ -95,7 +95,7 @@ def test_a_refresh_token_that_the_answer_leaves_out_stays(
     rt: Runtime, network: ScriptedNetwork, profile: str, left_out: str | None
 ) -> None:
     network.oauth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
-    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert stored(rt, profile) == ("access-1", "refresh-0")
 
 
@@ -103,8 +103,8 @@ def test_an_answer_without_an_access_token_overwrites_nothing(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.answers = [Tokens("", "refresh-1")]
-    with pytest.raises(renewal.NotRenewed):
-        renewal.refresh(rt, profile, spent="access-0")
+    with pytest.raises(tokens.NotRenewed):
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
@@ -126,7 +126,7 @@ def test_two_workers_that_need_a_token_at_once_refresh_once(
         both_are_at_it.wait()
         if last:
             arrived.set()
-        got.append(renewal.refresh(rt, profile, spent="access-0"))
+        got.append(tokens.replace_spent(rt, profile, spent="access-0"))
 
     threads = [threading.Thread(target=use, args=(last,)) for last in (False, True)]
     for thread in threads:
@@ -140,7 +140,7 @@ def test_two_workers_that_need_a_token_at_once_refresh_once(
 def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    assert renewal.refresh(rt, profile, spent="an older one") == "access-0"
+    assert tokens.replace_spent(rt, profile, spent="an older one") == "access-0"
     assert network.oauth.refreshes == []
 
 
@@ -148,7 +148,7 @@ def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
-    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
 
 
@@ -165,7 +165,7 @@ def test_an_outage_never_costs_the_account(
 ) -> None:
     network.oauth.answers = [outage, outage]
     with pytest.raises((NotSent, Throttled)):
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "active"
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
@@ -174,7 +174,7 @@ def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: Scrip
     """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
     network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
     with pytest.raises(NotSent):
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
 
 
 def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
@@ -182,7 +182,7 @@ def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
 ) -> None:
     network.oauth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
     with pytest.raises(AppRefused) as refused:
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert refused.value.code == "invalid_client"
     assert row(rt, profile)["status"] == "active"
     assert stored(rt, profile) == ("access-0", "refresh-0")
@@ -192,7 +192,7 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(rt: Runtime, network: S
     network.oauth.answers = [REFUSED]
     for _ in range(2):
         with pytest.raises(Rejected) as refused:
-            renewal.refresh(rt, profile, spent="access-0")
+            tokens.replace_spent(rt, profile, spent="access-0")
         assert refused.value.reauth
     assert row(rt, profile)["status"] == "reauthRequired"
     assert row(rt, profile)["reason"] == REFUSED.message
@@ -203,9 +203,9 @@ def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(
     rt: Runtime, network: ScriptedNetwork
 ) -> None:
     profile = add_profile(rt, refresh_token=None)
-    assert renewal.fresh(rt, profile) == "access-0"
+    assert tokens.load_fresh(rt, profile) == "access-0"
     with pytest.raises(Rejected) as refused:
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert refused.value.reauth
     assert row(rt, profile)["status"] == "reauthRequired"
 
@@ -218,7 +218,7 @@ def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
         raise REFUSED
 
     network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
-    assert renewal.refresh(rt, profile, spent="access-0") == "imported"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "imported"
     assert row(rt, profile)["status"] == "active"
 
 
@@ -228,7 +228,7 @@ def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: Scr
         return Tokens("access-1", "refresh-1", TWO_HOURS)
 
     network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
-    assert renewal.refresh(rt, profile, spent="access-0") == "imported"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "imported"
     assert stored(rt, profile) == ("imported", "imported-refresh")
 
 
@@ -240,15 +240,15 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
         raise KeyError("the process is gone")
 
     with monkeypatch.context() as crash:
-        crash.setattr(renewal, "_store", dies)
+        crash.setattr(tokens, "_store", dies)
         with pytest.raises(KeyError):
-            renewal.refresh(rt, profile, spent="access-0")
+            tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.memory(renewal.PendingGrants).of_profile.clear()
+    rt.memory(tokens.PendingGrants).of_profile.clear()
     # Back up, the network says that the token is spent: that is told, and nothing else is tried.
     network.oauth.answers = [REFUSED]
     with pytest.raises(Rejected):
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "reauthRequired"
 
 
@@ -259,7 +259,7 @@ def test_a_grant_that_lost_every_way_of_publishing_asks_for_the_owner(
     network.oauth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
     network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
     with pytest.raises(Rejected, match=r"tweet\.write is missing") as refused:
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert refused.value.reauth
     assert stored(rt, profile) == ("access-1", "refresh-1")
 
@@ -267,19 +267,19 @@ def test_a_grant_that_lost_every_way_of_publishing_asks_for_the_owner(
 def test_a_paused_appliance_refreshes_nothing(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    rt.write(deliveries.pause)
-    assert renewal.fresh(rt, profile) == "access-0"
+    rt.write(resume.pause)
+    assert tokens.load_fresh(rt, profile) == "access-0"
     clock.forward(TWO_HOURS)
-    with pytest.raises(renewal.Paused):
-        renewal.fresh(rt, profile)
+    with pytest.raises(tokens.Paused):
+        tokens.load_fresh(rt, profile)
     assert network.oauth.refreshes == []
-    rt.write(deliveries.resume)
-    assert renewal.fresh(rt, profile) == "access-1"
+    rt.write(resume.end_pause)
+    assert tokens.load_fresh(rt, profile) == "access-1"
 
 
 def test_a_disconnected_profile_has_no_token_for_anybody(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     rt.write(profiles.disconnect, profile)
-    for ask in (lambda: renewal.fresh(rt, profile), lambda: renewal.refresh(rt, profile, "access-0")):
+    for ask in (lambda: tokens.load_fresh(rt, profile), lambda: tokens.replace_spent(rt, profile, "access-0")):
         with pytest.raises(Withdrawn):
             ask()
     assert network.oauth.refreshes == []
@@ -294,7 +294,7 @@ def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
 
     network.oauth.refresh = disconnected_meanwhile  # type: ignore[method-assign]
     with pytest.raises(Withdrawn):
-        renewal.refresh(rt, profile, spent="access-0")
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "disconnected"
     assert stored(rt, profile) == ("access-1", "refresh-1")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from socialpub.accounts import renewal
-from socialpub.db.locks import FileLock
-from socialpub.db.models import State
+from socialpub.accounts import tokens
+from socialpub.core.locks import FileLock
+from socialpub.db.states import State
+from socialpub.providers.base import Job
 from socialpub.providers.errors import AuthExpired, NoAnswer
-from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, state_of
@@ -17,13 +17,13 @@ from tests.support.scripted_network import ScriptedNetwork
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewal, "LOCK_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(tokens, "LOCK_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
 def suspended(rt: Runtime, profile: str) -> FileLock:
     """The lock as a command holds it that was stopped in the middle."""
-    lock = renewal.lock(rt, profile)
+    lock = tokens.token_lock(rt, profile)
     assert lock.try_acquire()
     return lock
 
@@ -58,37 +58,37 @@ def test_a_command_that_goes_on_finds_its_lock_taken_and_sends_no_spent_token(
         network.oauth.refresh = refresh  # type: ignore[method-assign]
         for _ in range(7):
             try:
-                assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+                assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
                 break
-            except renewal.Locked:
+            except tokens.Locked:
                 clock.forward(10)
         raise NoAnswer("its own call timed out while it was suspended")
 
     network.oauth.refresh = suspended_meanwhile  # type: ignore[method-assign]
-    with pytest.raises(renewal.Locked):
-        renewal.refresh(rt, profile, spent="access-0")
+    with pytest.raises(tokens.Locked):
+        tokens.replace_spent(rt, profile, spent="access-0")
     assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
-    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
 
 
 def test_a_lock_that_is_taken_anew_each_time_is_not_taken_for_a_suspended_command(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     for _ in range(3):
-        other = renewal.lock(rt, profile)
+        other = tokens.token_lock(rt, profile)
         assert other.try_acquire()
-        with pytest.raises(renewal.Locked):
-            renewal.refresh(rt, profile, spent="access-0")
+        with pytest.raises(tokens.Locked):
+            tokens.replace_spent(rt, profile, spent="access-0")
         other.release()
         clock.forward(3600)
-    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert network.oauth.refreshes == ["refresh-0"]
 
 
 def test_of_two_that_break_a_lock_at_once_only_one_gets_it(rt: Runtime, profile: str, suspended: FileLock) -> None:
     file = suspended.file
     assert file is not None
-    first, second = renewal.lock(rt, profile), renewal.lock(rt, profile)
+    first, second = tokens.token_lock(rt, profile), tokens.token_lock(rt, profile)
     assert first.break_open(file)
     assert not second.break_open(file)
     assert (first.is_held, suspended.is_held, second.is_held) == (True, False, False)

@@ -5,7 +5,7 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.app import App, create_app
+from socialpub.web.http.app import App, create_app
 from tests.integration.api.client import Client
 from tests.support.scripted_network import ScriptedNetwork
 

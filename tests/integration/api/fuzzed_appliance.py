@@ -17,13 +17,13 @@ from schemathesis.checks import CHECKS
 from schemathesis.specs.openapi import checks
 
 from socialpub.accounts import api_keys
-from socialpub.core.settings.sections import RateLimitSection
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx, placeholders
+from socialpub.core.settings.schema import RateLimitSection
+from socialpub.db.connection import Tx, placeholders
+from socialpub.db.states import State
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.providers.outcomes import Refused
+from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.api import said_in_words
 from tests.integration.api.client import BASE_URL, document
 from tests.support.appliance import accept, add_profile, open_appliance, state_of

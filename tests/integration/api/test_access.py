@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import api_keys, password
+from socialpub.accounts import api_keys, sign_in
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.routes import routes as dashboard_routes
-from socialpub.web.endpoint import Methods
+from socialpub.web.http.endpoint import Methods
 from socialpub.web.routes import routes
 from tests.integration.api.client import Client, document
 from tests.integration.uploads.caller import Caller
@@ -163,7 +163,7 @@ def test_no_key_opens_a_page_of_the_owners(client: Client, rt: Runtime, known: d
     """A key is for the API: whatever it may do there, it manages no keys, no accounts and no copies."""
     (route,) = (one for one in dashboard_routes() if one.path == path)
     url = filled(path, known)
-    rt.write(password.put, "a hash")
+    rt.write(sign_in.set_password, "a hash")
     before = rows(rt)
     assert isinstance(route.endpoint, Methods)
     for method in route.endpoint.by_method:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.clock import stamp
-from socialpub.db import post_lists
+from socialpub.db.queries import post_list
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -78,7 +78,7 @@ def test_options_that_are_too_large_are_refused_before_they_are_looked_at(
             return written[-1]
 
     monkeypatch.setattr("socialpub.providers.options._COMPACT", Encoder())
-    monkeypatch.setattr("socialpub.core.spelling.difflib", Untouched())
+    monkeypatch.setattr("socialpub.core.validation.difflib", Untouched())
     body = json.dumps(draft(profile, TOO_LARGE[kind]), separators=(",", ":")).encode()
     assert 300_000 < len(body) < 1 << 20
     reply = client.send("POST", "/posts/validate", body)
@@ -92,7 +92,7 @@ def test_a_body_with_more_arrays_than_any_request_needs_is_refused_unread(
 ) -> None:
     """Each empty array is two bytes here and sixty in memory, and building so many keeps all others waiting."""
     body = json.dumps(draft(profile, {"a": [[]] * 260_000}), separators=(",", ":")).encode()
-    monkeypatch.setattr("socialpub.web.json_body.orjson", Untouched())
+    monkeypatch.setattr("socialpub.web.http.shapes.orjson", Untouched())
     reply = client.send("POST", "/posts/validate", body)
     assert (reply.status, reply.paths()) == (400, [[]])
     assert reply.json()["detail"] == "The body holds more than 100000 arrays and objects."
@@ -124,7 +124,7 @@ def test_a_list_of_the_largest_posts_is_sent_one_after_the_other(
     later = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(hours=1))}
     body = {"post": later, "profiles": profiles, "providerOptions": {"x": options_of(MOST)}}
     posts = [client.send("POST", "/posts", body).data for _ in range(12)]
-    monkeypatch.setattr(post_lists, "MOST_BYTES", 400_000)
+    monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", 400_000)
     sent: list[int] = []
 
     async def read(scope: Any, receive: Any, send: Any) -> None:
@@ -151,7 +151,7 @@ def test_others_are_answered_between_the_pieces_for_however_quick_a_reader(
     profile = add_profile(rt)
     for _ in range(12):
         accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    monkeypatch.setattr(post_lists, "MOST_BYTES", 1)
+    monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", 1)
     between: list[int] = []
 
     async def read(scope: Any, receive: Any, send: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, document, errors
 from tests.samples import media

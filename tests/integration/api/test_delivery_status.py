@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import delivery_rows, post_lists
-from socialpub.db.models import State
-from socialpub.publishing import deliveries, outcome_counts, post_status
-from socialpub.publishing.results import Run
+from socialpub.db.queries import post_list
+from socialpub.db.states import State
+from socialpub.db.tables import counters, delivery_rows
+from socialpub.publishing.delivery import deliveries
+from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -29,8 +31,8 @@ def settle(rt: Runtime, post: str, states: list[State]) -> None:
         def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, one.id, state=state, published_at=tx.stamp)
-                post_status.begin(tx, post)
-                post_status.settle_if_resolved(tx, post)
+                audiences.begin_post(tx, post)
+                audiences.settle_if_resolved(tx, post)
             elif state is not State.QUEUED:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
                 deliveries.fail(tx, one, state, said, Run(tx.stamp))
@@ -142,23 +144,23 @@ def test_counters_and_outcomes_are_what_the_rows_say(rt: Runtime, stock: list[An
     by_status = Counter(post["status"] for post in stock)
     assert dict(map(tuple, rt.reader.all("SELECT status, posts FROM post_count"))) == by_status
     ended = Counter((one["provider"], outcome(one)) for post in stock for one in post["deliveries"])
-    assert outcome_counts.read(rt.reader) == {key: n for key, n in ended.items() if key[1] != "pending"}
+    assert counters.outcomes(rt.reader) == {key: n for key, n in ended.items() if key[1] != "pending"}
     for post in stock:
         row = rt.reader.one("SELECT outcomes FROM post WHERE id = ?", (post["id"],))
         assert row is not None
         in_order = sorted(post["deliveries"], key=lambda one: str(one["profileId"]))
-        assert row[0] == "".join(post_lists.OUTCOME_LETTERS[outcome(one)] for one in in_order)
+        assert row[0] == "".join(post_list.OUTCOME_LETTERS[outcome(one)] for one in in_order)
 
 
 def test_pages_come_from_indexes_and_not_from_looking_through_all_posts(rt: Runtime, stock: list[Any]) -> None:
     for query in (
-        post_lists.PostFilter(outcome="failed"),
-        post_lists.PostFilter((1, 2, 3), "settled"),
-        post_lists.PostFilter((1, 2, 3)),
-        post_lists.PostFilter((1,), outcome="published", providers=("x",)),
+        post_list.PostFilter(outcome="failed"),
+        post_list.PostFilter((1, 2, 3), "settled"),
+        post_list.PostFilter((1, 2, 3)),
+        post_list.PostFilter((1,), outcome="published", providers=("x",)),
     ):
-        groups = post_lists._groups(rt.reader, query)
-        page, params = post_lists._page(query, groups)
+        groups = post_list._groups(rt.reader, query)
+        page, params = post_list._page(query, groups)
         steps = [row["detail"] for row in rt.reader.all(f"EXPLAIN QUERY PLAN SELECT p.id FROM {page}", params)]
         assert not [step for step in steps if step.startswith("SCAN p") or step.startswith("SCAN post")], steps
 
@@ -185,8 +187,8 @@ def test_a_page_looks_at_no_more_of_each_group_however_many_groups_there_are(rt:
             nonlocal taken
             taken += 1
 
-        query = post_lists.PostFilter((1,), "settled")
-        page, params = post_lists._page(query, post_lists._groups(rt.reader, query))
+        query = post_list.PostFilter((1,), "settled")
+        page, params = post_list._page(query, post_list._groups(rt.reader, query))
         rt.reader.connection.set_progress_handler(take, 10)
         assert len(rt.reader.all(f"SELECT p.id FROM {page}", params)) == 20
         rt.reader.connection.set_progress_handler(None, 0)

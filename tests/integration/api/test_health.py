@@ -14,10 +14,11 @@ from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.command_forms import ServiceCommands, TerminalCommands
 from socialpub.core.errors import Unavailable
-from socialpub.media import decoder_client, decoder_starts
-from socialpub.ops import health, worker_report
-from socialpub.ops.finding import Finding
-from socialpub.publishing import deliveries, holds
+from socialpub.db.tables import holds
+from socialpub.media.decoder import client as decoder_client
+from socialpub.ops import health
+from socialpub.ops.health import Finding
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
 from tests.integration.api.client import Client
@@ -85,7 +86,7 @@ def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
     client: Client, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     clock.forward(3600)
     beat(rt)
     reply = client.send("GET", "/readyz", key=None)
@@ -201,30 +202,30 @@ def test_a_decoder_that_cannot_begin_is_told_until_one_can(
     assert "ended with 1 before it could begin" in told["reasons"][0]
     with monkeypatch.context() as broken:
         broken.setattr(decoder_client, "_COMMAND", ("/no/such/program",))
-        decoder_client.try_again()
+        decoder_client.retry_starting()
     clock.forward(1)
     (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
     assert "cannot be started (ENOENT)" in reason
     assert "/no/such" not in reason
-    decoder_client.try_again()
+    decoder_client.retry_starting()
     clock.forward(1)
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
 def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime, clock: HandClock) -> None:
-    worker_report.note_round(rt)
+    health.note_housekeeping_round(rt)
     clock.forward(3600)
-    rt.write(worker_report.beat)
+    rt.write(health.beat)
     assert client.send("GET", "/readyz", key=None).status == 200
     clock.forward(3600)
-    decoder_starts.note_failure("its process was ended.")
-    rt.write(worker_report.beat)
-    decoder_starts.note_success()
+    decoder_client.note_start_failure("its process was ended.")
+    rt.write(health.beat)
+    decoder_client.note_start()
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["housekeepingLate", "decoderFailing"]
     assert "has not come round for 2 hours" in told["reasons"][0]
-    worker_report.note_round(rt)
-    rt.write(worker_report.beat)
+    health.note_housekeeping_round(rt)
+    rt.write(health.beat)
     clock.forward(1)
     assert client.send("GET", "/readyz", key=None).status == 200
 
@@ -296,7 +297,7 @@ def test_a_worker_whose_rounds_fail_does_not_work(
     def breaks(*_: object) -> None:
         raise sqlite3.OperationalError("no such column")
 
-    monkeypatch.setattr("socialpub.publishing.scheduling.due_lanes", breaks)
+    monkeypatch.setattr("socialpub.publishing.delivery.profile_queue.due_queues", breaks)
     for _ in range(4):
         clock.forward(10)
         with pytest.raises(sqlite3.OperationalError):

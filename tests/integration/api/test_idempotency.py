@@ -12,9 +12,9 @@ from socialpub.accounts import api_keys
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
-from socialpub.publishing import idempotency, posts
+from socialpub.publishing.posts import idempotency, posts
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
@@ -164,7 +164,7 @@ def test_while_the_first_runs_the_second_is_a_conflict_until_its_process_is_gone
     client: Client, rt: Runtime, draft: Any
 ) -> None:
     other = ProcessLock(rt.settings.run_dir / "owners", "other-process")
-    ticket = idempotency.Ticket(client.key.split("_")[1], "k1", idempotency.fingerprint("/api/v1/posts", draft))
+    ticket = idempotency.RequestKey(client.key.split("_")[1], "k1", idempotency.fingerprint("/api/v1/posts", draft))
     rt.write(idempotency.begin, ticket)
     rt.db.write(lambda tx: tx.execute("UPDATE idempotency SET owner = 'other-process'").rowcount)
     running = create(client, draft)
@@ -178,10 +178,10 @@ def test_a_crash_between_accept_and_answer_makes_no_second_post(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write is on the disk; the process ends before a byte of the answer leaves."""
-    from socialpub.web.api import create_post
+    from socialpub.web.api import drafts
 
     with monkeypatch.context() as crash:
-        crash.setattr(create_post, "_location", lambda *_: (_ for _ in ()).throw(SystemExit))
+        crash.setattr(drafts, "_location", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             create(client, draft)
     assert count(rt) == 1

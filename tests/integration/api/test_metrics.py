@@ -9,19 +9,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from socialpub.accounts import renewal
-from socialpub.accounts.renewal import NotRenewed
+from socialpub.accounts import tokens
+from socialpub.accounts.tokens import NotRenewed
 from socialpub.core import version
 from socialpub.core.clock import stamp
-from socialpub.core.settings.sections import MetricsSection
-from socialpub.ops import worker_report
-from socialpub.ops.copies import last_copy
+from socialpub.core.settings.schema import MetricsSection
+from socialpub.db.tables import holds
+from socialpub.ops import health
+from socialpub.ops.backup import last_backup
+from socialpub.providers.base import Published, Refused
 from socialpub.providers.errors import NoAnswer, Rejected
-from socialpub.providers.outcomes import Published, Refused
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
-from socialpub.web.api import metric_families
-from socialpub.web.app import create_app
+from socialpub.web.api import metrics
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -32,7 +33,7 @@ Samples = dict[tuple[str | tuple[str, str], ...], float]
 
 
 def beat(rt: Runtime) -> None:
-    rt.write(worker_report.beat)
+    rt.write(health.beat)
 
 
 def samples(text: bytes) -> Samples:
@@ -115,7 +116,7 @@ def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
         clock.forward(0.125)
         return b"socialpub_reads %d" % reads, b"text/plain"
 
-    monkeypatch.setattr(metric_families, "render", read_for_a_while)
+    monkeypatch.setattr(metrics, "render_metrics", read_for_a_while)
 
     def ask() -> bytes:
         return client.send("GET", "/metrics", key=None).body
@@ -186,13 +187,13 @@ def test_token_refreshes_are_counted_by_what_came_of_them(
 ) -> None:
     oauth = three_networks["x"].oauth
     profile = add_profile(rt)
-    renewal.renew(rt, profile)
+    tokens.renew(rt, profile)
 
     down = NoAnswer("The network is down.")
     oauth.answers = [down, down, Rejected("The grant was withdrawn.", reauth=True)]  # no answer is asked for once more
     for error in (NotRenewed, Rejected):
         with pytest.raises(error):
-            renewal.renew(rt, profile)
+            tokens.renew(rt, profile)
     found = scrape(client, clock)
     for outcome in ("renewed", "failed", "refused"):
         assert found["socialpub_token_refreshes_total", ("outcome", outcome), ("provider", "x")] == 1
@@ -217,7 +218,7 @@ def test_how_long_the_oldest_due_delivery_has_waited_is_told(
     found = scrape(client, clock)
     assert found["socialpub_oldest_due_seconds",] == 181
     assert found["socialpub_deliveries_overdue",] == found["socialpub_unready", ("code", "overdue")] == 1
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     assert scrape(client, clock)["socialpub_oldest_due_seconds",] == 0
 
 
@@ -232,7 +233,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
     found = scrape(client)
     assert ("socialpub_last_copy_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
-    rt.write(last_copy.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    rt.write(last_backup.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
     made_at = rt.now().timestamp()
     beat(rt)
     found = scrape(client, clock)
@@ -243,7 +244,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
             assert found[f"socialpub_process_{name}", ("process", process)] > 0
     for name in ("disk_free", "disk_floor", "database", "database_wal"):
         assert found[f"socialpub_{name}_bytes",] > 0
-    rt.write(last_copy.note_failed, "The disk is full.")
+    rt.write(last_backup.note_failed, "The disk is full.")
     found = scrape(client, clock)
     assert found["socialpub_last_copy_failure_timestamp_seconds",] == made_at + 60
     assert found["socialpub_last_copy_timestamp_seconds",] == made_at
@@ -269,7 +270,7 @@ def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: 
     """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
     does; every family has its help and no label that the store itself sets."""
     beat(rt)
-    rt.write(last_copy.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    rt.write(last_backup.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
     clock.jump(3600)
     text = client.send("GET", "/metrics", key=None).body.decode()
     families = list(text_string_to_metric_families(text))
@@ -299,7 +300,7 @@ def test_numbers_that_come_from_rows_are_those_of_another_process_too(
     three_networks["x"].results["create_post"] = [Published("1", None)]
     accept(rt, profile)
     drain(rt)
-    renewal.renew(rt, profile)
+    tokens.renew(rt, profile)
     before = {sample: count for sample, count in scrape(client, clock).items() if str(sample[0]).endswith("_total")}
     again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
     with Client(create_app(again), "none") as other:

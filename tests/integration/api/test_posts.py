@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.clock import stamp
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -169,7 +169,7 @@ def test_attempts_of_several_deliveries_come_by_when_they_started(
     attempt(second, "d", 3)
     assert [one["step"] for one in client.send("GET", f"/posts/{post}/attempts").data] == ["a", "b", "c", "d"]
     # What is due and kept back is the last one of its delivery, also when it has been due for longer.
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     held = client.send("GET", f"/posts/{post}/attempts").data
     assert [one["step"] for one in held] == ["a", "b", "c", "d", "start", "start"]
     assert [one["startedAt"] for one in held] == sorted(one["startedAt"] for one in held)
@@ -178,10 +178,10 @@ def test_attempts_of_several_deliveries_come_by_when_they_started(
 def test_attempts_say_why(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     assert client.send("GET", f"/posts/{scheduled}/attempts").json() == {"data": []}
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     waiting = accept(rt, profile)
     assert client.send("GET", f"/posts/{waiting}/attempts").data[-1]["outcome"] == "held"
-    rt.write(deliveries.resume)
+    rt.write(resume.end_pause)
     drain(rt, clock, within=60)
     attempts = client.send("GET", f"/posts/{waiting}/attempts").data
     assert attempts

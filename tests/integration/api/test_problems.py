@@ -7,12 +7,12 @@ import sqlite3
 import pytest
 
 from socialpub.core import errors
-from socialpub.db import post_lists
-from socialpub.publishing import posts
+from socialpub.db.queries import post_list
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
-from socialpub.web import problems
-from socialpub.web.app import App
-from socialpub.web.pages.problems import PAGES
+from socialpub.web.http import problems
+from socialpub.web.http.app import App
+from socialpub.web.http.problems import PROBLEM_PAGES
 from tests.integration.api.client import Client, check
 from tests.integration.uploads.caller import Reply
 
@@ -22,7 +22,7 @@ SHAPE = ["type", "title", "status", "detail", "code"]
 @pytest.mark.parametrize("kind", errors.ALL)
 def test_every_kind_of_failure_has_exactly_the_fields_of_the_specification(kind: type[errors.SocialpubError]) -> None:
     """A URI that explains, a title, the status again, what happened, a code; and on 400 the failing fields."""
-    answer = problems.render(kind("Something happened."), "https://social.example/base")
+    answer = problems.render_problem(kind("Something happened."), "https://social.example/base")
     problem = Reply(answer.status, {}, answer.body).json()
     assert answer.content_type == b"application/problem+json"
     assert list(problem) == SHAPE + (["errors"] if kind.status == 400 else [])
@@ -48,7 +48,7 @@ def test_a_failure_nobody_foresaw_shows_nothing_of_the_appliance(
     def breaks(*_: object) -> None:
         raise RuntimeError("/srv/secret/place token=abc")
 
-    monkeypatch.setattr(post_lists, "read", breaks)
+    monkeypatch.setattr(post_list, "read", breaks)
     reply = client.send("GET", "/posts", x_request_id="find-me")
     assert (reply.status, reply.json()["code"]) == (500, "internalError")
     assert b"secret" not in reply.body
@@ -94,7 +94,7 @@ def test_each_problem_has_a_page_that_says_what_to_do(client: Client, kind: type
     page = html.unescape(reply.body.decode())
     assert kind.title in page
     assert kind.code in page
-    assert PAGES[kind.slug].remedy.split("`")[0] in page
+    assert PROBLEM_PAGES[kind.slug].remedy.split("`")[0] in page
 
 
 def test_a_browser_outside_of_the_api_gets_a_page_and_inside_a_problem(client: Client, rt: Runtime) -> None:

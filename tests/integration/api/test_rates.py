@@ -8,10 +8,10 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.accounts import api_keys
-from socialpub.core.settings.sections import RateLimitSection
+from socialpub.core.settings.schema import RateLimitSection
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
-from socialpub.web.rate_limit import MOST_PLACES
+from socialpub.web.http.app import create_app
+from socialpub.web.http.rate_limit import MAX_PLACES
 from tests.integration.api.client import Client
 from tests.support.hand_clock import HandClock
 
@@ -135,7 +135,7 @@ def test_more_addresses_than_fit_take_no_more_room_and_no_more_time(rt: Runtime)
     for _ in range(7):
         seconds()
     assert min(seconds() for _ in range(3)) < empty * 10
-    assert len(limits.failures.windows._windows) == MOST_PLACES
+    assert len(limits.failures.windows._windows) == MAX_PLACES
     limits.count("a key")
     for _ in range(11):
         seconds()

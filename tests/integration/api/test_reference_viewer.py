@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from socialpub.core import logging
-from socialpub.core.settings.sections import LoggingSection
+from socialpub.core.settings.schema import LoggingSection
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
@@ -196,7 +196,7 @@ def test_a_failure_is_logged_with_a_short_path_as_well(
     def breaks(*_: object) -> None:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("socialpub.web.pages.problems.show.handler", breaks)
+    monkeypatch.setattr("socialpub.web.http.problems.show_page.handler", breaks)
     assert client.ask("GET", f"/problems/{LONG}").status == 500
     assert '"message":"a request failed"' in lines.getvalue()
     assert longest_run(lines.getvalue()) <= LONGEST

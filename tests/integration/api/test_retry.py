@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys, profiles
-from socialpub.db import delivery_rows
-from socialpub.db.models import State
-from socialpub.publishing import deliveries, post_status, posts
-from socialpub.publishing.drafts import DraftMedia
-from socialpub.publishing.results import Run
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows
+from socialpub.publishing.delivery import deliveries
+from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.posts import audiences, posts
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -29,7 +30,7 @@ def end(rt: Runtime, post: str, *states: State) -> None:
                 continue
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
-                post_status.settle_if_resolved(tx, post)
+                audiences.settle_if_resolved(tx, post)
             else:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
                 deliveries.fail(tx, open_ones[row["id"]], state, said, Run(tx.stamp))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Problem
+from socialpub.providers.base import Problem
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.samples import media

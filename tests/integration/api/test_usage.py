@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys, usage
-from socialpub.accounts.usage import DayUsage
 from socialpub.core.errors import Unavailable
+from socialpub.db.tables import counters
+from socialpub.db.tables.counters import DayUsage
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.client import Client
@@ -25,7 +26,7 @@ def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
 
 
 def today(rt: Runtime) -> DayUsage:
-    return usage.read(rt.reader, rt.now())[0]
+    return counters.usage_by_day(rt.reader, rt.now())[0]
 
 
 def test_requests_are_counted_by_key_and_written_down_now_and_then(client: Client, rt: Runtime) -> None:
@@ -81,7 +82,7 @@ def test_calls_and_outcomes_are_counted_by_network_and_day(
     drain(rt, clock)
     usage.write_calls(rt)
     usage.write_calls(rt)
-    days = usage.read(rt.reader, rt.now(), 3)
+    days = counters.usage_by_day(rt.reader, rt.now(), 3)
     assert [day.day for day in days] == ["2026-10-13", "2026-10-12", "2026-10-11"]
     assert days[0].calls == {"x": len(transport.called) - calls}
     assert days[0].ended == {("x", "failed"): 1}
@@ -90,7 +91,7 @@ def test_calls_and_outcomes_are_counted_by_network_and_day(
 
 
 def test_what_is_older_than_a_year_is_forgotten(rt: Runtime, clock: HandClock) -> None:
-    rt.db.write(lambda tx: usage.add(tx, usage.CALLS, {"x": 1}))
+    rt.db.write(lambda tx: counters.add_usage(tx, counters.CALLS, {"x": 1}))
     clock.forward(400 * DAY)
     assert rt.write(usage.clean) == 0
     clock.forward(DAY)

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import post_rows
-from socialpub.db.transaction import Tx
-from socialpub.publishing import posts
+from socialpub.db.connection import Tx
+from socialpub.db.tables import post_rows
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime, build
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import OWNER, accept
 from tests.support.hand_clock import HandClock

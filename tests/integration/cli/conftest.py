@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from socialpub.cli import main
 from socialpub.cli.context import CommandContext
-from socialpub.core.settings import init_template
+from socialpub.core.settings import template
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World, create_app
@@ -43,7 +43,7 @@ class Terminal:
         self.folder = folder
         self.clock = clock
         self.world = world
-        init_template.create(folder)
+        template.create(folder)
         self.config = folder / "config.toml"
         self.config.write_text(f"{self.config.read_text()}\n{NETWORKS}")
         self.parts: dict[str, Any] = {}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.cli import copy_progress_bar
+from socialpub.cli import backup
+from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.db.locks import FileLock
-from socialpub.publishing import looks
+from socialpub.publishing.delivery import settle
 from tests.integration.cli.conftest import Terminal
 from tests.support import copies
 from tests.support.appliance import accept, message_of, state_of
@@ -81,7 +81,7 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
     )
     with other.open() as rt:
         drain(rt, terminal.clock)
-        assert message_of(rt, post) == looks.NOT_SENT_AFTER_RESTORE
+        assert message_of(rt, post) == settle.NOT_SENT_AFTER_RESTORE
     assert terminal.world.x.posts == []
 
 
@@ -226,7 +226,7 @@ def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: T
 def test_a_copy_that_takes_long_tells_the_log_how_far_it_is(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copy_progress_bar, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(backup, "LINE_SECONDS", 0.0)
     assert "Copying: 100 %, " in terminal("backup").stderr
 
 

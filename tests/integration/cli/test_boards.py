@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
-from socialpub.db import trail
-from socialpub.ops import trail_sentences
+from socialpub.db.tables import audit_log
+from socialpub.ops import audit_text
 from socialpub.providers.errors import AuthExpired, NoAnswer
-from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
@@ -208,9 +208,9 @@ def test_an_app_that_may_not_read_boards_creates_them(terminal: Terminal, profil
 def test_what_was_created_is_in_the_audit_log_once(terminal: Terminal, profile: str, rt: Runtime) -> None:
     for _ in range(2):
         terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
-    entries = [one for one in trail.read(rt.reader, ("profile",)).entries if "created" in one.action]
+    entries = [one for one in audit_log.read(rt.reader, ("profile",)).entries if "created" in one.action]
     account = f"the Pinterest profile “{entries[0].label}”"
-    assert [trail_sentences.what(one) for one in reversed(entries)] == [
+    assert [audit_text.describe(one) for one in reversed(entries)] == [
         f"Created the board “Prints” of {account}.",
         f"Created the section “Blue” of the board “Prints” of {account}.",
     ]

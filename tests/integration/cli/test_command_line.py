@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from socialpub.cli import main
-from socialpub.cli.errors import as_command_error
+from socialpub.cli.output import as_command_error
 from socialpub.ops import file_faults
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import settings_in
@@ -152,7 +152,7 @@ def test_the_worker_loads_no_web_server() -> None:
 
 
 def test_the_web_server_loads_no_decoder() -> None:
-    assert not loaded_by("socialpub.web.server") & {"PIL", "av", "twitter_text", "rich", "jinja2"}
+    assert not loaded_by("socialpub.web.http.server") & {"PIL", "av", "twitter_text", "rich", "jinja2"}
 
 
 def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:

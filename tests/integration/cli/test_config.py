@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from socialpub.cli import config as config_command
 from socialpub.cli import main
+from socialpub.cli import setup as config_command
 from tests.integration.cli.conftest import Terminal
 
 ROOT = Path(__file__).parents[3]

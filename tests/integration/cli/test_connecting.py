@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from socialpub.ops import configuration_in_use
+from socialpub.ops.doctor import machine
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.cli.conftest import Terminal
 from tests.integration.uploads.caller import Caller
 from tests.support.consent_browser import Browser
@@ -61,16 +61,16 @@ def web(terminal: Terminal, rt: Runtime) -> Iterator[Caller]:
 @pytest.fixture
 def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the command has shown so far, for somebody who reads it while the command waits."""
-    from socialpub.cli.admin import connecting
+    from socialpub.cli.admin import connect
 
     shown: list[str] = []
-    print_note = connecting.print_note
+    print_note = connect.print_note
 
     def read_note(text: str = "") -> None:
         shown.extend(re.findall(r"http://sandbox\.test/\S+", text))
         print_note(text)
 
-    monkeypatch.setattr(connecting, "print_note", read_note)
+    monkeypatch.setattr(connect, "print_note", read_note)
     return shown
 
 
@@ -170,7 +170,7 @@ def test_a_web_server_with_an_older_configuration_is_told_before_anybody_consent
     terminal: Terminal, web: Caller, paste: list[str]
 ) -> None:
     with terminal.open("web") as running:
-        configuration_in_use.write_down(running)
+        machine.publish_configuration(running)
         terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
         done = terminal("admin", "connect-profile", "x", *paste)
         assert done.exit_code == 1
@@ -229,9 +229,9 @@ class Pasting:
 def paste(monkeypatch: pytest.MonkeyPatch, *lines: Callable[[], str]) -> None:
     from types import SimpleNamespace
 
-    from socialpub.cli.admin import connecting
+    from socialpub.cli.admin import connect
 
-    monkeypatch.setattr(connecting, "sys", SimpleNamespace(stdin=Pasting(*lines)))
+    monkeypatch.setattr(connect, "sys", SimpleNamespace(stdin=Pasting(*lines)))
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["whole", "query"])

@@ -10,17 +10,16 @@ from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
 from socialpub.cli.demo.command import require_success
-from socialpub.cli.demo.consent_click import ConsentForm
+from socialpub.cli.demo.media import DemoVideo
 from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.demo.transcript import LINE_WIDTH, format_json
-from socialpub.cli.demo.video import DemoVideo
 from socialpub.cli.demo.video_encoder import encode
-from socialpub.cli.errors import CommandError
+from socialpub.cli.demo.walkthrough import LINE_WIDTH, ConsentForm, format_json
+from socialpub.cli.output import CommandError
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
-from socialpub.media import decoder_client
+from socialpub.media.decoder import client
 from socialpub.media.types import MediaLimits
-from socialpub.providers.content import Account, Content, MediaFile, Options
+from socialpub.providers.base import Account, Content, MediaFile, Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
 from tests.support.appliance import settings_in
@@ -75,7 +74,7 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime
 def test_the_video_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
     film = tmp_path / "sunset.mp4"
     encode(film)
-    facts = decoder_client.inspect_file(film, "video/mp4", MediaLimits()).facts
+    facts = client.inspect_file(film, "video/mp4", MediaLimits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
     for name, provider in appliance.providers.items():
         content = Content("A film", (media,))

@@ -15,12 +15,12 @@ from click.testing import CliRunner, Result
 
 import socialpub
 from socialpub.cli import main
-from socialpub.cli.installation import environment, interpreter, packages, service_user, systemctl, units
-from socialpub.cli.installation.interpreter import ServiceInterpreter
+from socialpub.cli.install import environment, files, machine
+from socialpub.cli.install.environment import ServiceInterpreter
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader
-from socialpub.ops import socket_addresses
+from socialpub.ops.doctor import addresses
 
 PROGRAM = "/opt/socialpub/.venv/bin/socialpub"
 UNITS = Path("usr/local/lib/systemd/system")
@@ -29,7 +29,7 @@ UNITS = Path("usr/local/lib/systemd/system")
 @pytest.fixture(autouse=True)
 def socialpub_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it needs besides is large, and its copy and its trial take seconds."""
-    monkeypatch.setattr(packages, "needed", lambda: [distribution("socialpub")])
+    monkeypatch.setattr(environment, "needed_packages", lambda: [distribution("socialpub")])
     monkeypatch.setattr(environment, "_compile", lambda *_: None)
     monkeypatch.setattr(environment, "check", lambda *_: None)
 
@@ -68,7 +68,7 @@ def test_everything_lies_below_destdir_and_says_where_it_will_be(tmp_path: Path)
         "opt/socialpub/.venv": "link",
         f"{at}/pyvenv.cfg": "644",
         f"{at}/bin/socialpub": "755",
-        **{f"{at}/bin/{name}": "link" for name in ("python", "python3", interpreter.NAME)},
+        **{f"{at}/bin/{name}": "link" for name in ("python", "python3", environment.PYTHON_NAME)},
         **{str(UNITS / name): "644" for name in units_of(stage)},
     }
     assert (stage / "opt/socialpub/.venv").readlink() == Path("environments", installed)
@@ -130,7 +130,7 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
     config.parent.mkdir(parents=True)
     config.write_text('listen = "0.0.0.0:9000"\ndata_dir = "/var/lib/socialpub"\n')
     install(tmp_path)
-    drop_in = tmp_path / UNITS / units.ADDRESSES
+    drop_in = tmp_path / UNITS / files.ADDRESSES
     assert "\nListenStream=\nListenStream=0.0.0.0:9000\n" in drop_in.read_text(), "the usual one is taken back first"
     config.write_text(config.read_text().replace("9000", "9001"))
     install(tmp_path)
@@ -147,7 +147,7 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
     ],
 )
 def test_an_address_is_written_as_systemd_reads_it(listen: str, expected: list[str]) -> None:
-    assert socket_addresses.wanted(loader.Settings(listen=listen)) == expected
+    assert addresses.resolve_listen(loader.Settings(listen=listen)) == expected
 
 
 def test_a_configuration_is_never_overwritten_and_its_data_dir_counts(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_what_fails_leaves_the_version_in_use_as_it_is(tmp_path: Path, monkeypat
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "/opt/socialpub")
 
-    monkeypatch.setattr(packages, "copy", full)
+    monkeypatch.setattr(environment, "copy_packages", full)
     failed = run("install-service", "--destdir", str(tmp_path))
     assert failed.exit_code == 1
     assert "No space left" in failed.stderr
@@ -241,7 +241,7 @@ def test_only_root_can_install_and_is_told_the_whole_path(monkeypatch: pytest.Mo
 
 def test_without_systemd_the_other_ways_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(systemctl, "_BOOTED", tmp_path / "nothing")
+    monkeypatch.setattr(machine, "_BOOTED", tmp_path / "nothing")
     refused = run("install-service")
     assert refused.exit_code == 1
     assert "container" in refused.stderr
@@ -254,27 +254,29 @@ def test_a_python_in_a_home_is_copied_only_where_the_system_has_none_like_it(
     monkeypatch.setattr(sys, "_base_executable", str(python_in(tmp_path / "ada")))
     # Folders of tests are nobody else's to enter.
     visible = lambda path: path.exists() and not path.resolve().is_relative_to(tmp_path / "ada")  # noqa: E731
-    monkeypatch.setattr(interpreter, "is_visible", visible)
-    monkeypatch.setattr(interpreter, "SYSTEM_FOLDERS", ())
-    assert interpreter.choose().copied_from == Path(sys.base_prefix).resolve()
+    monkeypatch.setattr(environment, "is_visible", visible)
+    monkeypatch.setattr(environment, "SYSTEM_FOLDERS", ())
+    assert environment.choose_interpreter().copied_from == Path(sys.base_prefix).resolve()
     system = python_in(tmp_path / "usr").parent
-    monkeypatch.setattr(interpreter, "SYSTEM_FOLDERS", (tmp_path / "none", system))
-    assert interpreter.choose() == ServiceInterpreter(system / interpreter.NAME)
-    (system / interpreter.NAME).write_text("#!/bin/sh\necho '(3, 8) another'\n")
-    assert interpreter.choose().copied_from is not None, "what was compiled for one does not run with the other"
+    monkeypatch.setattr(environment, "SYSTEM_FOLDERS", (tmp_path / "none", system))
+    assert environment.choose_interpreter() == ServiceInterpreter(system / environment.PYTHON_NAME)
+    (system / environment.PYTHON_NAME).write_text("#!/bin/sh\necho '(3, 8) another'\n")
+    assert environment.choose_interpreter().copied_from is not None, (
+        "what was compiled for one does not run with the other"
+    )
 
 
 def test_what_the_service_cannot_enter_is_not_visible_to_it(tmp_path: Path) -> None:
-    assert interpreter.is_visible(Path("/bin/sh"))
-    assert not interpreter.is_visible(Path("/bin/nothing-of-this-name"))
+    assert environment.is_visible(Path("/bin/sh"))
+    assert not environment.is_visible(Path("/bin/nothing-of-this-name"))
     closed = python_in(tmp_path / "closed")
     tmp_path.chmod(0o700)
-    assert not interpreter.is_visible(closed)
+    assert not environment.is_visible(closed)
 
 
 def python_in(folder: Path) -> Path:
     """A program that says of itself that it is the Python of this test."""
-    program = folder / "bin" / interpreter.NAME
+    program = folder / "bin" / environment.PYTHON_NAME
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     for path in (folder, program.parent, program):
@@ -284,13 +286,13 @@ def python_in(folder: Path) -> Path:
 
 def test_what_socialpub_needs_is_found_without_the_tools_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    names = {package.name.lower() for package in packages.needed()}
+    names = {package.name.lower() for package in environment.needed_packages()}
     assert {"socialpub", "starlette", "pillow", "av", "uvicorn", "orjson", "cffi"} <= names
     assert not names & {"pytest", "mypy", "ruff", "pip", "setuptools"}
 
 
 def test_a_user_that_is_missing_is_only_made_by_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(service_user, "create", lambda _: pytest.fail("a package makes no user"))
+    monkeypatch.setattr(machine, "create_user", lambda _: pytest.fail("a package makes no user"))
     install(tmp_path, "--user", "nobody-of-this-name")
 
 
@@ -299,10 +301,10 @@ def test_a_socket_whose_port_is_taken_keeps_no_other_unit_stopped(monkeypatch: p
 
     def run(*arguments: str) -> None:
         told.append(" ".join(arguments))
-        if arguments == ("restart", systemctl.SOCKET):
+        if arguments == ("restart", machine.SOCKET):
             raise OperatorError("the port is taken")
 
-    monkeypatch.setattr(systemctl, "run", run)
+    monkeypatch.setattr(machine, "run_systemctl", run)
     with pytest.raises(OperatorError, match="the port is taken"):
-        systemctl.restart([systemctl.SOCKET, systemctl.WEB, systemctl.WORKER], [], renew_socket=True)
-    assert told[-2:] == [f"start {systemctl.WEB}", f"start {systemctl.WORKER}"]
+        machine.restart_units([machine.SOCKET, machine.WEB, machine.WORKER], [], renew_socket=True)
+    assert told[-2:] == [f"start {machine.WEB}", f"start {machine.WORKER}"]

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from socialpub.core import signed_urls
-from socialpub.web.app import create_app
+from socialpub.core.secrets import signed_urls
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of

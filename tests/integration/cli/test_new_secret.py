@@ -4,8 +4,8 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.accounts import api_keys
-from socialpub.db import secret_rotation
-from socialpub.ops.notify import services
+from socialpub.db import secret_key
+from socialpub.ops.notify import send
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -33,7 +33,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
-        rt.write(services.add, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
+        rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
         former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal("init", "--new-secret")
@@ -44,9 +44,9 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:
         drain(rt, terminal.clock, within=60)
-        assert former in secret_rotation.own_keys(rt.reader, rt.secrets), "its old copies are pruned like new ones"
+        assert former in secret_key.own_keys(rt.reader, rt.secrets), "its old copies are pruned like new ones"
         assert not state_of(rt, post).final, "it waits for its account"
-        assert services.list_all(rt) == []
+        assert send.list_services(rt) == []
         assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
     assert key.startswith("spk_")
     assert terminal.connect("ada") == profile, "the same profile has new tokens"

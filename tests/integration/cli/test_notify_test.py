@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import pytest
 
 from socialpub.core import commands
-from socialpub.db import notifications
-from socialpub.ops import configuration_in_use
-from socialpub.ops.notify import apprise_client
+from socialpub.db.tables import notifications
+from socialpub.ops.doctor import machine
+from socialpub.ops.notify import send
 from tests.integration.cli.conftest import Terminal
 from tests.support.postbox import Postbox
 
@@ -18,8 +18,8 @@ URLS = '\n[notify]\nurls = ["ntfy://127.0.0.1:1/topic-nobody-knows", "gotify://1
 @pytest.fixture
 def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     box = Postbox()
-    monkeypatch.setattr(apprise_client, "send", box.send)
-    monkeypatch.setattr(apprise_client, "check", lambda urls: [None for _ in urls])
+    monkeypatch.setattr(send, "send_message", box.send)
+    monkeypatch.setattr(send, "check_addresses", lambda urls: [None for _ in urls])
     return box
 
 
@@ -49,7 +49,7 @@ def test_without_an_address_it_says_where_one_belongs(terminal: Terminal) -> Non
 def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal: Terminal, postbox: Postbox) -> None:
     with ExitStack() as running:
         for role in ("web", "worker"):
-            configuration_in_use.write_down(running.enter_context(terminal.open(role)))
+            machine.publish_configuration(running.enter_context(terminal.open(role)))
         terminal.config.write_text(terminal.config.read_text() + URLS)
         result = terminal("admin", "notify-test")
         assert result.exit_code == 0
@@ -58,7 +58,7 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
             f"that it does not list. {commands.restart()}.\n"
         )
     with terminal.open("worker") as worker:
-        configuration_in_use.write_down(worker)
+        machine.publish_configuration(worker)
         assert terminal("admin", "notify-test").stderr == ""
 
 

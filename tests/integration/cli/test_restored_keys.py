@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import trail
-from socialpub.ops import trail_sentences
+from socialpub.db.tables import audit_log
+from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
@@ -36,8 +36,8 @@ def note(text: str) -> str:
 
 def history(terminal: Terminal) -> list[str]:
     with terminal.open() as rt:
-        entries = trail.read(rt.reader, ["key"]).entries
-    return [f"{trail_sentences.who(one.actor)}: {trail_sentences.what(one)}" for one in entries]
+        entries = audit_log.read(rt.reader, ["key"]).entries
+    return [f"{audit_text.describe_actor(one.actor)}: {audit_text.describe(one)}" for one in entries]
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys, browser_sessions, password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
-from socialpub.db import migrate, trail, upgrade_copies
-from socialpub.ops.copies import backup
+from socialpub.accounts import api_keys, sign_in
+from socialpub.accounts.sign_in import Purpose
+from socialpub.db import upgrade, upgrade_backups
+from socialpub.db.tables import audit_log
+from socialpub.ops.backup import create
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
@@ -32,14 +33,14 @@ def profile(terminal: Terminal) -> str:
 def next_version(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The next version is installed; `undo` brings the present one back."""
     migrations = terminal.folder / "migrations"
-    shutil.copytree(migrate.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(upgrade.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
     (migrations / "9001_next.py").write_text(NEXT)
-    monkeypatch.setattr(migrate, "MIGRATIONS", migrations)
+    monkeypatch.setattr(upgrade, "MIGRATIONS", migrations)
     return monkeypatch
 
 
 def copy_in(terminal: Terminal) -> Path:
-    return upgrade_copies.list_all(database_of(terminal))[0].path
+    return upgrade_backups.list_all(database_of(terminal))[0].path
 
 
 def database_of(terminal: Terminal) -> Path:
@@ -57,7 +58,7 @@ def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
     assert "the next start updates it (9001_next). Before that it copies it to" in told
     assert "of room are needed at most, and" in told
     assert not (terminal.folder / "data" / "upgrades").exists()
-    next_version.setattr(upgrade_copies, "free_bytes", lambda _: 5)
+    next_version.setattr(upgrade_backups, "free_bytes", lambda _: 5)
     refused = terminal("doctor")
     assert "✗ disk: The upgrade lacks" in words(refused.stdout)
     assert refused.exit_code == 1
@@ -81,7 +82,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
 ) -> None:
     with next_version.context() as former:
-        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
         with terminal.open() as rt:
             due = accept(rt, profile, body="Due at the upgrade")
     with terminal.open() as rt:
@@ -95,7 +96,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     assert back.exit_code == 0, back.output
     assert "Install the former version now" in back.stderr
     with closing(sqlite3.connect(database_of(terminal))) as rows:
-        assert "9001_next" not in migrate.applied(rows)
+        assert "9001_next" not in upgrade.applied(rows)
     next_version.undo()  # the former version is installed again
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
@@ -113,12 +114,12 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
 ) -> None:
     with next_version.context() as former:
-        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
         terminal("admin", "set-password", stdin="the first password\n")
         leaked, lasting = (terminal("admin", "create-key", name).stdout.strip() for name in ("leaked", "lasting"))
         session = signed_in(terminal)
         with terminal.open() as rt:
-            link = rt.write(sign_in_links.make, Purpose.SIGN_IN)
+            link = rt.write(sign_in.create_link, Purpose.SIGN_IN)
     terminal("admin", "revoke-key", leaked)
     terminal("admin", "set-password", stdin="the second password\n")
     fresh = terminal("admin", "create-key", "fresh").stdout.strip()
@@ -131,22 +132,22 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     assert "password stays as it is. Every browser must sign in again." in back.stderr
     assert "came with the restored backup" not in back.stderr, "nothing is left to decide"
     with next_version.context() as former:
-        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
         with terminal.open() as rt:
             assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, True, False]
-            assert not password.matches(rt, "the first password")
-            assert password.matches(rt, "the second password")
-            assert browser_sessions.find(rt, rt.reader, session) is None
-            assert browser_sessions.find(rt, rt.reader, with_the_second) is None
-            assert not sign_in_links.is_valid(rt, rt.reader, Purpose.SIGN_IN, link)
+            assert not sign_in.is_password(rt, "the first password")
+            assert sign_in.is_password(rt, "the second password")
+            assert sign_in.find_session(rt, rt.reader, session) is None
+            assert sign_in.find_session(rt, rt.reader, with_the_second) is None
+            assert not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, link)
             revoked = [
-                (one.actor, one.label) for one in trail.read(rt.reader, ["key"]).entries if "revoked" in one.action
+                (one.actor, one.label) for one in audit_log.read(rt.reader, ["key"]).entries if "revoked" in one.action
             ]
             assert revoked == [("command", "leaked")]
         terminal("admin", "revoke-key", lasting)
         terminal("admin", "set-password", stdin="the third password\n")
 
-    aside = next(one.path for one in upgrade_copies.list_all(database_of(terminal)) if "9001" in one.path.name)
+    aside = next(one.path for one in upgrade_backups.list_all(database_of(terminal)) if "9001" in one.path.name)
     forward = terminal("restore", str(aside))
     assert forward.exit_code == 0, forward.output
     assert "stay revoked: lasting." in forward.stderr
@@ -156,15 +157,15 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     assert "“fresh”" in forward.stderr
     with terminal.open() as rt:
         assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, False, True]
-        assert password.matches(rt, "the third password")
-        assert browser_sessions.find(rt, rt.reader, with_the_second) is None
+        assert sign_in.is_password(rt, "the third password")
+        assert sign_in.find_session(rt, rt.reader, with_the_second) is None
     assert "“fresh”" in words(terminal("doctor").stdout)
 
 
 def signed_in(terminal: Terminal) -> str:
     """The token of a browser that is signed in."""
     with terminal.open() as rt:
-        return str(rt.write(browser_sessions.begin, "127.0.0.1", "Test browser").token)
+        return str(rt.write(sign_in.begin_session, "127.0.0.1", "Test browser").token)
 
 
 def works(rt: Runtime, key: str) -> bool:
@@ -200,7 +201,7 @@ def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Te
     terminal.connect("ada")
     data, brought_back = terminal.folder / "data", terminal.folder / "replica.db"
     with terminal.open() as rt:
-        backup.copy_database(rt, brought_back)
+        create.copy_database(rt, brought_back)
     data.rename(terminal.folder / "lost")
     (data / "media").mkdir(parents=True)
     shutil.copy(terminal.folder / "lost" / "secret.key", data)
@@ -220,7 +221,7 @@ def test_what_fails_on_the_way_has_changed_nothing(
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        patch.setattr("socialpub.ops.copies.rollback._replace", full)
+        patch.setattr("socialpub.ops.backup.rollback._replace", full)
         assert "No space left" in terminal("restore", str(copy_in(terminal))).stderr
     assert "paused" not in terminal("doctor").stdout
     assert not list((terminal.folder / "data").glob(".rollback*"))
@@ -263,10 +264,10 @@ def test_a_copy_that_an_older_version_made_is_restored_and_brought_up_to_date(
     assert terminal("backup", "--with-secret", str(copy)).exit_code == 0
     (terminal.folder / "data").rename(terminal.folder / "lost")
     (terminal.folder / "data").mkdir(mode=0o700)
-    shutil.copytree(migrate.MIGRATIONS, terminal.folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(upgrade.MIGRATIONS, terminal.folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
     (terminal.folder / "migrations" / "9001_next.py").write_text(NEXT)
     patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-    patch.setattr(migrate, "MIGRATIONS", terminal.folder / "migrations")
+    patch.setattr(upgrade, "MIGRATIONS", terminal.folder / "migrations")
     assert terminal("verify-backup", str(copy)).exit_code == 0
     assert terminal("restore", str(copy)).exit_code == 0
     assert profile in terminal("admin", "list-profiles").stdout

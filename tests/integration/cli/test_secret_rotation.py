@@ -13,12 +13,13 @@ from pydantic import SecretStr
 
 import socialpub
 from socialpub.accounts import consents
-from socialpub.accounts.remedies import Door
-from socialpub.core import crypto, signed_urls
+from socialpub.accounts.hints import Surface
 from socialpub.core.errors import Forbidden, OperatorError
-from socialpub.db import secret_rotation, trail
-from socialpub.ops import trail_sentences
-from socialpub.ops.notify import services
+from socialpub.core.secrets import crypto, signed_urls
+from socialpub.db import secret_key
+from socialpub.db.tables import audit_log
+from socialpub.ops import audit_text
+from socialpub.ops.notify import send
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -54,9 +55,9 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
     with terminal.open() as rt:
         drain(rt, terminal.clock)
         assert state_of(rt, post) == "published"
-        known = secret_rotation.own_keys(rt.reader, rt.secrets)
+        known = secret_key.own_keys(rt.reader, rt.secrets)
         assert known == {before, rt.secrets.check_value}, "copies of before are still this installation's own"
-        assert trail_sentences.what(trail.read(rt.reader).entries[0]) == (
+        assert audit_text.describe(audit_log.read(rt.reader).entries[0]) == (
             "Made a new secret.key, and sealed everything anew."
         )
     assert "must be fixed" not in terminal("doctor", "--problems").stderr
@@ -71,8 +72,8 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         rt.db.write(lambda tx: tx.execute("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
         begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
         begun |= {"name": None, "expected_profile_id": None}
-        rt.write(consents.insert, consent_id="c1", expires_at=rt.now(), door=Door.SHELL, **begun)
-        rt.write(services.add, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
+        rt.write(consents.insert, consent_id="c1", expires_at=rt.now(), door=Surface.SHELL, **begun)
+        rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
     former = crypto.load(rotate(terminal))
     places = 0
     with terminal.open() as rt:
@@ -89,7 +90,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
                     former.open(row["sealed"], table, row["id"], column)
         sealed = rt.reader.value("SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
         assert rt.secrets.open(sealed, "delivery", delivery["id"], "memo") == "https://upload"
-        assert [one.url.get_secret_value() for one in services.list_all(rt)] == ["gotify://gotify.lan/HiddenToken"]
+        assert [one.url.get_secret_value() for one in send.list_services(rt)] == ["gotify://gotify.lan/HiddenToken"]
     assert places == 4
 
 
@@ -161,9 +162,9 @@ class PowerCut(BaseException):
 
 
 CUTS = {
-    "socialpub.ops.secret_rotation.profile_rows.seal_anew": "former",
-    "socialpub.ops.secret_rotation.trail.record": "former",
-    "socialpub.ops.secret_rotation.secret_rotation.change_places": "next",
+    "socialpub.ops.secret_key.profile_rows.seal_anew": "former",
+    "socialpub.ops.secret_key.trail.record": "former",
+    "socialpub.ops.secret_key.secret_rotation.change_places": "next",
     "pathlib.Path.replace": "next",
 }
 
@@ -180,7 +181,7 @@ def test_cut_off_anywhere_the_database_belongs_to_a_key_that_is_there(
     with monkeypatch.context() as patch, pytest.raises(PowerCut):
         patch.setattr(where, cut)
         terminal("admin", "rotate-secret")
-    following = secret_rotation.next_key_file(key_of(terminal))
+    following = secret_key.next_key_file(key_of(terminal))
     assert following.exists()
     with closing(sqlite3.connect(terminal.folder / "data" / "socialpub.db")) as rows:
         (bound,) = rows.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()

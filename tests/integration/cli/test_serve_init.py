@@ -7,9 +7,9 @@ import click
 import pytest
 
 from socialpub.cli.context import CommandContext
-from socialpub.cli.init import create_if_missing
+from socialpub.cli.setup import create_if_missing
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings import init_template, loader
+from socialpub.core.settings import loader, template
 
 
 def start(config: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_lost_configuration_makes_no_second_key_beside_the_data(tmp_path: Path
     config = tmp_path / "config.toml"
     start(config)
     config.unlink()
-    with pytest.raises(init_template.AlreadyThere):
+    with pytest.raises(template.AlreadyThere):
         start(config)
 
 
@@ -53,7 +53,7 @@ def test_a_volume_of_somebody_else_is_told_with_the_user_that_needs_it(
     def refused(folder: Path) -> None:
         raise OperatorError(f"{folder}/data cannot be written: Permission denied.", "Choose another folder.")
 
-    monkeypatch.setattr(init_template, "create", refused)
+    monkeypatch.setattr(template, "create", refused)
     with pytest.raises(OperatorError) as told:
         start(tmp_path / "config.toml")
     assert f"to user {os.getuid()}" in (told.value.hint or "")

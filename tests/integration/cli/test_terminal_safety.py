@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 import socialpub.cli
-from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal

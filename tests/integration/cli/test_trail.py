@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from socialpub.accounts import api_keys, renewal
+from socialpub.accounts import api_keys, tokens
 from socialpub.core import actor
-from socialpub.db import trail
-from socialpub.db.trail import TrailAction, TrailEntry
-from socialpub.ops import trail_sentences
+from socialpub.db.tables import audit_log
+from socialpub.db.tables.audit_log import AuditAction, AuditEntry
+from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
@@ -16,8 +16,8 @@ from tests.support.appliance import accept
 
 def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
     """Actor and sentence of every entry, the oldest first."""
-    entries = trail.read(rt.reader, kinds).entries
-    return [(entry.actor, trail_sentences.what(entry)) for entry in reversed(entries)]
+    entries = audit_log.read(rt.reader, kinds).entries
+    return [(entry.actor, audit_text.describe(entry)) for entry in reversed(entries)]
 
 
 def test_what_the_owner_does_at_the_terminal_is_told_in_its_order(terminal: Terminal, rt: Runtime) -> None:
@@ -54,46 +54,46 @@ def test_what_the_owner_does_at_the_terminal_is_told_in_its_order(terminal: Term
 def test_what_a_key_posts_is_no_news_and_what_it_disconnects_is(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
     key = rt.write(api_keys.create, "my script")
-    before = trail.read(rt.reader).total
+    before = audit_log.read(rt.reader).total
     with Client(create_app(rt), key) as client:
         at = (rt.now() + timedelta(hours=1)).isoformat()
         post = client.send("POST", "/posts", {"post": {"body": "a", "scheduledAt": at}, "profiles": [profile]}).data
         assert client.send("POST", f"/posts/{post['id']}/cancel").status == 200
-        assert trail.read(rt.reader).total == before
+        assert audit_log.read(rt.reader).total == before
         assert client.send("POST", f"/profiles/{profile}/disconnect").status == 204
-    newest = trail.read(rt.reader).entries[0]
-    assert newest.action == TrailAction.PROFILE_DISCONNECTED
+    newest = audit_log.read(rt.reader).entries[0]
+    assert newest.action == AuditAction.PROFILE_DISCONNECTED
     assert newest.actor == f"key {key.split('_')[1]} my script"
-    assert trail_sentences.who(newest.actor) == f"API key “my script” ({key.split('_')[1]})"
+    assert audit_text.describe_actor(newest.actor) == f"API key “my script” ({key.split('_')[1]})"
 
 
 def test_posts_that_the_owner_stops_or_makes_by_hand_are_told(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
-    with actor.acting(actor.key("a1b2", "script")):
+    with actor.act_as(actor.key("a1b2", "script")):
         post = accept(rt, profile, body="Fresh\nbread", at=rt.now() + timedelta(hours=1))
     terminal("admin", "stop-post", post)
     terminal("admin", "stop-post", post)
-    with actor.acting(actor.DASHBOARD):
+    with actor.act_as(actor.DASHBOARD):
         made = accept(rt, profile, body="w" * 100)
     assert told(rt, "post") == [
         ("command", "Stopped the post “Fresh bread”."),
         ("dashboard", f"Created the post “{'w' * 80}…”."),
     ]
-    assert trail.read(rt.reader, ("post",)).entries[0].subject_id == made
+    assert audit_log.read(rt.reader, ("post",)).entries[0].subject_id == made
 
 
 def test_tokens_renewed_without_the_owner_are_no_news(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
-    before = trail.read(rt.reader).total
-    with actor.acting(actor.SYSTEM):
-        renewal.renew(rt, profile)
-    assert trail.read(rt.reader).total == before
+    before = audit_log.read(rt.reader).total
+    with actor.act_as(actor.SYSTEM):
+        tokens.renew(rt, profile)
+    assert audit_log.read(rt.reader).total == before
 
 
 def test_what_failed_leaves_no_trail(terminal: Terminal, rt: Runtime) -> None:
     assert terminal("admin", "rename-profile", "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", "x").exit_code == 1
     assert terminal("admin", "create-key", " ").exit_code == 1
-    assert trail.read(rt.reader).total == 0
+    assert audit_log.read(rt.reader).total == 0
 
 
 def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runtime) -> None:
@@ -116,17 +116,17 @@ def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runti
 def test_the_trail_is_read_in_pages_and_by_kind(rt: Runtime) -> None:
     for number in range(5):
         rt.write(api_keys.create, f"key {number}")
-    rt.db.write(lambda tx: trail.record(tx, TrailAction.PUBLISHING_PAUSED))
-    first = trail.read(rt.reader, per_page=4)
+    rt.db.write(lambda tx: audit_log.record(tx, AuditAction.PUBLISHING_PAUSED))
+    first = audit_log.read(rt.reader, per_page=4)
     assert (len(first.entries), first.total) == (4, 6)
-    assert [entry.label for entry in trail.read(rt.reader, page=1, per_page=4).entries] == ["key 1", "key 0"]
-    keys = trail.read(rt.reader, ("key",), per_page=2)
+    assert [entry.label for entry in audit_log.read(rt.reader, page=1, per_page=4).entries] == ["key 1", "key 0"]
+    keys = audit_log.read(rt.reader, ("key",), per_page=2)
     assert ([entry.label for entry in keys.entries], keys.total) == (["key 4", "key 3"], 5)
-    assert trail.read(rt.reader, ("session", "post")).total == 0
+    assert audit_log.read(rt.reader, ("session", "post")).total == 0
 
 
 def test_every_action_has_a_sentence() -> None:
-    for action in TrailAction:
-        entry = TrailEntry(1, "2026-10-12T09:00:00.000Z", actor.COMMAND, action, "id", "a label", {"provider": "x"})
-        assert trail_sentences.what(entry) != f"{action}.", action
-    assert trail_sentences.what(TrailEntry(1, "", "", "moon.landed", None, None, {})) == "moon.landed."
+    for action in AuditAction:
+        entry = AuditEntry(1, "2026-10-12T09:00:00.000Z", actor.COMMAND, action, "id", "a label", {"provider": "x"})
+        assert audit_text.describe(entry) != f"{action}.", action
+    assert audit_text.describe(AuditEntry(1, "", "", "moon.landed", None, None, {})) == "moon.landed."

@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.cli.errors import as_command_error
+from socialpub.cli.output import as_command_error
 from socialpub.core import commands
 from socialpub.core.command_forms import ContainerCommands, ServiceCommands
 from socialpub.core.settings import loader
 from socialpub.core.settings.loader import Settings
-from socialpub.ops import doctor, file_faults, offline_checks
+from socialpub.ops import file_faults
+from socialpub.ops.doctor import checks, offline
 from tests.integration.cli.conftest import Terminal
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -212,8 +213,8 @@ def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
         raise error_of(name)
 
     settings = loader.load(opened.config)
-    monkeypatch.setattr(offline_checks.sqlite3, "connect", fail)
-    found = [one for one in doctor.check_offline(settings)[0] if one.subject == "database"]
+    monkeypatch.setattr(offline.sqlite3, "connect", fail)
+    found = [one for one in checks.check_offline(settings)[0] if one.subject == "database"]
     assert len(found) == 1
     assert found[0].remedy
     assert_no_damage(found[0].sentences)

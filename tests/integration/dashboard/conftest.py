@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from socialpub.accounts import browser_sessions, password
-from socialpub.core.actor import DASHBOARD, acting
+from socialpub.accounts import sign_in
+from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.runtime import Runtime
-from socialpub.web.app import App, create_app
+from socialpub.web.http.app import App, create_app
 from tests.support.chromium import chromium
 from tests.support.dashboard_browser import DashboardBrowser
 
@@ -29,7 +29,7 @@ def app(rt: Runtime) -> App:
 @pytest.fixture(scope="session")
 def password_hash() -> str:
     """Hashing is slow on purpose; once is enough."""
-    return password.hashed(PASSWORD, PASSWORD)
+    return sign_in.hash_password(PASSWORD, PASSWORD)
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,10 @@ def stranger(app: App) -> Iterator[DashboardBrowser]:
 @pytest.fixture
 def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[DashboardBrowser]:
     """A browser in which the owner is signed in."""
-    rt.write(password.put, password_hash)
-    with acting(DASHBOARD):
+    rt.write(sign_in.set_password, password_hash)
+    with act_as(DASHBOARD):
         # As the password's form does it, whose own stories are in test_sign_in.py.
-        session = rt.write(browser_sessions.begin, "127.0.0.1", "Test browser")
+        session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
     with DashboardBrowser(app) as browser:
         browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
         browser.open("/")

@@ -1,8 +1,8 @@
 """Boards of a Pinterest account, created on the page of its profile."""
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
-from socialpub.db import trail
-from socialpub.ops import trail_sentences
+from socialpub.db.tables import audit_log
+from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.dashboard_browser import DashboardBrowser
@@ -24,9 +24,9 @@ def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World,
     page = owner.press("Save options", {"Board": created.id})
     assert "are saved" in page.role("status")
     assert "Winter prints" in owner.open("/compose").text
-    (entry,) = [one for one in trail.read(rt.reader, ("profile",)).entries if "board" in one.action]
+    (entry,) = [one for one in audit_log.read(rt.reader, ("profile",)).entries if "board" in one.action]
     assert (
-        trail_sentences.what(entry) == "Created the board “Winter prints” of the Pinterest profile “pinterest profile”."
+        audit_text.describe(entry) == "Created the board “Winter prints” of the Pinterest profile “pinterest profile”."
     )
 
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.dashboard_browser import DashboardBrowser, Element, Page

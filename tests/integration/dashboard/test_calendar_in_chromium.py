@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from socialpub.accounts import browser_sessions, password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
-from socialpub.publishing import posts
-from socialpub.publishing.drafts import Change
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.hand_clock import START, HandClock
@@ -39,12 +39,12 @@ def complaints() -> list[str]:
 @pytest.fixture
 def page(context: BrowserContext, app: App, rt: Runtime, password_hash: str, complaints: list[str]) -> Iterator[Page]:
     """A signed-in tab whose time zone the appliance knows."""
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     with served(app) as address:
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         page.goto(f"{address}/calendar")
         yield page
         page.close()
@@ -170,8 +170,8 @@ def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page,
 def test_who_is_signed_out_meanwhile_is_led_to_the_password(page: Page, rt: Runtime, profile: str) -> None:
     accept(rt, profile, body="First frost", at=START + timedelta(days=1))
     show(page, "month=2026-10")
-    for session in browser_sessions.list_all(rt, rt.reader):
-        rt.write(browser_sessions.end, session.id)
+    for session in sign_in.list_sessions(rt, rt.reader):
+        rt.write(sign_in.end_session, session.id)
     drag(page, "First frost", "2026-10-20")
     page.wait_for_url(lambda url: url.endswith("/login?next=/calendar%3Fmonth%3D2026-10"))
 

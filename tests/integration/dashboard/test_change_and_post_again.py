@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.db import trail
-from socialpub.db.models import State
-from socialpub.ops import overview
-from socialpub.publishing import retries
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.states import State
+from socialpub.db.tables import audit_log
+from socialpub.ops import alerts
+from socialpub.publishing.posts import retries
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
@@ -79,7 +79,9 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     owner: DashboardBrowser, rt: Runtime, clock: HandClock, refused: str
 ) -> None:
     home = owner.open("/")
-    assert home.links()[f"{CHANGE}: {overview.needs(rt).failed.newest[0].text}"].endswith(f"/compose?again={refused}")
+    assert home.links()[f"{CHANGE}: {alerts.read_needs(rt).failed.newest[0].text}"].endswith(
+        f"/compose?again={refused}"
+    )
     owner.open(f"/compose?again={refused}")
     page = owner.press("Check", {"Text": "Little to say"})
     assert "choose a board" in page.role("alert").lower()
@@ -88,11 +90,11 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     assert posts(rt) == [refused, new]
     drain(rt, clock)
     assert [state_of(rt, new, at) for at in range(2)] == [State.PUBLISHED, State.PUBLISHED]
-    assert overview.needs(rt).failed.newest == []
+    assert alerts.read_needs(rt).failed.newest == []
     page = owner.open(f"/posts/{refused}")
     assert (CHANGE in page.links(), page.has_button(AGAIN)) == (False, False)
     assert page.links()[new].endswith(f"/posts/{new}")
-    assert [(one.action, one.subject_id) for one in trail.read(rt.reader, ["post"]).entries] == [
+    assert [(one.action, one.subject_id) for one in audit_log.read(rt.reader, ["post"]).entries] == [
         ("post.retried", refused)
     ]
     page = owner.open(f"/compose?again={refused}")
@@ -189,7 +191,7 @@ def test_an_account_that_was_connected_again_is_the_same_account(
         again
     ]
     owner.press("Publish", {"Text": "Changed"})
-    assert overview.needs(rt).failed.newest == []
+    assert alerts.read_needs(rt).failed.newest == []
 
 
 def test_a_changed_post_can_wait_for_its_time(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
@@ -199,4 +201,4 @@ def test_a_changed_post_can_wait_for_its_time(owner: DashboardBrowser, rt: Runti
     at = (rt.now() + timedelta(days=1)).strftime("%Y-%m-%dT10:00")
     owner.press("Publish", {"Text": "Tomorrow", "#when": "at", "Time": at})
     assert len(posts(rt)) == 2
-    assert overview.needs(rt).failed.newest == []
+    assert alerts.read_needs(rt).failed.newest == []

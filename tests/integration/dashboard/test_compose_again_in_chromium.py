@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.integration.api.test_retry import end
 from tests.samples import media
 from tests.support import axe

@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from socialpub.db import json_views
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.queries import api_json
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -22,7 +22,7 @@ def at(rt: Runtime) -> datetime:
 
 
 def shown(rt: Runtime, post_id: str) -> dict[str, object]:
-    found = json_views.post(rt.reader, post_id)
+    found = api_json.post(rt.reader, post_id)
     assert found is not None
     post: dict[str, object] = orjson.loads(found)
     return post

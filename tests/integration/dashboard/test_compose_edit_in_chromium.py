@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.appliance import accept
 from tests.support.chromium import signed_in

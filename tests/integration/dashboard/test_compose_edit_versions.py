@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 import pytest
 
-from socialpub.db import json_views
-from socialpub.publishing import posts
-from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.db.queries import api_json
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.dashboard import post_versions
+from socialpub.web.dashboard.posts import submissions
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, status_of
 from tests.support.dashboard_browser import DashboardBrowser
@@ -50,7 +50,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
 
 
 def shown(rt: Runtime, post_id: str) -> dict[str, Any]:
-    found = json_views.post(rt.reader, post_id)
+    found = api_json.post(rt.reader, post_id)
     assert found is not None
     post: dict[str, Any] = orjson.loads(found)
     return post
@@ -201,14 +201,14 @@ def test_the_version_is_compared_in_the_write_that_saves(
 ) -> None:
     post_id = accept(rt, x, body="Helo", at=at)
     owner.open(f"/posts/{post_id}/edit")
-    edit = post_versions.edit
+    edit = submissions.edit_version
 
     def late(rt: Runtime, tx: Any, *args: Any) -> None:
         """Another change reaches the disk just before."""
         posts.edit(rt, tx, post_id, Change(frozenset({"body"}), body="First"), OWNER)
         edit(rt, tx, *args)
 
-    monkeypatch.setattr(post_versions, "edit", late)
+    monkeypatch.setattr(submissions, "edit_version", late)
     page = owner.press("Save", {"Text": "Hello"})
     assert page.status == 409
     assert shown(rt, post_id)["body"] == "Helo", "the write is undone as a whole"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept

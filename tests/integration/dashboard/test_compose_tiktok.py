@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -103,9 +103,9 @@ def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: 
 
 
 def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None:
-    from socialpub.accounts import profile_options
+    from socialpub.accounts import profiles
 
-    profile_options.set_options(rt, tx, profile_id, given)
+    profiles.set_options(rt, tx, profile_id, given)
 
 
 def test_comments_duets_stitches_and_the_commercial_switch_are_off_at_first(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.sandbox_http import connect_tiktok, connect_x
@@ -29,10 +29,10 @@ def page(real_browser: Browser, app: App, rt: Runtime, world: World, password_ha
         rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
     connect_x(rt, world)
     rt.settings.providers.tiktok.__dict__["audited"] = True
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     with served(app) as address, real_browser.new_context() as context:
         page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         page.goto(f"{address}/compose")
         yield page
 

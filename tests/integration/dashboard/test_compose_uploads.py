@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from socialpub.core import sizes
+from socialpub.core import units
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
@@ -69,7 +69,7 @@ def test_the_length_of_a_film_is_told(owner: DashboardBrowser, tmp_path: Path) -
             "a.png",
             "image/png",
             64 << 20,
-            f"The file is {sizes.write(64 << 20)}; images may have at most {sizes.write(32 << 20)} here.",
+            f"The file is {units.size(64 << 20)}; images may have at most {units.size(32 << 20)} here.",
         ),
         ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
     ],

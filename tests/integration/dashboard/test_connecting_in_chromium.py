@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.consent_browser import Browser
 from tests.support.sandbox_http import HOST
@@ -20,11 +20,11 @@ def test_the_field_stays_open_beside_the_networks_tab(
     real_browser: Chromium, app: App, rt: Runtime, browser: Browser, password_hash: str
 ) -> None:
     rt.settings.providers.x.__dict__["redirect_url"] = "http://127.0.0.1:9/oauth/x/callback"
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     with served(app) as address, real_browser.new_context() as context:
         context.route(f"{HOST}/**", lambda route: route.fulfill(body="The network's own page."))
         page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         page.goto(f"{address}/profiles")
         page.get_by_role("button", name="Connect X").click()
         with context.expect_page() as opened:

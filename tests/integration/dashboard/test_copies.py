@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.db import trail
+from socialpub.db.tables import audit_log
 from socialpub.media.files import Files
-from socialpub.ops.copies import backup, backup_verification, copy_download, scheduled_copy
-from socialpub.publishing import resume
+from socialpub.ops.backup import create, schedule, verify
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
@@ -29,7 +29,7 @@ def download(owner: DashboardBrowser) -> Reply:
 
 
 def left(rt: Runtime) -> list[str]:
-    return sorted(path.name for path in (rt.settings.data_dir / copy_download.FOLDER).iterdir())
+    return sorted(path.name for path in (rt.settings.data_dir / create.FOLDER).iterdir())
 
 
 def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
@@ -44,12 +44,12 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
     assert int(reply.headers["content-length"]) == len(reply.body)
     file = tmp_path / "downloaded.tar"
     file.write_bytes(reply.body)
-    summary = backup_verification.verify(file, rt.secrets)
+    summary = verify.verify(file, rt.secrets)
     assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
-    assert backup.SECRET not in members_of(file)
+    assert create.SECRET not in members_of(file)
     assert left(rt) == ["lock"]
     assert "The last backup was made" in owner.open("/system").text
-    newest = trail.read(rt.reader).entries[0]
+    newest = audit_log.read(rt.reader).entries[0]
     assert (newest.action, newest.actor) == ("copy.made", "dashboard")
 
 
@@ -65,7 +65,7 @@ def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
 
 
 def test_what_a_killed_process_left_behind_goes_with_the_next_copy(owner: DashboardBrowser, rt: Runtime) -> None:
-    folder = rt.settings.data_dir / copy_download.FOLDER
+    folder = rt.settings.data_dir / create.FOLDER
     (folder / ".socialpub-backup-x").mkdir(parents=True)
     (folder / ".socialpub-backup-x" / "copy").write_bytes(b"half")
     (folder / "deadbeef").write_bytes(b"whole")
@@ -74,21 +74,21 @@ def test_what_a_killed_process_left_behind_goes_with_the_next_copy(owner: Dashbo
 
 
 def test_what_a_killed_process_left_behind_goes_within_an_hour_but_not_what_is_being_made(rt: Runtime) -> None:
-    copy_download.clean(rt)
-    folder = rt.settings.data_dir / copy_download.FOLDER
+    create.clean_downloads(rt)
+    folder = rt.settings.data_dir / create.FOLDER
     folder.mkdir()
     (folder / "deadbeef").write_bytes(b"whole")
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        copy_download.clean(rt)
+        create.clean_downloads(rt)
         assert left(rt) == ["deadbeef", "lock"]
-    copy_download.clean(rt)
+    create.clean_downloads(rt)
     assert left(rt) == ["lock"]
 
 
 def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -> None:
     assert download(owner).status == 200
-    with (rt.settings.data_dir / copy_download.FOLDER / "lock").open() as lock:
+    with (rt.settings.data_dir / create.FOLDER / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         reply = download(owner)
     assert (reply.status, b"being made already" in reply.body) == (409, True)
@@ -99,7 +99,7 @@ def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.
     def fail(*_: object, **__: object) -> None:
         raise OperatorError("The backup could not be written.", "Check the disk.")
 
-    monkeypatch.setattr(backup, "write", fail)
+    monkeypatch.setattr(create, "write", fail)
     reply = download(owner)
     assert (reply.status, b"The backup could not be written. Check the disk." in reply.body) == (409, True)
 
@@ -121,7 +121,7 @@ def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: DashboardBr
 
 def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: Runtime, clock: HandClock) -> None:
     assert "scheduled" not in owner.open("/system").text
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     page = owner.open("/system").text
     assert str(made.path) in page
     assert "of which" in page
@@ -131,7 +131,7 @@ def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: 
     assert "Next: " in owner.open("/system").text
     clock.forward(86400)
     with pytest.raises(OperatorError):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     page = owner.open("/system").text
     assert "The last backup failed" in page
     assert "'/nowhere/restic' cannot be run" in page

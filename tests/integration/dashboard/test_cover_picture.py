@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys, browser_sessions, password
-from socialpub.core.settings.sections import DashboardSection
+from socialpub.accounts import api_keys
+from socialpub.accounts import sign_in as sign_in_accounts
+from socialpub.core.settings.schema import DashboardSection
 from socialpub.runtime import Runtime
-from socialpub.web.app import App, create_app
-from socialpub.web.dashboard.page import Page
+from socialpub.web.dashboard.browser.visit import Page
 from socialpub.web.dashboard.routes import routes
-from socialpub.web.endpoint import Methods
+from socialpub.web.http.app import App, create_app
+from socialpub.web.http.endpoint import Methods
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
@@ -39,7 +40,7 @@ def streams() -> list[str]:
 
 
 def sessions(rt: Runtime) -> int:
-    return len(browser_sessions.list_all(rt, rt.reader))
+    return len(sign_in_accounts.list_sessions(rt, rt.reader))
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
@@ -148,7 +149,7 @@ def test_a_guessed_session_is_nobody_s(owner: DashboardBrowser, stranger: Dashbo
 
 def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, password_hash: str) -> None:
     """Session fixation: whatever the browser brings, signing in gives it another one."""
-    rt.write(password.put, password_hash)
+    rt.write(sign_in_accounts.set_password, password_hash)
     with DashboardBrowser(app) as browser, DashboardBrowser(app) as thief:
         planted = {f"socialpub_session_{rt.instance_id[:8]}": "planted", f"socialpub_visitor_{rt.instance_id[:8]}": "v"}
         browser.cookies = dict(planted)

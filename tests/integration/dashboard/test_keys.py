@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import trail
+from socialpub.db.tables import audit_log
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.integration.uploads.caller import Caller
 from tests.support import curl_line
 from tests.support.appliance import add_profile
@@ -40,7 +40,7 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBr
     listed = owner.open("/keys")
     assert "n8n" in listed.text
     assert key not in listed.html
-    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, trail.read(rt.reader).entries))
+    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.read(rt.reader).entries))
 
 
 def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> None:

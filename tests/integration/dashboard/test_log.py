@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import profile_rows, trail
-from socialpub.db.models import State
-from socialpub.db.trail import TrailAction
-from socialpub.publishing import log_csv
+from socialpub.db.states import State
+from socialpub.db.tables import audit_log, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.publishing import log_export
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, state_of
@@ -139,7 +139,7 @@ def test_the_file_holds_hostile_texts_harmlessly(owner: DashboardBrowser, rt: Ru
 def test_the_file_has_every_entry_of_the_filter_however_many(
     owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_csv, "SLICE", 7)
+    monkeypatch.setattr(log_export, "SLICE", 7)
     one, other = add_profile(rt, name="one"), add_profile(rt, "tiktok", name="other")
     for number in range(60):
         accept(rt, one if number % 2 else other, body=str(number))
@@ -170,7 +170,7 @@ def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: DashboardB
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     post = accept(rt, add_profile(rt))
     at = "2027-10-31T01:30:00.000Z"
-    rt.db.write(lambda tx: trail.record(tx, TrailAction.POST_CREATED, post, "Hello", scheduled_at=at))
+    rt.db.write(lambda tx: audit_log.record(tx, AuditAction.POST_CREATED, post, "Hello", scheduled_at=at))
     for path in ("/trail", f"/posts/{post}"):
         page = owner.open(path)
         assert "scheduled for 31 Oct 2027, 02:30 CET" in page.text, path

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts.remedies import Door
-from socialpub.core.settings.notify import NotifySection
-from socialpub.db import notifications, trail
-from socialpub.ops import trail_sentences
-from socialpub.ops.finding import Level
-from socialpub.ops.notify import apprise_client, findings, rounds, services
-from socialpub.ops.notify.notifier import Notifier
-from socialpub.publishing import holds
+from socialpub.accounts.hints import Surface
+from socialpub.core.settings.schema import NotifySection
+from socialpub.db.tables import audit_log, holds, notifications
+from socialpub.ops import audit_text
+from socialpub.ops.health import Level
+from socialpub.ops.notify import schedule, send
+from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.postbox import Postbox
@@ -32,7 +31,7 @@ def appliance_options(appliance_options: dict[str, Any], urls: list[str]) -> dic
 @pytest.fixture
 def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     box = Postbox()
-    monkeypatch.setattr(apprise_client, "send", box.send)
+    monkeypatch.setattr(send, "send_message", box.send)
     return box
 
 
@@ -59,17 +58,17 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(
     page = owner.open("/system")
     assert "tgram:// The last test failed: nothing listens at its address. Check the address" in page.text
     assert '<span class="state verbatim bad">tgram://</span>' in page.html
-    (found,) = [one for one in findings.check(rt, Door.SHELL) if one.level is Level.PROBLEM]
+    (found,) = [one for one in send.check_services(rt, Surface.SHELL) if one.level is Level.PROBLEM]
     assert found.message == "tgram:// did not accept the last test: nothing listens at its address."
     assert found.remedy == "Check its address in [notify] urls. Then run `socialpub admin notify-test`."
     postbox.failing.clear()
     owner.press("Send a test message")
     assert "The last test failed" not in owner.open("/system").text
-    assert [one for one in findings.check(rt, Door.SHELL) if one.level is not Level.OK] == []
+    assert [one for one in send.check_services(rt, Surface.SHELL) if one.level is not Level.OK] == []
 
 
 def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt: Runtime, postbox: Postbox) -> None:
-    rt.write(rounds.begin)
+    rt.write(schedule.begin_rounds)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     postbox.failing["tgram"] = "its host is not found"
     owner.open("/system")
@@ -80,7 +79,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt:
 
 
 def test_a_service_that_takes_nothing_is_shown(owner: DashboardBrowser, rt: Runtime) -> None:
-    rt.write(rounds.begin)
+    rt.write(schedule.begin_rounds)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     (service, *_) = rt.reader.all("SELECT id FROM notification_service ORDER BY name")
     rt.db.write(
@@ -115,8 +114,8 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
     with closing(sqlite3.connect(rt.settings.database_file)) as connection:
         assert "Hidden" not in "\n".join(connection.iterdump())
     assert "Sent to ntfys://ntfy.example.org" in owner.press("Send a test message").role("status")
-    (entry, *_) = trail.read(rt.reader, ["notify"]).entries
-    assert trail_sentences.what(entry) == "Added the notification address ntfys://ntfy.example.org."
+    (entry, *_) = audit_log.read(rt.reader, ["notify"]).entries
+    assert audit_text.describe(entry) == "Added the notification address ntfys://ntfy.example.org."
     assert entry.actor == "dashboard"
     assert "Notifications" in owner.open("/trail").text
 
@@ -147,10 +146,12 @@ def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
     assert "Notifications still go to ntfy://, tgram://" in page.text
     page = owner.press("Remove")
     assert "ntfys://ntfy.example.org is removed" in page.role("status")
-    assert len(services.list_all(rt)) == len(findings.read(rt, rt.reader)) == 2
+    assert len(send.list_services(rt)) == len(send.read_service_health(rt, rt.reader)) == 2
     owner.press("Send a test message")
     assert {service for service, _, _ in postbox.received} == {"ntfy", "tgram"}
-    assert trail_sentences.what(trail.read(rt.reader).entries[0]).startswith("Removed the notification address ntfys")
+    assert audit_text.describe(audit_log.read(rt.reader).entries[0]).startswith(
+        "Removed the notification address ntfys"
+    )
     gone = owner.open(f"/system/notify/{rt.instance_id}/remove")
     assert gone.status == 404
 
@@ -177,7 +178,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_its_field(
     assert said in page.role("alert")
     assert page.field("New address").attributes["aria-invalid"] == "true"
     assert page.field("New address").attributes["value"].strip() == given.strip()
-    assert len(services.list_all(rt)) == 2
+    assert len(send.list_services(rt)) == 2
 
 
 def test_a_topic_or_a_token_in_the_place_of_the_host_is_not_shown() -> None:
@@ -188,20 +189,20 @@ def test_a_topic_or_a_token_in_the_place_of_the_host_is_not_shown() -> None:
         "mailtos://me:secret@example.com?smtp=mail.example.net": "mailtos://example.com",
         "gotify://gotify:8080/AbCdEfGhIjKlMnO": "gotify://gotify",
     }
-    assert {url: services.examine(url)[1] for url in shown} == shown
+    assert {url: send.parse_address(url)[1] for url in shown} == shown
 
 
 def test_two_services_never_have_the_same_name(rt: Runtime) -> None:
     for topic in ("one", "two"):
-        rt.write(services.add, *services.examine(f"ntfy://ntfy.example.org/{topic}"))
-    names = [one.name for one in services.list_all(rt)]
+        rt.write(send.add_service, *send.parse_address(f"ntfy://ntfy.example.org/{topic}"))
+    names = [one.name for one in send.list_services(rt)]
     assert names[2:] == ["ntfy://ntfy.example.org", "ntfy://ntfy.example.org (2)"]
 
 
 def test_an_address_that_another_key_sealed_is_reported_and_does_not_stop_the_others(
     owner: DashboardBrowser, rt: Runtime
 ) -> None:
-    address_id = rt.write(services.add, *services.examine(NTFY))
+    address_id = rt.write(send.add_service, *send.parse_address(NTFY))
     rt.db.write(lambda tx: tx.update("notify_address", address_id, url=b"2.damaged"))
-    assert [one.url.get_secret_value() for one in services.list_all(rt)][2] == ""
+    assert [one.url.get_secret_value() for one in send.list_services(rt)][2] == ""
     assert "ntfys://ntfy.example.org" in owner.open("/system").text

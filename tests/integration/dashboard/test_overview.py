@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db import delivery_rows
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows, holds
 from socialpub.media.files import Files
-from socialpub.publishing import deliveries, holds, posts
-from socialpub.publishing.drafts import DraftMedia
-from socialpub.publishing.results import Run
+from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -93,7 +94,7 @@ def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
     clock.forward(60)
     end(rt, failed, State.FAILED, f"No {MARKUP}")
     rt.db.write(lambda tx: holds.begin(tx, "tiktok", holds.PUBLISHING, f"The app is not approved {MARKUP}", None))
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     page = owner.open("/")
     assert needs(page) == [
         "Publishing is paused",
@@ -149,7 +150,7 @@ def test_the_page_looks_again_while_something_is_on_its_way(
     assert refresh(owner.open("/")) == ""
     accept(rt, profile, body="In a while", at=rt.now() + timedelta(minutes=30))
     assert refresh(owner.open("/")) == "every 30s"
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     assert refresh(owner.open("/")) == ""
 
 

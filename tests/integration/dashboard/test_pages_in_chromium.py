@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
@@ -48,10 +48,10 @@ def posts(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[s
 def page(
     real_browser: Browser, app: App, rt: Runtime, posts: dict[str, str], password_hash: str, clock: HandClock
 ) -> Iterator[Page]:
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     with served(app) as address, real_browser.new_context(base_url=address, timezone_id="Europe/Berlin") as context:
         page = context.new_page()
-        page.goto(f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         yield page
 
 

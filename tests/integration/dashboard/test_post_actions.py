@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.db import appliance_state, trail
-from socialpub.db.models import State
-from socialpub.publishing import deliveries, posts
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db import appliance_state
+from socialpub.db.states import State
+from socialpub.db.tables import audit_log
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
@@ -35,7 +37,7 @@ def offered(owner: DashboardBrowser, post: str) -> set[str]:
 
 
 def acts(rt: Runtime) -> list[tuple[str, str, str | None]]:
-    return [(one.actor, one.action, one.subject_id) for one in trail.read(rt.reader, ["post"]).entries]
+    return [(one.actor, one.action, one.subject_id) for one in audit_log.read(rt.reader, ["post"]).entries]
 
 
 def test_each_action_is_offered_where_it_applies(owner: DashboardBrowser, rt: Runtime, later: str) -> None:
@@ -116,7 +118,7 @@ def test_a_scheduled_post_goes_out_now(owner: DashboardBrowser, rt: Runtime, wor
 
 
 def test_publishing_now_says_when_publishing_is_paused(owner: DashboardBrowser, rt: Runtime, later: str) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     assert "Publishing is paused" in owner.open(f"/posts/{later}/publish").text
 
 

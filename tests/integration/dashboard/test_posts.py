@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db.models import State
-from socialpub.publishing import deliveries, posts
-from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.db.states import State
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
@@ -288,7 +289,7 @@ def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime)
     now = accept(rt, profile, body="Now")
     assert "Its time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]
     assert 'hx-trigger="every 30s"' in owner.page.html
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]
 
 

@@ -7,16 +7,16 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from socialpub.accounts import avatars, connect, profile_options, profiles, renewal
+from socialpub.accounts import avatars, connect, profiles, tokens
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.db import appliance_state
-from socialpub.db.models import ProfileStatus, State
+from socialpub.db.states import ProfileStatus, State
 from socialpub.providers.http import Http
-from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.dashboard import network_choices
+from socialpub.web.dashboard.compose import context
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.dashboard_browser import DashboardBrowser, Page
@@ -277,7 +277,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     owner.open(f"/profiles/{profile}")
     page = owner.press("Refresh")
     assert page.role("status") == "“tiktok profile” has a new access token."
-    assert profiles.of_owner(rt.reader, profile)["renewed_at"] == rt.stamp()
+    assert profiles.load_for_owner(rt.reader, profile)["renewed_at"] == rt.stamp()
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409
@@ -425,7 +425,7 @@ def test_a_stored_default_of_that_kind_can_be_seen_and_removed(
     rt: Runtime, world: World, owner: DashboardBrowser
 ) -> None:
     profile = connect_pinterest(rt, world)
-    rt.write(profile_options.set_options, profile, {"title": "Always the same"})
+    rt.write(profiles.set_options, profile, {"title": "Always the same"})
     page = owner.open(f"/profiles/{profile}")
     assert page.field("Title").attributes["value"] == "Always the same"
     owner.press("Save options")
@@ -461,11 +461,11 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
         return listing(self, http, token)
 
     monkeypatch.setattr(Pinterest, "list_boards", hangs)
-    monkeypatch.setattr(network_choices, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(context, "CHOICES_TIMEOUT_SECONDS", 0)
     for _ in range(10):
         assert "Pinterest takes long to answer" in owner.open(f"/profiles/{profile}").text
     answered.set()
-    monkeypatch.setattr(network_choices, "PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(context, "CHOICES_TIMEOUT_SECONDS", 60)
     assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
     assert len(asked) == 1
 
@@ -529,7 +529,7 @@ def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
 
 def test_the_health_of_tokens_is_shown(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
     profile = connect_x(rt, world)
-    renewal.renew(rt, profile)
+    tokens.renew(rt, profile)
     page = owner.open(f"/profiles/{profile}")
     assert "ends 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
     assert "by itself; X named no end" in page.text

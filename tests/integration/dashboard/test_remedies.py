@@ -5,7 +5,7 @@ from datetime import timedelta
 from socialpub.accounts import api_keys, profiles
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, attempts_of
 from tests.support.copies import become_restored

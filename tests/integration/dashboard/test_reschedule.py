@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socialpub.publishing import posts
-from socialpub.publishing.drafts import Change
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.dashboard_browser import DashboardBrowser

@@ -3,11 +3,11 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from socialpub.accounts import api_keys, password, restored_keys, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
-from socialpub.db import trail
+from socialpub.accounts import api_keys, sign_in
+from socialpub.accounts.sign_in import Purpose
+from socialpub.db.tables import audit_log
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser, Page
@@ -22,7 +22,7 @@ def leaked(rt: Runtime) -> str:
     """A key that came with the backup, like the key called MARKUP. The key `fresh` was created after the restore."""
     key = rt.write(api_keys.create, "leaked")
     rt.write(api_keys.create, MARKUP, "read")
-    rt.db.write(restored_keys.mark)
+    rt.db.write(api_keys.mark_restored)
     rt.write(api_keys.create, "fresh")
     return key
 
@@ -51,7 +51,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(
     assert FINDING not in findings(page)
     assert "restored backup" not in owner.open("/system/findings").text
     assert sorted(names(rt)) == sorted(["fresh", "leaked", MARKUP])
-    entries = trail.read(rt.reader, ["key"]).entries[:2]
+    entries = audit_log.read(rt.reader, ["key"]).entries[:2]
     assert {(one.actor, one.action, one.label) for one in entries} == {
         ("dashboard", "key.kept", "leaked"),
         ("dashboard", "key.kept", MARKUP),
@@ -76,7 +76,7 @@ def test_a_page_that_is_open_since_before_keeps_nothing_twice(
     owner: DashboardBrowser, rt: Runtime, leaked: str
 ) -> None:
     owner.open("/")
-    rt.write(restored_keys.revoke)
+    rt.write(api_keys.revoke_restored)
     page = owner.press("Keep keys")
     assert page.role("status") == "No key of a restored backup waits for a decision."
     assert names(rt) == ["fresh"]
@@ -87,7 +87,7 @@ def test_the_question_before_resume_lists_the_keys(owner: DashboardBrowser, rt: 
     page = owner.open("/system/resume")
     assert "2 API keys came with the restored backup and are valid." in page.text
     assert "leaked" in page.text
-    rt.write(restored_keys.keep)
+    rt.write(api_keys.keep_restored)
     assert "restored backup" not in owner.open("/system/resume").text
 
 
@@ -95,11 +95,11 @@ def test_the_question_before_resume_lists_the_keys(owner: DashboardBrowser, rt: 
 def test_the_finding_is_read_and_settled_in_chromium(
     real_browser: Browser, app: App, rt: Runtime, password_hash: str, leaked: str
 ) -> None:
-    rt.write(password.put, password_hash)
+    rt.write(sign_in.set_password, password_hash)
     become_restored(rt)
     with served(app) as address, real_browser.new_context(viewport={"width": 390, "height": 844}) as context:
         page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
         finding = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name=FINDING))
         expect(finding).to_contain_text("last used: never")
         for width in (390, 1280):

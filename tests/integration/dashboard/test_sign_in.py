@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from socialpub.accounts import browser_sessions, password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in as sign_in_accounts
+from socialpub.accounts.sign_in import Purpose
 from socialpub.core import commands
 from socialpub.core.command_forms import ContainerCommands, ServiceCommands
 from socialpub.runtime import Runtime
-from socialpub.web.app import App, create_app
-from socialpub.web.dashboard import password_turns
+from socialpub.web.dashboard import sign_in as sign_in_dashboard
+from socialpub.web.http.app import App, create_app
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.support.dashboard_browser import DashboardBrowser, sign_in
 from tests.support.hand_clock import HandClock
@@ -23,7 +23,7 @@ def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, 
     assert "Open the link in the output of socialpub serve" in page.text
     assert "socialpub admin set-password" in page.text
 
-    link = f"/setup?token={rt.write(sign_in_links.make, Purpose.SET_UP)}"
+    link = f"/setup?token={rt.write(sign_in_accounts.create_link, Purpose.SET_UP)}"
     assert stranger.open(link).heading == "Set a password"
     page = stranger.press("Set password", {"Password": "short", "Repeat password": "short"})
     assert (page.status, "at least 10 characters" in page.text) == (400, True)
@@ -53,7 +53,7 @@ def test_the_first_page_names_the_command_of_this_machine(
 
 
 def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: HandClock) -> None:
-    link = f"/setup?token={rt.write(sign_in_links.make, Purpose.SET_UP)}"
+    link = f"/setup?token={rt.write(sign_in_accounts.create_link, Purpose.SET_UP)}"
     clock.forward(86_399)
     assert stranger.open(link).heading == "Set a password"
     clock.forward(2)
@@ -63,14 +63,14 @@ def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: 
 
 
 def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: DashboardBrowser, app: App) -> None:
-    link = f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}"
+    link = f"/login?token={rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)}"
     assert stranger.open(link).heading == "Overview"
     with DashboardBrowser(app) as other:
         assert other.open(link).status == 403
 
 
 def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBrowser) -> None:
-    rt.write(sign_in_links.make, Purpose.SIGN_IN)
+    rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)
     before = rt.reader.data_version()
     statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
     assert (statuses[0], statuses[-1]) == (403, 429)
@@ -82,7 +82,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
     are refused, and a browser that was signed in before is not. What needs a thread itself gets one."""
     sign_in_again(owner)
     released = threading.Event()
-    monkeypatch.setattr(password, "matches", lambda *_: released.wait(60) and False)
+    monkeypatch.setattr(sign_in_accounts, "is_password", lambda *_: released.wait(60) and False)
     owner.open("/")
     known = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
     cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items() if "device" not in name)
@@ -94,7 +94,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
         asking = owner.caller.asking
         guesses = [
             asyncio.create_task(asking("POST", "/login", body, {**form, "x-forwarded-for": f"203.0.113.{at}"}))
-            for at in range(password_turns.MOST_WAITING + 20)
+            for at in range(sign_in_dashboard.MAX_WAITING + 20)
         ]
         await asyncio.sleep(0)
         guesses.append(asyncio.create_task(asking("POST", "/login", body, {**form, "cookie": known})))
@@ -108,7 +108,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
 
     status, guesses = owner.caller.run(story())
     assert status == 200
-    assert guesses == [403] * password_turns.MOST_WAITING + [429] * 20 + [403]
+    assert guesses == [403] * sign_in_dashboard.MAX_WAITING + [429] * 20 + [403]
 
 
 def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: DashboardBrowser, app: App) -> None:
@@ -175,7 +175,7 @@ def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(
 def test_however_many_addresses_guess_the_audit_log_stays_small(
     owner: DashboardBrowser, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser_sessions, "MAX_FAILURE_ENTRIES", 3)
+    monkeypatch.setattr(sign_in_accounts, "MAX_FAILURE_ENTRIES", 3)
     for number in range(8):
         signs_in_wrongly(app, f"192.0.2.{number}")
     found = failures(owner)
@@ -239,7 +239,7 @@ def test_a_browser_stays_known_when_the_password_is_set_on_the_command_line(
     sign_in_again(owner)
     with DashboardBrowser(app) as stranger:
         assert [sign_in(stranger, "wrong").status for _ in range(11)][-1] == 429
-        rt.write(password.put, password.hashed("another long one", "another long one"))
+        rt.write(sign_in_accounts.set_password, sign_in_accounts.hash_password("another long one", "another long one"))
         assert sign_in(stranger, "another long one").status == 429
     assert sign_in(owner, "another long one").heading == "Overview"
 
@@ -369,7 +369,7 @@ def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: DashboardBr
 
 
 def test_over_https_the_cookie_is_bound_to_it(rt: Runtime, app: App, password_hash: str) -> None:
-    rt.write(password.put, password_hash)
+    rt.write(sign_in_accounts.set_password, password_hash)
     with DashboardBrowser(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
         sign_in(browser, PASSWORD)
         name = next(name for name in browser.cookies if "session" in name)

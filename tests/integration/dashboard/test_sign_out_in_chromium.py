@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
+from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from socialpub.runtime import Runtime
-from socialpub.web.app import App
+from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support.sandbox_http import artifact
 from tests.support.served import served
@@ -26,8 +26,8 @@ def test_a_thumbnail_does_not_outlive_the_session(
     real_browser: Browser, app: App, rt: Runtime, password_hash: str, tmp_path: Path
 ) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
-    rt.write(password.put, password_hash)
-    link = f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}"
+    rt.write(sign_in.set_password, password_hash)
+    link = f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}"
     with served(app) as base, real_browser.new_context() as context:
         page, thumbnail = context.new_page(), f"{base}/artifacts/{photo}/thumbnail"
         page.goto(base + link)

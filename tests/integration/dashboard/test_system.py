@@ -5,16 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts import api_keys, browser_sessions, usage
+from socialpub.accounts import api_keys, sign_in
 from socialpub.core import version
-from socialpub.core.settings.proxies import ProxiesSection
-from socialpub.db.models import State
+from socialpub.core.settings.schema import ProxiesSection
+from socialpub.db.states import State
+from socialpub.db.tables import counters, holds
 from socialpub.media.files import Files
-from socialpub.ops import machine_checks
-from socialpub.publishing import holds
+from socialpub.ops.doctor import machine
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser, Page
@@ -59,7 +59,7 @@ def glance(page: Page) -> dict[str, str]:
 def test_the_page_begins_with_worker_disk_clock_and_backup(
     owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
+    monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     well()
     page = owner.open("/system")
     assert page.root.all("h2")[0].text == "At a glance"
@@ -74,7 +74,7 @@ def test_the_page_begins_with_worker_disk_clock_and_backup(
 def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
     owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: False)
+    monkeypatch.setattr(machine, "clock_is_kept", lambda: False)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     found = glance(owner.open("/system"))
     assert found["Worker"].startswith("Worker fix this: The worker has never run.")
@@ -182,8 +182,8 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrows
 def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, rt: Runtime) -> None:
     rt.write(api_keys.create, MARKUP)
     key = api_keys.list_all(rt.reader)[0].id
-    rt.db.write(lambda tx: usage.add(tx, usage.REQUESTS, {key: 1234}))
-    rt.db.write(lambda tx: usage.add(tx, "published", {"tiktok": 3}))
+    rt.db.write(lambda tx: counters.add_usage(tx, counters.REQUESTS, {key: 1234}))
+    rt.db.write(lambda tx: counters.add_usage(tx, "published", {"tiktok": 3}))
     page = owner.open("/system")
     assert f"{MARKUP} 1,234 1,234" in page.text
     assert "TikTok 0 3 0 3" in page.text
@@ -192,7 +192,7 @@ def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, r
 
 def test_a_browser_s_name_is_shown_as_it_is(owner: DashboardBrowser, rt: Runtime) -> None:
     add_profile(rt)
-    rt.write(browser_sessions.begin, "203.0.113.9", MARKUP)
+    rt.write(sign_in.begin_session, "203.0.113.9", MARKUP)
     page = owner.open("/system")
     assert MARKUP in page.text
     assert page.root.all("img") == []

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from socialpub.media import decoder_client
-from socialpub.media.decoder_client import DecoderFailed
-from socialpub.media.storage_keys import THUMBNAILS
-from socialpub.publishing import thumbnails
+from socialpub.media.decoder import client
+from socialpub.media.decoder.client import DecoderFailed
+from socialpub.media.files import THUMBNAILS
+from socialpub.publishing.media import thumbnails
 from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.dashboard_browser import DashboardBrowser
@@ -34,7 +34,7 @@ def test_a_picture_is_shown_small_and_made_once(
     assert first.headers["cache-control"].startswith("private, max-age=")
     assert "sandbox" in first.headers["content-security-policy"]
 
-    monkeypatch.setattr(decoder_client, "thumbnail_async", None)
+    monkeypatch.setattr(client, "thumbnail_async", None)
     assert owner.ask("GET", address(photo)).body == first.body
 
 
@@ -78,7 +78,7 @@ def test_a_decoder_that_cannot_begin_says_nothing_about_the_picture(
         async def fail(*_: object, **__: object) -> None:
             raise DecoderFailed("no memory")
 
-        broken.setattr(decoder_client, "thumbnail_async", fail)
+        broken.setattr(client, "thumbnail_async", fail)
         assert owner.ask("GET", address(photo)).status == 503
     assert not kept(rt) and not list((rt.files.root / "incoming").glob("*.part"))
     assert owner.ask("GET", address(photo)).status == 200

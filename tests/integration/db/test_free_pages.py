@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.db import free_pages
+from socialpub.db import database
 from socialpub.db.locks import ProcessLock
-from socialpub.ops import database_file
+from socialpub.ops import storage
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, open_appliance, status_of
 from tests.support.hand_clock import HandClock
@@ -24,27 +24,27 @@ def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
 
 @pytest.fixture(autouse=True)
 def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_pages, "MUCH_BYTES", 1 << 20)
+    monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 20)
 
 
 def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
-    before = free_pages.read(rt.reader)
+    before = database.read_pages(rt.reader)
     fill_and_empty(rt)
-    filled = free_pages.read(rt.reader)
+    filled = database.read_pages(rt.reader)
     assert filled.in_steps
     assert filled.many_free
-    steps = -(-(filled.free_bytes - (1 << 20)) // (free_pages.STEP_PAGES * 4096))
-    assert database_file.give_back(rt) in (steps, steps + 1)
-    after = free_pages.read(rt.reader)
+    steps = -(-(filled.free_bytes - (1 << 20)) // (database.STEP_PAGES * 4096))
+    assert storage.give_back(rt) in (steps, steps + 1)
+    after = database.read_pages(rt.reader)
     assert not after.many_free
     assert after.size_bytes <= before.size_bytes + (1 << 20)
-    assert database_file.give_back(rt) == 0
+    assert storage.give_back(rt) == 0
 
 
 def test_little_that_is_free_stays_for_what_comes_next(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_pages, "MUCH_BYTES", 1 << 30)
+    monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
     fill_and_empty(rt, 2)
-    assert database_file.give_back(rt) == 0
+    assert storage.give_back(rt) == 0
 
 
 @pytest.fixture
@@ -66,26 +66,26 @@ def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database
 
     post = accept(rt, add_profile(rt))
     fill_and_empty(rt)
-    assert not free_pages.read(rt.reader).in_steps
-    assert database_file.give_back(rt) == 0
-    (found,) = database_file.check(rt)
+    assert not database.read_pages(rt.reader).in_steps
+    assert storage.give_back(rt) == 0
+    (found,) = storage.check_database_file(rt)
     assert "socialpub admin compact" in str(found.remedy)
-    done = database_file.compact(rt)
+    done = storage.compact(rt)
     assert done.before_bytes > 8_000_000 > done.after_bytes
     assert rt.settings.database_file.stat().st_size == done.after_bytes
-    assert list(database_file.check(rt)) == []
-    assert free_pages.read(rt.reader).in_steps
+    assert list(storage.check_database_file(rt)) == []
+    assert database.read_pages(rt.reader).in_steps
     assert status_of(rt, post) == "pending"
     assert rt.reader.value("PRAGMA integrity_check") == "ok"
     fill_and_empty(rt)
-    assert database_file.give_back(rt) > 0
+    assert storage.give_back(rt) > 0
     rt.close()
 
 
 def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None:
     other = ProcessLock(rt.settings.run_dir / "owners", "worker-1")
     with pytest.raises(OperatorError) as refused:
-        database_file.compact(rt)
+        storage.compact(rt)
     assert "worker-1" in refused.value.message
     assert refused.value.hint == "Stop `socialpub serve`, run `socialpub admin compact`, and start it again."
     other.close()
@@ -94,4 +94,4 @@ def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None
 def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
     with pytest.raises(OperatorError, match="beside what is kept free"):
-        database_file.compact(rt)
+        storage.compact(rt)

@@ -9,9 +9,10 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db import log_lists
-from socialpub.db.log_lists import LogFilter
-from socialpub.publishing import log_csv, posts
+from socialpub.db.queries import log_list
+from socialpub.db.queries.log_list import LogFilter
+from socialpub.publishing import log_export
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
@@ -20,7 +21,7 @@ from tests.support.hand_clock import HandClock
 
 def told(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
     """Type and text of what a filter lets through, newest first."""
-    page = log_lists.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    page = log_list.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
     return [(entry.type, entry.text) for entry in page.entries]
 
 
@@ -52,9 +53,9 @@ def test_an_error_is_found_by_its_words(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="b" * 300)
     rt.write(posts.stop, post)
     for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
-        page = log_lists.read(rt.reader, LogFilter(error=words))
+        page = log_list.read(rt.reader, LogFilter(error=words))
         assert len(page.entries) == found, words
-    (entry,) = log_lists.read(rt.reader, LogFilter(type="failed")).entries
+    (entry,) = log_list.read(rt.reader, LogFilter(type="failed")).entries
     assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
 
 
@@ -63,13 +64,13 @@ def test_pages_follow_one_another_though_entries_are_added_meanwhile(
 ) -> None:
     for number in range(5):
         accept(rt, profile, body=str(number))
-    first = log_lists.read(rt.reader, LogFilter(per_page=2))
+    first = log_list.read(rt.reader, LogFilter(per_page=2))
     accept(rt, profile, body="meanwhile")
-    second = log_lists.read(rt.reader, LogFilter(per_page=2, below=first.below))
-    last = log_lists.read(rt.reader, LogFilter(per_page=2, below=second.below))
+    second = log_list.read(rt.reader, LogFilter(per_page=2, below=first.below))
+    last = log_list.read(rt.reader, LogFilter(per_page=2, below=second.below))
     assert [[entry.text for entry in page.entries] for page in (first, second, last)] == [["4", "3"], ["2", "1"], ["0"]]
     assert last.below is None
-    assert log_lists.read(rt.reader, LogFilter(per_page=6)).below is None
+    assert log_list.read(rt.reader, LogFilter(per_page=6)).below is None
 
 
 def test_the_file_holds_every_entry_once_and_no_formula(
@@ -78,8 +79,8 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     texts = ["=1+1", "plain, with a comma", 'two\nlines "quoted"', "@mention", "＝1+1", "Größe 🌅"]
     for text in texts:
         accept(rt, profile, body=text)
-    monkeypatch.setattr(log_csv, "SLICE", 2)
-    pieces = log_csv.pieces(rt, LogFilter())
+    monkeypatch.setattr(log_export, "SLICE", 2)
+    pieces = log_export.pieces(rt, LogFilter())
     read = [next(pieces), next(pieces)]
     accept(rt, profile, body="meanwhile")
     read += pieces
@@ -89,14 +90,14 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     assert shown == ["Größe 🌅", "'＝1+1", "'@mention", 'two\nlines "quoted"', "plain, with a comma", "'=1+1"]
     assert rows[0]["profile"] == "x profile"
     assert rows[0]["time"] == "2026-10-12T09:00:00.000Z"
-    assert list(log_csv.pieces(rt, LogFilter(provider="tiktok"))) == [read[0]]
+    assert list(log_export.pieces(rt, LogFilter(provider="tiktok"))) == [read[0]]
 
 
 def test_nothing_is_held_open_between_two_slices(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         accept(rt, profile)
-    monkeypatch.setattr(log_csv, "SLICE", 1)
-    pieces = log_csv.pieces(rt, LogFilter())
+    monkeypatch.setattr(log_export, "SLICE", 1)
+    pieces = log_export.pieces(rt, LogFilter())
     next(pieces), next(pieces)
     accept(rt, profile)
     with closing(sqlite3.connect(rt.settings.database_file)) as other:
@@ -115,7 +116,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
         accept(rt, profile, body=f"x{number}", at=later)
     seen, below = list[str | None](), None
     while True:
-        page = log_lists.read(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
+        page = log_list.read(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
         seen += [entry.text for entry in page.entries]
         below = page.below
         if below is None:
@@ -127,7 +128,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
 def test_what_is_rare_is_not_looked_for_among_all_entries(rt: Runtime, filters: dict[str, str]) -> None:
     steps = list[str]()
     rt.reader.connection.set_trace_callback(steps.append)
-    log_lists.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    log_list.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
     rt.reader.connection.set_trace_callback(None)
     plan = [str(row[3]) for row in rt.reader.all(f"EXPLAIN QUERY PLAN {steps[-1]}")]
     assert any("log_entry_rare" in line or "log_entry_message" in line for line in plan), plan

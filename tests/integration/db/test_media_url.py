@@ -4,9 +4,9 @@ import json
 import threading
 from pathlib import Path
 
-from socialpub.db import json_views
-from socialpub.db.transaction import Tx
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.connection import Tx
+from socialpub.db.queries import api_json
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
@@ -20,11 +20,11 @@ def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime,
     storage_key = rt.reader.value("SELECT storage_key FROM artifact")
 
     def inside(rt: Runtime, tx: Tx) -> bytes | None:
-        return json_views.post(tx.reader, post)
+        return api_json.post(tx.reader, post)
 
     assert url_in(rt.write(inside)) == storage_key
-    seen = [url_in(json_views.post(rt.reader, post))]
-    thread = threading.Thread(target=lambda: seen.append(url_in(json_views.post(rt.reader, post))))
+    seen = [url_in(api_json.post(rt.reader, post))]
+    thread = threading.Thread(target=lambda: seen.append(url_in(api_json.post(rt.reader, post))))
     thread.start()
     thread.join()
     assert len(seen) == 2

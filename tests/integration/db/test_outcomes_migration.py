@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db import migrate, post_lists
-from socialpub.db.post_lists import PostFilter
-from socialpub.publishing import outcome_counts
+from socialpub.db import upgrade
+from socialpub.db.queries import post_list
+from socialpub.db.queries.post_list import PostFilter
+from socialpub.db.tables import counters
 from tests.support.appliance import open_appliance
 from tests.support.hand_clock import HandClock
 
@@ -28,10 +29,10 @@ def test_posts_of_the_former_version_are_found_by_what_became_of_them(
 ) -> None:
     former = tmp_path / "former"
     former.mkdir()
-    for path in migrate.MIGRATIONS.glob("000[1-5]_*.py"):
+    for path in upgrade.MIGRATIONS.glob("000[1-5]_*.py"):
         shutil.copy(path, former)
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "MIGRATIONS", former)
+        patched.setattr(upgrade, "MIGRATIONS", former)
         rt = open_appliance(tmp_path, clock)
         database = rt.settings.database_file
         rt.close()
@@ -57,11 +58,11 @@ def test_posts_of_the_former_version_are_found_by_what_became_of_them(
     found = {row["id"]: row["outcomes"] for row in rt.reader.all("SELECT id, outcomes FROM post")}
     assert found == {"p1": "fp", "p2": "up", "p3": "p.", "p4": "cc", "p5": ".."}
     for outcome, profile, count in (("failed", "a", 1), ("failed", "b", 0), ("unknown", "a", 1), ("published", "b", 2)):
-        page = post_lists.read(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
+        page = post_list.read(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
         assert (page.total, len(page.shown)) == (count, count)
-    assert post_lists.read(rt.reader, PostFilter(status="settled")).total == 2
-    assert post_lists.read(rt.reader, PostFilter()).total == 5
-    assert outcome_counts.read(rt.reader) == {
+    assert post_list.read(rt.reader, PostFilter(status="settled")).total == 2
+    assert post_list.read(rt.reader, PostFilter()).total == 5
+    assert counters.outcomes(rt.reader) == {
         ("x", "published"): 3,
         ("x", "failed"): 1,
         ("x", "unknown"): 1,

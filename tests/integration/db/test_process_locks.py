@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.core.locks import FileLock
 from socialpub.db import locks
-from socialpub.db.locks import FileLock, ProcessLock
+from socialpub.db.locks import ProcessLock
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from socialpub.accounts import renewal
+from socialpub.accounts import tokens
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db.locks import ProcessLock
-from socialpub.db.models import State
-from socialpub.ops.copies import backup
+from socialpub.db.states import State
+from socialpub.ops.backup import create
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.copies import put_back
@@ -57,14 +57,14 @@ def test_a_token_carried_to_another_row_cannot_be_used_there(
 def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, profile: str) -> None:
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = refresh_token"))
     with pytest.raises(OperatorError, match="cannot be read"):
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
 
 
 def test_the_form_of_the_former_version_is_not_opened_any_more(rt: Runtime, profile: str) -> None:
     """It knows no place: one of an old copy would fit everywhere."""
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = ?", (former("access-0"),)))
     with pytest.raises(OperatorError, match="cannot be read"):
-        renewal.fresh(rt, profile)
+        tokens.load_fresh(rt, profile)
 
 
 # --- upgraded --------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_what_the_former_version_sealed_is_sealed_anew_where_it_lies(old: Callab
         assert rt.secrets.open(good["refresh_token"], "profile", good["id"], "refresh_token") == "refresh-0"
         assert bad["access_token"] == BROKEN, "what cannot be opened is kept as it is"
         with pytest.raises(OperatorError, match="cannot be read"):
-            renewal.fresh(rt, bad["id"])
+            tokens.load_fresh(rt, bad["id"])
         sealed = rt.reader.value("SELECT verifier FROM consent")
         assert rt.secrets.open(sealed, "consent", "c", "verifier") == "verifier"
         delivery = rt.reader.one("SELECT id, memo FROM delivery")
@@ -154,7 +154,7 @@ def test_with_another_secret_key_nothing_is_changed(
     rt = old()
     try:
         good = rt.reader.value("SELECT id FROM profile WHERE account_id = 'acct'")
-        assert renewal.fresh(rt, good) == "access-0"
+        assert tokens.load_fresh(rt, good) == "access-0"
     finally:
         rt.close()
 
@@ -185,7 +185,7 @@ def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
 ) -> None:
     rt = old()
     good = rt.reader.value("SELECT id FROM profile WHERE account_id = 'acct'")
-    copied = backup.copy_database
+    copied = create.copy_database
 
     def as_it_was(rt: Runtime, target: Path) -> None:
         copied(rt, target)
@@ -193,11 +193,11 @@ def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
             database.execute("DELETE FROM schema_migration WHERE name = '0005_bound_tokens'")
             database.execute("UPDATE profile SET access_token = ? WHERE id = ?", (former("access-0"), good))
 
-    monkeypatch.setattr(backup, "copy_database", as_it_was)
-    backup.write(rt, tmp_path / "copy", with_secret=True)
+    monkeypatch.setattr(create, "copy_database", as_it_was)
+    create.write(rt, tmp_path / "copy", with_secret=True)
     rt.close()
     other = build(put_back(tmp_path / "copy", tmp_path / "new", clock), clock=clock)
     try:
-        assert renewal.fresh(other, good) == "access-0"
+        assert tokens.load_fresh(other, good) == "access-0"
     finally:
         other.close()

@@ -14,8 +14,8 @@ import pytest
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, migrate, upgrade_copies
-from socialpub.db.transaction import Reader
+from socialpub.db import appliance_state, upgrade, upgrade_backups
+from socialpub.db.connection import Reader
 from socialpub.runtime import build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
@@ -45,15 +45,15 @@ class Upgrading(NamedTuple):
     @property
     def applied(self) -> set[str]:
         with closing(sqlite3.connect(self.settings.database_file)) as connection:
-            return set(migrate.applied(connection))
+            return set(upgrade.applied(connection))
 
     @property
     def copies(self) -> list[str]:
-        return [copy.schema for copy in upgrade_copies.list_all(self.settings.database_file)]
+        return [copy.schema for copy in upgrade_backups.list_all(self.settings.database_file)]
 
     @property
     def in_folder(self) -> int:
-        folder = upgrade_copies.folder_of(self.settings.database_file)
+        folder = upgrade_backups.folder_of(self.settings.database_file)
         return len(list(folder.iterdir())) if folder.exists() else 0
 
     def add(self, name: str, content: str) -> None:
@@ -66,8 +66,8 @@ def upgrading(tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch)
     accept(rt, add_profile(rt))
     rt.close()
     migrations = tmp_path / "migrations"
-    shutil.copytree(migrate.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(migrate, "MIGRATIONS", migrations)
+    shutil.copytree(upgrade.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(upgrade, "MIGRATIONS", migrations)
     return Upgrading(settings_in(tmp_path), clock, migrations)
 
 
@@ -86,13 +86,13 @@ def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
     newest = max(upgrading.applied)
     upgrading.start()
     assert "9001_next" in upgrading.applied
-    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
     assert copy.schema == newest
     assert copy.path.stat().st_mode & 0o777 == 0o600
     assert copy.path.parent.stat().st_mode & 0o777 == 0o700
     assert posts_in(copy.path) == 1
     with closing(sqlite3.connect(copy.path)) as connection:
-        assert "9001_next" not in migrate.applied(connection)
+        assert "9001_next" not in upgrade.applied(connection)
     upgrading.start()
     assert upgrading.in_folder == 1
 
@@ -107,7 +107,7 @@ def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went
     upgrading.clock.forward(60)
     upgrading.add("9002_more", NEXT.replace("extra", "more"))
     upgrading.start()
-    newest, before = upgrade_copies.list_all(upgrading.settings.database_file)
+    newest, before = upgrade_backups.list_all(upgrading.settings.database_file)
     assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev4+g0123abc.db")
     assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
     assert before.path.name.endswith("@1.0.0-to-1.2.0.db")
@@ -116,14 +116,14 @@ def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went
 def test_a_database_without_a_version_is_of_1_0_0_and_the_names_that_it_gave_are_known(
     upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = upgrade_copies.folder_of(upgrading.settings.database_file)
+    folder = upgrade_backups.folder_of(upgrading.settings.database_file)
     folder.mkdir()
     (folder / "0012_consent_door@20260101T000000.000Z.db").touch()
     with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
         appliance_state.remove(connection, appliance_state.VERSION)
     upgrading.add("9001_next", NEXT)
     upgrading.start()
-    newest, old = upgrade_copies.list_all(upgrading.settings.database_file)
+    newest, old = upgrade_backups.list_all(upgrading.settings.database_file)
     assert newest.version == "1.0.0"
     assert (old.schema, old.instant, old.version) == ("0012_consent_door", "20260101T000000.000Z", None)
 
@@ -132,7 +132,7 @@ def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandC
     settings = settings_in(tmp_path)
     build(settings, clock=clock, role="test").close()
     with closing(sqlite3.connect(settings.database_file)) as connection:
-        assert upgrade_copies.version_of(Reader(connection)) == version.current()
+        assert upgrade_backups.version_of(Reader(connection)) == version.current()
 
 
 def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgrading) -> None:
@@ -140,7 +140,7 @@ def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgra
         appliance_state.put(connection, appliance_state.VERSION, "../../1.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
-    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
     assert copy.version == "unknown"
 
 
@@ -163,7 +163,7 @@ def test_a_migration_that_fails_changes_nothing_and_tells_how_to_go_back(upgradi
     upgrading.add("9001_next", FAILING)
     with pytest.raises(OperatorError) as refused:
         upgrading.start()
-    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
     assert "no such table: nowhere" in refused.value.message
     assert f"socialpub restore {copy.path}" in (refused.value.hint or "")
     assert upgrading.applied == before
@@ -176,7 +176,7 @@ def test_without_room_for_the_copy_nothing_begins(upgrading: Upgrading, monkeypa
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     with monkeypatch.context() as patch:
-        patch.setattr(upgrade_copies, "free_bytes", lambda _: 1 << 10)
+        patch.setattr(upgrade_backups, "free_bytes", lambda _: 1 << 10)
         with pytest.raises(OperatorError, match=r"1 KiB \(1024 bytes\) are free, .* too few"):
             upgrading.start()
     assert upgrading.applied == before
@@ -208,7 +208,7 @@ import sys
 from pathlib import Path
 from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate
-from socialpub.db.transaction import Reader
+from socialpub.db.connection import Reader
 from socialpub.runtime import build
 {0}
 migrate.MIGRATIONS = Path(sys.argv[2])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.settings.sections import DatabaseSection
+from socialpub.core.settings.schema import DatabaseSection
 from socialpub.db import appliance_state, database
 from socialpub.runtime import Runtime
 from tests.support.appliance import open_appliance

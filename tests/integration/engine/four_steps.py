@@ -2,10 +2,8 @@
 
 from enum import StrEnum
 
-from socialpub.db.models import State
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Look, Outcome, Published
-from socialpub.providers.protocol import Kind
+from socialpub.db.states import State
+from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback
 from socialpub.runtime import Runtime
 from tests.support.appliance import message_of, state_of, status_of
 from tests.support.hand_clock import HandClock
@@ -49,7 +47,7 @@ class FourSteps(ScriptedNetwork):
             return Published(str(len(self.effects)))
         return Done({**job.memo, step: True})
 
-    def recover(self, job: Job) -> Look:
+    def recover(self, job: Job) -> Readback:
         if self.effects and not self.results.get("recover"):
             self.results["recover"] = [Done({**job.memo, Place.COMMIT: True})]
         return super().recover(job)  # type: ignore[return-value]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import PublishingSection
-from socialpub.db.models import State
+from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.states import State
 from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place

@@ -2,11 +2,9 @@
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Again, Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Again, Done, Look, Outcome, Published, Refused, Wait
-from socialpub.providers.protocol import Kind
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
@@ -38,7 +36,7 @@ def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     network.results["send_last"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look(), SENT]
+    network.results["recover"] = [Readback(), SENT]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked == ["init", "send_last", "recover", "recover", "await_outcome", "await_outcome"]

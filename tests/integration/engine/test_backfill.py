@@ -1,10 +1,9 @@
 """What a network tells only after a post is up."""
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Published
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Published
-from socialpub.publishing import backfill
+from socialpub.publishing.delivery import backfill
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain

@@ -10,14 +10,14 @@ import anyio
 import pytest
 
 from socialpub.core.clock import parse
-from socialpub.core.settings.sections import PublishingSection
+from socialpub.core.settings.schema import PublishingSection
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.models import State
-from socialpub.ops import doctor, health
+from socialpub.db.states import State
+from socialpub.ops import health
+from socialpub.ops.doctor import checks
+from socialpub.providers.base import Kind, Published, Readback, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.outcomes import Look, Published, Wait
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import deliveries
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import (
@@ -88,7 +88,7 @@ def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(
     clock.forward(300)
     drain(rt)
     assert network.asked.count("create_post") == 1, "it has not been looked for ten minutes"
-    network.results["recover"] = [Look((Published("77"),))]
+    network.results["recover"] = [Readback((Published("77"),))]
     drain(rt, clock, within=300)
     assert (state_of(rt, post), network.asked.count("create_post")) == (State.PUBLISHED, 1)
 
@@ -100,12 +100,12 @@ def test_patience_is_not_used_up_by_a_clock(
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     begun, paused = accept(rt, profile), add_profile(rt, account_id="other")
     drain(rt)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     not_begun = accept(rt, paused, body="Accepted while it was paused")
     clock.forward(60)
     clock.jump(jump)
     clock.forward(60)
-    assert rt.write(deliveries.resume) == 0, "nothing is too late"
+    assert rt.write(resume.end_pause) == 0, "nothing is too late"
     drain(rt, clock, within=700)
     assert [state_of(rt, post) for post in (begun, not_begun)] == [State.PUBLISHED] * 2
 
@@ -152,12 +152,12 @@ def test_a_post_that_the_new_time_makes_too_late_is_not_sent_and_says_that_the_c
 def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     for minutes in (50, 30, 40):
         accept(rt, profile, body=str(minutes), at=clock.now() + timedelta(minutes=minutes))
     clock.forward(35 * 60)
     clock.jump(3600)
-    rt.write(deliveries.resume)
+    rt.write(resume.end_pause)
     drain(rt)
     assert network.effects == ["30", "40", "50"]
 
@@ -183,7 +183,7 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
 def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_is_right_again(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
 ) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     accepted = accept(rt, profile, body="accepted")
     scheduled = accept(rt, profile, body="scheduled", at=clock.now() + timedelta(minutes=5))
     clock.forward(360)
@@ -191,7 +191,7 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
     with next_run(tmp_path, clock.now() - timedelta(days=44), network) as (later, booted):
         booted.forward(120)
         booted.jump(44 * 86_400)
-        later.write(deliveries.resume)
+        later.write(resume.end_pause)
         drain(later)
         assert [state_of(later, post) for post in (accepted, scheduled)] == [State.PUBLISHED] * 2
 
@@ -200,7 +200,7 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
 def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_late(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path, days: int
 ) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     post = accept(rt, profile)
     rt.write(reconciler.beat)
     with next_run(tmp_path, clock.now() + timedelta(minutes=1), network) as (later, booted):
@@ -208,7 +208,7 @@ def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_l
         later.write(reconciler.beat)
         booted.forward(30)
         booted.jump(-days * 86_400)
-        later.write(deliveries.resume)
+        later.write(resume.end_pause)
         drain(later)
         assert state_of(later, post) is State.PUBLISHED
 
@@ -245,11 +245,11 @@ def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_g
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     at = clock.now() + timedelta(minutes=10)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     post = accept(rt, profile, at=at)
     clock.forward(660)
     clock.jump(-3600)
-    rt.write(deliveries.resume)
+    rt.write(resume.end_pause)
     drain(rt)
     assert state_of(rt, post) is State.QUEUED
     clock.forward((at - clock.now()).total_seconds())
@@ -312,8 +312,8 @@ def test_readiness_and_the_doctor_speak_of_it_for_a_day(
     told = health.clock_jump(rt.reader, rt.now())
     assert told is not None
     assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
-    assert anyio.run(health.look, rt).reasons == [], "it is information, and nothing is wrong"
-    assert told in [finding.message for finding in doctor.check(rt)]
+    assert anyio.run(health.check_readiness, rt).reasons == [], "it is information, and nothing is wrong"
+    assert told in [finding.message for finding in checks.check(rt)]
     clock.forward(86_500)
     assert health.clock_jump(rt.reader, rt.now()) is None
 
@@ -329,7 +329,7 @@ def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt: Ru
     rt.write(reconciler.beat)
     clock.jump(-5 * 3600)
     clock.forward(60)
-    assert len(anyio.run(health.look, rt).reasons) == 1
+    assert len(anyio.run(health.check_readiness, rt).reasons) == 1
 
 
 def test_only_the_first_process_to_notice_moves_anything(

@@ -2,11 +2,10 @@
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Published, Readback
 from socialpub.providers.errors import NoAnswer, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published
-from socialpub.publishing import cleanup
+from socialpub.publishing import retention
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import accept, message_of, state_of
@@ -44,7 +43,7 @@ def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
 ) -> None:
     network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]  # type: ignore[list-item]
-    network.results["recover"] = [Look(), Look((Published("77"),))]
+    network.results["recover"] = [Readback(), Readback((Published("77"),))]
     post = accept(rt, profile)
     drain(rt)
     drain(rt, clock, within=900)
@@ -60,7 +59,7 @@ def test_ages_are_right_when_the_clock_is_set_during_a_call(
     def age(job: Job) -> object:
         assert job.committed_at is not None
         ages.append((job.now - job.committed_at).total_seconds())
-        return Look((Published("77"),))
+        return Readback((Published("77"),))
 
     network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]  # type: ignore[list-item]
     network.results["recover"] = [age]
@@ -81,5 +80,5 @@ def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(
     rt.write(reconciler.beat)
     clock.jump(days * 86400)
     rt.write(reconciler.beat)
-    cleanup.clean(rt)
+    retention.remove_unused_media(rt)
     assert rt.reader.one("SELECT 1 FROM artifact WHERE id = ? AND removed_at IS NULL", (fresh,)) is not None

@@ -1,11 +1,10 @@
 """Accounts that are connected again while a call is on its way."""
 
 from socialpub.accounts import profiles
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Refused
 from socialpub.providers.errors import AuthExpired
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Refused
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, connect_again, message_of, state_of
 from tests.support.drain import drain

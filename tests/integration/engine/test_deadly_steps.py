@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import More
+from socialpub.db.states import State
+from socialpub.providers.base import Job, More
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.providers.content import Account, Content
-from socialpub.providers.job import Job
-from socialpub.providers.protocol import Kind
+from socialpub.db.states import State
+from socialpub.providers.base import Account, Content, Job, Kind
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.drain import drain

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.errors import Conflict
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Held, Kind, More, Published, Readback, Refused, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
-from socialpub.providers.outcomes import Held, Look, More, Published, Refused, Wait
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import deliveries, posts
-from socialpub.publishing.drafts import Change
+from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import (
     OWNER,
@@ -146,7 +146,7 @@ def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
 def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     due, now = accept(rt, profile, at=clock.now() + timedelta(minutes=1)), accept(rt, profile)
     clock.forward(3600)
     drain(rt)
@@ -154,7 +154,7 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
     with pytest.raises(Conflict):
         rt.write(posts.edit, due, Change(frozenset({"body"}), body="other"), OWNER)
     rt.write(posts.cancel, due, OWNER)
-    assert rt.write(deliveries.resume) == 0
+    assert rt.write(resume.end_pause) == 0
     drain(rt)
     assert (status_of(rt, due), status_of(rt, now)) == ("canceled", "settled")
 
@@ -162,10 +162,10 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
 def test_what_is_too_late_by_then_is_not_sent_and_says_so(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     late = accept(rt, profile)
     clock.forward(24 * 3600 + 1)
-    assert rt.write(deliveries.resume) == 1
+    assert rt.write(resume.end_pause) == 1
     drain(rt)
     assert network.effects == []
     assert message_of(rt, late).startswith("Not sent: it could not start within 24 hours")
@@ -222,7 +222,7 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
         lambda tx: tx.update("delivery", delivery, state="running", owner="gone", plan='[["create_post","commit"]]',
                              committed_at=tx.stamp, started_at=tx.stamp)
     )  # fmt: skip
-    network.results["recover"] = [Look((Published("5"),))]
+    network.results["recover"] = [Readback((Published("5"),))]
     drain(rt, clock)
     assert network.asked == ["recover"]
     assert state_of(rt, post) is State.PUBLISHED

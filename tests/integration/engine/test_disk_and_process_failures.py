@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 
 from socialpub.core import ids
-from socialpub.core.crypto import Secrets
 from socialpub.core.errors import Unavailable
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.db.connection import Tx
 from socialpub.db.database import Database
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Kind, Outcome, Published, Readback, Refused
 from socialpub.providers.errors import AuthExpired
-from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens
-from socialpub.providers.outcomes import Look, Outcome, Published, Refused
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import engine, settle
+from socialpub.publishing.delivery import engine, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
@@ -87,7 +85,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
     engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
     assert state_of(rt, post) is State.RUNNING
     rt.process.close()
-    network.results["recover"] = [Look((Published("1", "https://x.example/1"),))]
+    network.results["recover"] = [Readback((Published("1", "https://x.example/1"),))]
     successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
         drain(successor, clock)
@@ -109,7 +107,7 @@ def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
         return real(*what)
 
     monkeypatch.setattr(settle, "settle", fails)
-    network.results["recover"] = [Look((Published("1"),))]
+    network.results["recover"] = [Readback((Published("1"),))]
     post, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt, clock)
     assert network.effects == ["Hello", "other"]
@@ -135,7 +133,7 @@ def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
         return run(name, job)
 
     monkeypatch.setattr(network, "run", ends)
-    network.results["recover"] = [Look((Published("7"),))]
+    network.results["recover"] = [Readback((Published("7"),))]
     post = accept(rt, profile)
     with pytest.raises(Gone):
         drain(rt, clock)
@@ -217,9 +215,9 @@ def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: 
 def test_a_new_pair_that_could_not_be_stored_is_not_lost(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub.accounts import renewal
+    from socialpub.accounts import tokens
 
-    store, left = renewal._store, [1]
+    store, left = tokens._store, [1]
 
     def full(*what: Any) -> None:
         if left[0]:
@@ -227,7 +225,7 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
             raise Unavailable("The disk is full.")
         store(*what)
 
-    monkeypatch.setattr(renewal, "_store", full)
+    monkeypatch.setattr(tokens, "_store", full)
     network.results["create_post"] = [AuthExpired("401")]
     network.oauth.answers = [Tokens("access-new", "refresh-new", 7200)]
     post = accept(rt, profile)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.providers.outcomes import Again, Outcome, Refused
-from socialpub.providers.protocol import Kind
+from socialpub.db.states import State
+from socialpub.providers.base import Again, Kind, Outcome, Refused
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain

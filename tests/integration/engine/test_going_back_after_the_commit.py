@@ -2,11 +2,10 @@
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Again, CannotTell, Done, Kind, Refused
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.outcomes import Again, CannotTell, Done, Refused
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain

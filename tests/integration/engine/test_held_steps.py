@@ -1,11 +1,9 @@
 """Holds of one scope and what they do to the rest."""
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds
 from socialpub.ops import health
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Held, Outcome
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import holds
+from socialpub.providers.base import Held, Job, Kind, Outcome
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain

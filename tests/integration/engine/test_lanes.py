@@ -1,12 +1,11 @@
 """Deliveries of equal content, and lanes."""
 
 from socialpub.core.errors import Unavailable
-from socialpub.db.models import State
-from socialpub.providers.content import Account, Content
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.providers.base import Account, Content, Job, Readback, Refused
 from socialpub.providers.errors import NoAnswer, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Refused
-from socialpub.publishing import holds, posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -58,7 +57,7 @@ def test_the_second_look_of_a_stop_in_the_last_look_is_made(
 
     def stopped(job: Job) -> object:
         rt.write(lambda _, tx: posts.stop(rt, tx, post))
-        return Look()
+        return Readback()
 
     network.results["recover"] = [stopped]
     drain(rt, clock)

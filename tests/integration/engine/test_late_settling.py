@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, renewal, revocation
+from socialpub.accounts import profiles, token_upkeep, tokens
 from socialpub.core.errors import Unavailable
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Published, Readback
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -40,7 +39,7 @@ def test_a_look_that_was_written_down_half_an_hour_later_is_not_fresh(
         age = clock.monotonic() - made_at
         if 600 <= age < 700:
             full.append(True)  # the answer of the look that would allow the second call is not taken
-        return Look((Published("1"),)) if age >= 700 else Look()
+        return Readback((Published("1"),)) if age >= 700 else Readback()
 
     network.results["create_post"] = [made_and_cut]
     network.results["recover"] = [look] * 100
@@ -57,9 +56,9 @@ def test_a_look_that_was_written_down_half_an_hour_later_is_not_fresh(
 def test_tokens_are_erased_after_an_hour_whoever_holds_their_lock(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    assert renewal.lock(rt, profile).try_acquire()  # a command that was suspended
+    assert tokens.token_lock(rt, profile).try_acquire()  # a command that was suspended
     rt.write(profiles.disconnect, profile)
     for _ in range(20):
         clock.forward(600)
-        revocation.revoke_disconnected(rt)
+        token_upkeep.revoke_disconnected(rt)
     assert rt.reader.value("SELECT access_token FROM profile") is None

@@ -5,12 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts import cooldowns, profiles, renewal
+from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds, waits
 from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
-from socialpub.publishing import holds, posts, resume
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import accept, attempts_of, connect_again, state_of
@@ -28,7 +30,7 @@ def test_a_rate_limit_of_looking_counts_for_the_look_before_a_second_call_too(
     drain(rt, clock, within=700)
     assert network.asked.count("create_post") == 2
     looked = network.asked.count("recover")
-    rt.db.write(lambda tx: cooldowns.begin(tx, profile, "read_back", after(tx.stamp, 3600), "429 of another post"))
+    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, "read_back", after(tx.stamp, 3600), "429 of another post"))
     drain(rt, clock, within=3000)
     assert network.asked.count("recover") == looked, "asked within the hour that the network named"
 
@@ -66,7 +68,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first call is answered after 55 seconds, within its deadline; its refresh token works once."""
-    monkeypatch.setattr(renewal, "LOCK_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(tokens, "LOCK_PAUSE_SECONDS", 0.0)
     spent: list[str] = []
 
     def refresh(http: object, refresh_token: str) -> Tokens:
@@ -74,13 +76,13 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(
             raise Rejected("invalid_grant", status=400, reauth=True)
         spent.append(refresh_token)
         for _ in range(6):  # the lane of the account wants the token meanwhile
-            with contextlib.suppress(renewal.Locked, Rejected):
-                renewal.refresh(rt, profile, spent="access-0")
+            with contextlib.suppress(tokens.Locked, Rejected):
+                tokens.replace_spent(rt, profile, spent="access-0")
             clock.forward(10)
         return Tokens("access-2", "refresh-2", 7200)
 
     network.oauth.refresh = refresh  # type: ignore[method-assign]
-    renewal.renew(rt, profile)
+    tokens.renew(rt, profile)
     assert rt.reader.value("SELECT status FROM profile") == "active"
 
 

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.core.settings.sections import PublishingSection
-from socialpub.db import json_views
-from socialpub.db.models import State
+from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
+from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.errors import NoAnswer, NotSent, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused, Wait
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import deliveries, draft_validation, engine
-from socialpub.publishing.drafts import Draft
+from socialpub.publishing.delivery import engine, resume
+from socialpub.publishing.posts import validation
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import (
     OWNER,
@@ -93,7 +92,7 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(
     clock.forward(60)
     drain(rt)
     assert network.asked == ["upload", "send_last", "await_outcome"], "what is uploaded early might lapse"
-    (waits,) = json.loads(json_views.attempts(rt.reader, second, rt.stamp()))
+    (waits,) = json.loads(api_json.attempts(rt.reader, second, rt.stamp()))
     assert waits["outcome"] == "waiting"
     assert waits["message"] == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
     assert waits["nextAt"] == "2026-10-12T09:16:00.000Z"
@@ -135,7 +134,7 @@ def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
     network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look((Published("100"),))]
+    network.results["recover"] = [Readback((Published("100"),))]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
     drain(rt, clock)
@@ -146,7 +145,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
     network.results["create_post"] = [ProcessKilled()]  # type: ignore[list-item]
-    network.results["recover"] = [Look((Published("100"),))]
+    network.results["recover"] = [Readback((Published("100"),))]
     posts = [accept(rt, profile, body=body) for body in ("first", "second")]
 
     def died(step: str, job: Job) -> Outcome:
@@ -177,7 +176,7 @@ def test_a_call_that_made_nothing_leaves_no_gap(
 
 def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str, clock: HandClock) -> None:
     network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look((Published("100"),))]
+    network.results["recover"] = [Readback((Published("100"),))]
     post = accept(rt, profile)
     drain(rt, clock, within=30)
     assert state_of(rt, post) is State.PUBLISHED
@@ -253,9 +252,9 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, net
     profile = add_profile(slow)
     late = accept(slow, profile, body="late", at=clock.now() + timedelta(hours=1))
     accept(slow, profile, body="in time", at=clock.now() + timedelta(hours=47))
-    slow.write(deliveries.pause)
+    slow.write(resume.pause)
     clock.forward(48 * 3600)
-    assert slow.write(deliveries.resume) == 1
+    assert slow.write(resume.end_pause) == 1
     drain(slow, clock)
     assert network.effects == ["in time"]
     assert "Not sent: it could not start within 24 hours" in message_of(slow, late)
@@ -265,7 +264,7 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, net
 
 
 def notes(rt: Runtime, profile: str, at: datetime | None = None, editing: str | None = None) -> list[str]:
-    (checked,) = draft_validation.validate(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
+    (checked,) = validation.validate(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
     return checked.notes
 
 
@@ -294,7 +293,7 @@ def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow: Runti
     assert notes(slow, profile, nine + timedelta(minutes=190)) == [], "the queue is empty by then"
     (note,) = notes(slow, profile, nine + timedelta(minutes=90))
     assert "2 posts are queued before this one. This one is published at about 2026-10-12 12:00 UTC, after its" in note
-    slow.write(deliveries.pause)
+    slow.write(resume.pause)
     (note,) = notes(slow, profile, nine + timedelta(minutes=90))
     assert note.endswith("after its time, unless publishing stays paused.")
 

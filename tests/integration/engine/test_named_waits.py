@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.providers.errors import Throttled
 from socialpub.runtime import Runtime
 from tests.support.appliance import (

@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.db.models import State
-from socialpub.providers.content import Problem
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Kind, Outcome, Problem, Published
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
-from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens
-from socialpub.providers.outcomes import Outcome, Published
-from socialpub.providers.protocol import Kind
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing import claim, deliveries, engine, posts, scheduling
-from socialpub.publishing.drafts import Change
+from socialpub.publishing.delivery import claim, deliveries, engine, profile_queue
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
@@ -136,7 +134,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = scheduling.next_due(rt.reader, profile, rt.stamp(), rt.process)
+    candidate = profile_queue.next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
     preflight = engine.prepare(rt, candidate)
     clock.jump(-2)
@@ -166,5 +164,5 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in scheduling.due_lanes(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in profile_queue.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)

@@ -1,9 +1,10 @@
 """Orders that come while a delivery waits."""
 
 from socialpub.accounts import profiles
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
-from socialpub.publishing import engine, network_time, posts, read_back
+from socialpub.publishing.delivery import engine, read_back
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -21,8 +22,8 @@ def test_nothing_of_a_delivery_that_a_claim_ended_is_remembered(
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
     engine.forget_ended(rt)  # as housekeeping does every hour
-    assert rt.memory(network_time.NetworkClocks).announced == {}
-    assert rt.memory(read_back.LastLooks).of_delivery == {}
+    assert rt.memory(read_back.NetworkClocks).announced == {}
+    assert rt.memory(read_back.LastReadbacks).of_delivery == {}
 
 
 def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait_for_a_day(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.publishing import previews
-from socialpub.publishing.drafts import Draft, DraftMedia
-from socialpub.publishing.previews import PostPreview
+from socialpub.publishing.posts import previews
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
+from socialpub.publishing.posts.previews import PostPreview
 from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
@@ -28,7 +28,7 @@ def text_of(one: PostPreview) -> str:
 def test_profiles_whose_readers_see_the_same_stand_together(rt: Runtime) -> None:
     first, second = add_profile(rt, "x", "1", name="One"), add_profile(rt, "x", "2", name="Two")
     pin = add_profile(rt, "pinterest", "3", options='{"link": "https://studio.example/"}')
-    found = previews.of_draft(rt, rt.reader, Draft("Hello", None, (first, pin, second), (), BOARD))
+    found = previews.draft_previews(rt, rt.reader, Draft("Hello", None, (first, pin, second), (), BOARD))
     assert [(one.provider, [profile.name for profile in one.profiles]) for one in found] == [
         ("x", ["One", "Two"]),
         ("pinterest", ["pinterest profile"]),
@@ -41,14 +41,14 @@ def test_a_draft_is_shown_without_what_cannot_be_used(rt: Runtime, tmp_path: Pat
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     unknown = "01a12f57-1a80-7074-9d08-074dfc0027ba"
     draft = Draft("Hello", None, (profile, unknown), (DraftMedia(unknown), DraftMedia(photo, "A view")))
-    (one,) = previews.of_draft(rt, rt.reader, draft)
+    (one,) = previews.draft_previews(rt, rt.reader, draft)
     assert [(item.number, item.alt, item.artifact_id) for item in one.media] == [(1, "A view", photo)]
 
 
 def test_a_text_that_is_too_long_for_an_option_is_counted_all_the_same(rt: Runtime) -> None:
     profile = add_profile(rt, "pinterest")
     draft = Draft("Hello", None, (profile,), (), {"pinterest": {"title": "t" * 130}})
-    (one,) = previews.of_draft(rt, rt.reader, draft)
+    (one,) = previews.draft_previews(rt, rt.reader, draft)
     assert [(found.label, found.left) for found in one.shown.measures] == [("Description", 795), ("Title", -30)]
 
 
@@ -57,9 +57,9 @@ def test_an_accepted_post_is_shown_with_the_options_that_it_keeps(rt: Runtime, t
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, body="Later", media=(DraftMedia(photo),), options=BOARD)
     rt.db.write(lambda tx: tx.update("profile", profile, options='{"title": "Another"}'))
-    (one,) = previews.of_post(rt, rt.reader, post)
+    (one,) = previews.post_previews(rt, rt.reader, post)
     assert (text_of(one), one.shown.title, one.media[0].artifact_id) == ("Later", "Poster", photo)
 
     rt.db.write(lambda tx: tx.update("artifact", photo, removed_at=tx.stamp))
-    (one,) = previews.of_post(rt, rt.reader, post)
+    (one,) = previews.post_previews(rt, rt.reader, post)
     assert (one.media[0].kind, one.media[0].artifact_id) == ("image", None)

@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import cooldowns
+from socialpub.accounts import rate_limits
 from socialpub.core.clock import after
-from socialpub.db import delivery_rows, json_views
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
+from socialpub.db.connection import Tx
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows, waits
+from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Refused, Wait
 from socialpub.providers.errors import Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Outcome, Published, Refused, Wait
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import deliveries, engine, post_details, posts, scheduling
-from socialpub.publishing.drafts import Draft
+from socialpub.publishing.delivery import engine, profile_queue, resume
+from socialpub.publishing.posts import details as post_details
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
-from socialpub.worker.network_threads import NetworkThreads
+from socialpub.worker.process import NetworkThreads
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
 from tests.support.drain import drain
@@ -46,14 +47,14 @@ def accept_many(rt: Runtime, count: int, *profiles: str) -> None:
 
 def attempts(rt: Runtime, post: str) -> list[dict[str, Any]]:
     """As the API shows them."""
-    found: list[dict[str, Any]] = json.loads(json_views.attempts(rt.reader, post, rt.stamp()))
+    found: list[dict[str, Any]] = json.loads(api_json.attempts(rt.reader, post, rt.stamp()))
     return found
 
 
 def rest(rt: Runtime, profile: str, endpoint: str, seconds: float, reason: str = "slow down") -> None:
     """The network named a wait for this endpoint."""
     give_up_after = rt.settings.publishing.give_up_after
-    rt.db.write(lambda tx: cooldowns.begin(tx, profile, endpoint, after(tx.stamp, seconds), reason, give_up_after))
+    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, endpoint, after(tx.stamp, seconds), reason, give_up_after))
 
 
 def begun_with(network: ScriptedNetwork, *steps: tuple[str, Kind]) -> None:
@@ -121,7 +122,7 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
 
     class Wakeup:
         def ring(self, delivery_id: str) -> None:
-            _, profile_id = delivery_rows.queue_of(rt.reader, delivery_id) or ("", "")
+            _, profile_id = delivery_rows.network_and_profile_of(rt.reader, delivery_id) or ("", "")
             threads.put(profile_id, delivery_id)
 
     rt.wakeup = Wakeup()
@@ -180,7 +181,7 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(
     for post in (first, second):
         (last,) = attempts(rt, post)
         assert (last["outcome"], last["message"], last["nextAt"]) == ("waiting", "slow down", until)
-        details = post_details.read(rt.reader, post, rt.stamp())
+        details = post_details.load_details(rt.reader, post, rt.stamp())
         assert details is not None
         waits = details.deliveries[0].waits_for
         assert waits is not None
@@ -195,7 +196,7 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(
 def test_a_pause_is_shown_before_a_wait(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     rest(rt, profile, "create_post", 900)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     assert [one["outcome"] for one in attempts(rt, post)] == ["held"]
 
 
@@ -297,15 +298,15 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     rest(rt, profile, "create_post", 24 * HOUR)
     drain(rt)
     clock.forward(24 * HOUR + 1)
-    rt.write(cooldowns.clean)
+    rt.write(rate_limits.clean)
     the_day_is_full = Throttled("the day is full", retry_after_seconds=10 * HOUR)
     network.results["create_post"] = [lambda job: network.publish(job.content.text), the_day_is_full]
     drain(rt)
     clock.forward(10 * HOUR + 1)
-    rt.write(cooldowns.clean)
+    rt.write(rate_limits.clean)
     drain(rt)
     assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
-    rt.write(cooldowns.clean)
+    rt.write(rate_limits.clean)
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
 
@@ -315,11 +316,11 @@ def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(
     accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
     clock.forward(HOUR - 1)
-    assert scheduling.overdue(rt.reader, rt.stamp()).count == 0
+    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0
     clock.forward(60)
-    assert scheduling.overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
+    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
     clock.forward(200)
-    late = scheduling.overdue(rt.reader, rt.stamp())
+    late = profile_queue.overdue(rt.reader, rt.stamp())
     assert (late.count, late.seconds) == (1, 259)
 
 
@@ -364,9 +365,9 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
         accept_many(rt, more, profile)
         found.append(
             (
-                steps_of(rt, lambda: scheduling.next_due(rt.reader, profile, now, rt.process)),
-                steps_of(rt, lambda: scheduling.due_lanes(rt.reader, now, rt.process)),
-                steps_of(rt, lambda: scheduling.next_run_at(rt.reader, now)),
+                steps_of(rt, lambda: profile_queue.next_due(rt.reader, profile, now, rt.process)),
+                steps_of(rt, lambda: profile_queue.due_queues(rt.reader, now, rt.process)),
+                steps_of(rt, lambda: profile_queue.next_run_at(rt.reader, now)),
             )
         )
     few, many = found

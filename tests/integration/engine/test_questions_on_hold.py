@@ -2,11 +2,10 @@
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.providers.base import Held, Kind, Published, Readback
 from socialpub.providers.errors import AppRefused, NoAnswer
-from socialpub.providers.outcomes import Held, Look, Published
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.drain import drain
@@ -46,7 +45,7 @@ def test_questions_go_on_as_soon_as_one_is_answered(rt: Runtime, network: Script
     clock.forward(6)
     drain(rt)
     assert network.asked.count("recover") == 1, "one asks for all"
-    network.results["recover"] = [Look((Published("71"),)), Look((Published("72"),))]
+    network.results["recover"] = [Readback((Published("71"),)), Readback((Published("72"),))]
     clock.forward(PROBE)
     drain(rt)
     assert [state_of(rt, post) for post in posts] == [State.PUBLISHED] * 2
@@ -80,7 +79,7 @@ def test_a_refused_commit_holds_what_publishes_and_lets_questions_through(
     held = accept(rt, add_profile(rt, account_id="two"), body="Two")
     drain(rt)
     assert scopes(rt) == [holds.PUBLISHING]
-    network.results["recover"] = [Look((Published("71"),))]
+    network.results["recover"] = [Readback((Published("71"),))]
     clock.forward(6)
     drain(rt)
     assert (state_of(rt, unknown), state_of(rt, held)) == (State.PUBLISHED, State.QUEUED)

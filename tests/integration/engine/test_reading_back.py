@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS
 from tests.support.appliance import (
@@ -56,7 +55,7 @@ def test_an_unknown_outcome_is_read_back_and_found(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
+    network.results["recover"] = [Readback(), Readback((Published("77", "https://x.example/77"),))]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 1
@@ -94,7 +93,7 @@ def test_reading_back_never_adopts_what_another_delivery_holds(
     first = accept(rt, profile, body="same")
     drain(rt)
     network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look((Published("1"), Published("2")))]
+    network.results["recover"] = [Readback((Published("1"), Published("2")))]
     second = accept(rt, profile, body="same")
     drain(rt, clock)
     held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
@@ -106,7 +105,7 @@ def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look(), Look((Published("9"),))]
+    network.results["recover"] = [Readback(), Readback((Published("9"),))]
     first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
     drain(rt)
     assert [state_of(rt, post) for post in (first, second, other)] == [State.QUEUED, State.QUEUED, State.PUBLISHED]

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import Unavailable
-from socialpub.media import decoder_client
-from socialpub.media.storage_keys import FITTED
-from socialpub.providers.content import ImageLimits, MediaFile
-from socialpub.providers.job import Unfit
-from socialpub.publishing import renditions
+from socialpub.media.decoder import client
+from socialpub.media.files import RENDITIONS
+from socialpub.providers.base import ImageLimits, MediaFile, Unfit
+from socialpub.publishing.media import renditions
 from socialpub.runtime import Runtime
 from tests.samples import media as samples
 from tests.support.appliance import accept
@@ -37,13 +36,13 @@ def photo(rt: Runtime) -> MediaFile:
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Where versions were written, one for each time that a picture was made to fit."""
     targets: list[Path] = []
-    real = decoder_client.fit
+    real = client.fit
 
     def fit(source: Path, target: Path, limits: Any, **options: Any) -> dict[str, Any]:
         targets.append(target)
         return real(source, target, limits, **options)
 
-    monkeypatch.setattr(decoder_client, "fit", fit)
+    monkeypatch.setattr(client, "fit", fit)
     return targets
 
 
@@ -52,10 +51,10 @@ def whole(version: MediaFile) -> bool:
 
 
 def test_a_version_is_made_once(rt: Runtime, photo: MediaFile, fits: list[Path]) -> None:
-    first = renditions.fitted(rt, "d1", photo, SMALLER)
-    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    first = renditions.fit_media(rt, "d1", photo, SMALLER)
+    assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
     assert whole(first) and first.facts["width"] == 160
-    assert renditions.fitted(rt, "d1", photo, AS_IT_IS) == photo == renditions.fitted(rt, "d1", photo, AS_IT_IS)
+    assert renditions.fit_media(rt, "d1", photo, AS_IT_IS) == photo == renditions.fit_media(rt, "d1", photo, AS_IT_IS)
     assert len(fits) == 2
 
 
@@ -64,22 +63,24 @@ def test_a_version_is_made_once(rt: Runtime, photo: MediaFile, fits: list[Path])
     [b"", b'{"mime_type": "image/jpeg", "wid', b"\0" * 90, b"[]", b"{}", b'{"changed": false}', b"\xff\xfe"],
 )
 def test_a_damaged_verdict_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: bytes) -> None:
-    first = renditions.fitted(rt, "d1", photo, SMALLER)
+    first = renditions.fit_media(rt, "d1", photo, SMALLER)
     first.path.with_suffix(".json").write_bytes(damage)
-    assert renditions.type_of(rt, renditions.key_of(rt, first)) is None
-    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None
+    assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
     assert whole(first) and len(fits) == 2
-    assert renditions.type_of(rt, renditions.key_of(rt, first)) == "image/jpeg"
+    assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) == "image/jpeg"
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), Path.unlink, lambda path: os.truncate(path, 9)])
 def test_a_damaged_version_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: Any) -> None:
-    first = renditions.fitted(rt, "d1", photo, SMALLER)
+    first = renditions.fit_media(rt, "d1", photo, SMALLER)
     damage(first.path)
-    assert renditions.type_of(rt, renditions.key_of(rt, first)) is None, "a network is handed no empty picture"
-    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None, (
+        "a network is handed no empty picture"
+    )
+    assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
     assert whole(first) and len(fits) == 2
-    assert renditions.type_of(rt, renditions.key_of(rt, first)) == "image/jpeg"
+    assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) == "image/jpeg"
 
 
 def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(
@@ -103,7 +104,7 @@ def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(
 
     monkeypatch.setattr(os, "fsync", flushed)
     monkeypatch.setattr(Path, "replace", named)
-    renditions.fitted(rt, "d1", photo, SMALLER)
+    renditions.fit_media(rt, "d1", photo, SMALLER)
     assert events == [
         "flush picture",
         "name picture",
@@ -125,17 +126,17 @@ def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(
 
     with monkeypatch.context() as patched:
         patched.setattr(json, "dumps", die)
-        patched.setattr(decoder_client, "fit", lambda _s, target, _l: target.write_bytes(b"half") and {"changed": True})
+        patched.setattr(client, "fit", lambda _s, target, _l: target.write_bytes(b"half") and {"changed": True})
         with pytest.raises(Dead):
-            renditions.fitted(rt, "d1", photo, SMALLER)
-    assert whole(renditions.fitted(rt, "d1", photo, SMALLER)) and len(fits) == 1
+            renditions.fit_media(rt, "d1", photo, SMALLER)
+    assert whole(renditions.fit_media(rt, "d1", photo, SMALLER)) and len(fits) == 1
 
 
 def test_many_who_make_the_same_version_at_once_do_not_spoil_it(
     rt: Runtime, photo: MediaFile, fits: list[Path]
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: renditions.fitted(rt, "d1", photo, SMALLER), range(4)))
+        made = list(pool.map(lambda _: renditions.fit_media(rt, "d1", photo, SMALLER), range(4)))
     assert all(version == made[0] for version in made) and whole(made[0])
     assert len(set(fits)) == len(fits), "each wrote to a file of its own"
     assert sorted(path.suffix for path in made[0].path.parent.iterdir()) == ["", ".json"]
@@ -144,13 +145,13 @@ def test_many_who_make_the_same_version_at_once_do_not_spoil_it(
 def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
     rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = decoder_client._result
+    real = client._result
     with monkeypatch.context() as patched:
-        patched.setattr(decoder_client, "_result", lambda _code, *rest: real(-signal.SIGKILL, *rest))
+        patched.setattr(client, "_result", lambda _code, *rest: real(-signal.SIGKILL, *rest))
         with pytest.raises(Unavailable):
-            renditions.fitted(rt, "d1", photo, SMALLER)
-    assert not list((rt.files.root / FITTED).rglob("*.part"))
-    assert whole(renditions.fitted(rt, "d1", photo, SMALLER))
+            renditions.fit_media(rt, "d1", photo, SMALLER)
+    assert not list((rt.files.root / RENDITIONS).rglob("*.part"))
+    assert whole(renditions.fit_media(rt, "d1", photo, SMALLER))
 
 
 def test_a_disk_that_cannot_be_written_is_no_verdict_either(
@@ -162,34 +163,34 @@ def test_a_disk_that_cannot_be_written_is_no_verdict_either(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(Unavailable):
-            renditions.fitted(rt, "d1", photo, SMALLER)
-    assert whole(renditions.fitted(rt, "d1", photo, SMALLER))
+            renditions.fit_media(rt, "d1", photo, SMALLER)
+    assert whole(renditions.fit_media(rt, "d1", photo, SMALLER))
 
 
 def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gone(
     rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = decoder_client.fit
+    real = client.fit
 
     def fit(*arguments: Any) -> dict[str, Any]:
         made = real(*arguments)
         renditions.forget(rt, "d1")
         return made
 
-    monkeypatch.setattr(decoder_client, "fit", fit)
+    monkeypatch.setattr(client, "fit", fit)
     with pytest.raises(Unavailable):
-        renditions.fitted(rt, "d1", photo, SMALLER)
+        renditions.fit_media(rt, "d1", photo, SMALLER)
 
 
 def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt: Runtime, photo: MediaFile) -> None:
     with pytest.raises(Unfit, match=r"photo\.jpg: .*at most 50 bytes"):
-        renditions.fitted(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))
-    renditions.fitted(rt, "d1", photo, SMALLER)
+        renditions.fit_media(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))
+    renditions.fit_media(rt, "d1", photo, SMALLER)
     photo.path.unlink()
     with pytest.raises(FileNotFoundError):
-        renditions.fitted(rt, "d1", photo, SMALLER)
+        renditions.fit_media(rt, "d1", photo, SMALLER)
     with pytest.raises(FileNotFoundError):
-        renditions.fitted(rt, "d1", replace(photo, file_name="other"), AS_IT_IS)
+        renditions.fit_media(rt, "d1", replace(photo, file_name="other"), AS_IT_IS)
 
 
 def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_stays(rt: Runtime, profile: str) -> None:
@@ -198,6 +199,6 @@ def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_s
     accept(rt, profile, body="waits")
     ended, waits = (row[0] for row in rt.reader.all("SELECT id FROM delivery ORDER BY id"))
     for delivery in (ended, waits):
-        (rt.files.root / FITTED / delivery).mkdir(parents=True)
+        (rt.files.root / RENDITIONS / delivery).mkdir(parents=True)
     assert renditions.clean(rt) == 1
-    assert [folder.name for folder in (rt.files.root / FITTED).iterdir()] == [waits]
+    assert [folder.name for folder in (rt.files.root / RENDITIONS).iterdir()] == [waits]

@@ -5,11 +5,10 @@ from importlib import import_module
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Published, Readback
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -54,7 +53,7 @@ def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     post = waiting_for_its_second_call(rt, profile, clock)
-    network.results["recover"] = [Look((Published("77"),))]
+    network.results["recover"] = [Readback((Published("77"),))]
     rt.write(lambda _, tx: posts.stop(rt, tx, post))
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
@@ -116,7 +115,7 @@ def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_
     network.effects.append("Hello")
 
     def late_list(job: Job) -> object:
-        return Look((Published("77"),)) if clock.monotonic() - made_at >= 300 else Look()
+        return Readback((Published("77"),)) if clock.monotonic() - made_at >= 300 else Readback()
 
     network.results["recover"] = [late_list] * 50
     drain(rt, clock)

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import idle_tokens, revocation
+from socialpub.accounts import token_upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Held, More, Outcome, Wait
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import backfill, claim, deliveries, engine, holds, scheduling, settle
+from socialpub.publishing.delivery import backfill, claim, engine, profile_queue, resume, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, message_of, state_of
@@ -95,8 +94,8 @@ def test_resume_asks_a_held_network_at_once(rt: Runtime, network: ScriptedNetwor
     network.results["create_post"] = [Held("out of credits")]
     post = accept(rt, profile)
     drain(rt)
-    rt.write(deliveries.pause)
-    rt.write(deliveries.resume)
+    rt.write(resume.pause)
+    rt.write(resume.end_pause)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
 
@@ -122,7 +121,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in scheduling.due_lanes(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in profile_queue.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
@@ -171,7 +170,7 @@ def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(
 
     match why:
         case "paused":
-            rt.write(deliveries.pause)
+            rt.write(resume.pause)
         case "the disk takes no result":
             monkeypatch.setattr(settle, "settle", full)
             engine.work(rt, first, lambda: True)  # it was claimed, and called
@@ -206,9 +205,9 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clo
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)
-    assert scheduling.overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
+    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
     clock.forward(3600)
-    assert scheduling.overdue(rt.reader, rt.stamp()).count == 1
+    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 1
     other.close()
 
 
@@ -218,14 +217,14 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
     def fails(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(scheduling, "next_run_at", fails)
+    monkeypatch.setattr(profile_queue, "next_run_at", fails)
     assert reconciler._pause(reconciler._next_at()) > 0
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
     rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for task in (revocation, "start"), (idle_tokens, "keep_alive"), (backfill, "ask"):
+    for task in (token_upkeep, "start"), (token_upkeep, "keep_alive"), (backfill, "ask"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)
     accept(rt, profile)

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.core.settings.sections import PublishingSection
-from socialpub.db.models import State
+from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Published, Readback, Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published, Refused
-from socialpub.publishing import deliveries, posts
+from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
-FOUND = Look((Published("77", "https://x.example/77"),))
+FOUND = Readback((Published("77", "https://x.example/77"),))
 RESEND_AFTER = 600.0
 
 
@@ -50,7 +50,7 @@ class LateList(ScriptedNetwork):
         self.asked.append("recover")
         self.looked_at.append(self.clock.monotonic())
         assert self.made_at is not None
-        return FOUND if self.clock.monotonic() - self.made_at >= self.lag_seconds else Look()
+        return FOUND if self.clock.monotonic() - self.made_at >= self.lag_seconds else Readback()
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_a_list_that_lags_for_minutes_costs_no_second_post(
 
 
 def paused_for_hours(rt: Runtime, network: LateList, clock: HandClock) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     clock.forward(6 * 3600)
-    rt.write(deliveries.resume)
+    rt.write(resume.end_pause)
 
 
 def limited_for_an_hour(rt: Runtime, network: LateList, clock: HandClock) -> None:
@@ -241,9 +241,9 @@ def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_
 class SomethingElse(ScriptedNetwork):
     """The account shows something of the same kind from that time, in other words."""
 
-    def recover(self, job: Job) -> Look:
+    def recover(self, job: Job) -> Readback:
         self.asked.append("recover")
-        return Look(similar=("55",))
+        return Readback(similar=("55",))
 
 
 def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path: Path, clock: HandClock) -> None:

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Again, Done, Job, Kind, Published, Readback
 from socialpub.providers.errors import NoAnswer, NotSent
-from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens
-from socialpub.providers.outcomes import Again, Done, Look, Published
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import posts
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -48,7 +46,7 @@ class Slow(ScriptedNetwork):
         self.looked.append(self.clock.monotonic())
         assert self.made_at is not None
         there = self.clock.monotonic() - self.made_at >= self.lag_seconds
-        return Look((Published("1"),)) if there else Look()
+        return Readback((Published("1"),)) if there else Readback()
 
 
 @pytest.fixture

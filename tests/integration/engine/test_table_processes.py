@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.providers.base import Done, Job, Published, Readback, Wait
 from socialpub.providers.errors import Rejected
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Look, Published, Wait
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, open_appliance, state_of
@@ -109,7 +108,7 @@ def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(
 ) -> None:
     late = Late(rt, network, clock, place, Published("7"), within=0)
     network.results[place] = [late]
-    network.results["recover"] = [Look()] * FOR_EVER
+    network.results["recover"] = [Readback()] * FOR_EVER
     network.results.setdefault(Place.POLL_AFTER, []).append(Wait(600, "It is being processed."))
     post = accept(rt, profile)
     drain(rt)

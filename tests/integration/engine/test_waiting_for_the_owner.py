@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.ops import health
+from socialpub.providers.base import Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
-from socialpub.providers.outcomes import Refused
-from socialpub.publishing import deliveries, draft_validation, posts, resume
-from socialpub.publishing.drafts import Draft
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts, validation
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
@@ -60,7 +61,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
     clock.forward(ahead + 1)
     drain(rt)
     if paused:
-        rt.write(deliveries.pause)
+        rt.write(resume.pause)
     clock.forward(72 * HOUR)  # without `paused`, the worker is down
     connect_again(rt)
     assert resume.outlook(rt, rt.reader).too_late == 1
@@ -154,7 +155,7 @@ def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt: Runtime, net
 
 def test_validation_says_that_it_will_wait(rt: Runtime, profile: str) -> None:
     needs_its_owner(rt, profile)
-    (checked,) = draft_validation.validate(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
+    (checked,) = validation.validate(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
     assert checked.problems == []
     assert checked.notes[0].startswith("The account must be connected again")
     assert "fails when that is more than 24 hours late" in checked.notes[0]

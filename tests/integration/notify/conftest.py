@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.notify import NotifySection
-from socialpub.ops.notify import apprise_client
-from socialpub.ops.notify.notifier import Notifier
+from socialpub.core.settings.schema import NotifySection
+from socialpub.ops.notify import send
+from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 from tests.support.postbox import Postbox
@@ -15,7 +15,7 @@ from tests.support.scripted_network import ScriptedNetwork
 @pytest.fixture
 def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     box = Postbox()
-    monkeypatch.setattr(apprise_client, "send", box.send)
+    monkeypatch.setattr(send, "send_message", box.send)
     return box
 
 

@@ -15,9 +15,9 @@ from pydantic import SecretStr
 
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.notify import HOSTED, HOSTED_WITH_PATH, NotifySection
-from socialpub.ops.notify import apprise_client, findings
-from socialpub.ops.notify.apprise_client import SendingStopped
+from socialpub.core.settings.schema import HOSTED, HOSTED_WITH_PATH, NotifySection
+from socialpub.ops.notify import send as notify_send
+from socialpub.ops.notify.send import SendingStopped
 from tests.support.notify_services import HttpService, http_service, mail_server
 
 TITLE, BODY = "socialpub: 1 delivery failed", "Needs you:\n- “Hello <b>” failed & more\n  · a second line"
@@ -30,7 +30,7 @@ def service() -> Iterator[HttpService]:
 
 
 def send(url: str, **more: float) -> str | None:
-    return apprise_client.send(SecretStr(url), TITLE, BODY, **more)
+    return notify_send.send_message(SecretStr(url), TITLE, BODY, **more)
 
 
 def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
@@ -73,7 +73,7 @@ def test_a_stop_waits_for_no_service(service: HttpService) -> None:
     stopping = threading.Event()
     threading.Thread(target=lambda: (service.asked.wait(), stopping.set())).start()
     with pytest.raises(SendingStopped):
-        apprise_client.send(SecretStr(f"json://{service.address}/"), TITLE, BODY, stopping=stopping, seconds=600.0)
+        notify_send.send_message(SecretStr(f"json://{service.address}/"), TITLE, BODY, stopping=stopping, seconds=600.0)
 
 
 def test_the_child_ends_with_whoever_asked_it(service: HttpService) -> None:
@@ -106,7 +106,9 @@ def is_running(pid: int) -> bool:
 def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> None:
     urls = ["ntfy://topic", "mailto://", "nosuch://owner:hidden-password@host", "tgram://hidden-token/1"]
     with pytest.raises(OperatorError) as refused:
-        findings.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]})))
+        notify_send.refuse_wrong_addresses(
+            Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]}))
+        )
     message = refused.value.message
     assert "number 2, nosuch://, is of no service that Apprise knows" in message
     assert "number 3, tgram://, is not complete" in message
@@ -141,13 +143,13 @@ def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
 
 def test_nobody_to_tell_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)
-    findings.refuse_wrong_addresses(Settings())
+    notify_send.refuse_wrong_addresses(Settings())
 
 
 def test_neither_web_server_nor_worker_imports_apprise() -> None:
     """It takes as much memory as they do."""
     code = (
-        "import sys, socialpub.worker.process, socialpub.web.server, socialpub.cli.serve\n"
+        "import sys, socialpub.worker.process, socialpub.web.http.server, socialpub.cli.run\n"
         "print([name for name in sys.modules if name.partition('.')[0] in ('apprise', 'requests')])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts.remedies import Door
+from socialpub.accounts.hints import Surface
 from socialpub.core.clock import stamp
-from socialpub.db import appliance_state, notifications
-from socialpub.ops.finding import Level
-from socialpub.ops.notify import absence, findings
-from socialpub.ops.notify.notifier import Notifier
-from socialpub.providers.outcomes import Refused
-from socialpub.publishing import deliveries, holds
+from socialpub.db import appliance_state
+from socialpub.db.tables import holds, notifications
+from socialpub.ops.health import Level
+from socialpub.ops.notify import messages, send
+from socialpub.ops.notify.schedule import Notifier
+from socialpub.providers.base import Refused
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import become_restored
@@ -131,7 +132,7 @@ def test_the_web_server_that_stands_in_begins_nothing_while_a_worker_reports(rt:
 def test_a_lasting_cause_is_told_again_after_a_week(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
     add_profile(rt, status="reauthRequired", reason="The grant was revoked.")
     minutes(7 * 1440 - 30)
-    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.COPIED_AT, tx.stamp))
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.BACKED_UP_AT, tx.stamp))
     assert len(postbox.received) == 1
     minutes(240)
     assert len(postbox.received) == 2
@@ -197,7 +198,7 @@ def test_an_account_that_lapses_is_told_a_week_before_and_when_it_has(
 
 
 def test_a_pause_is_told_after_a_day(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     minutes(23 * 60)
     assert postbox.received == []
     minutes(2 * 60)
@@ -334,7 +335,7 @@ def test_a_worker_that_died_says_so_when_it_is_back(
     minutes(1)
     accept(rt, profile)
     clock.forward(3 * 3600)
-    rt.write(absence.note_start)
+    rt.write(messages.note_start)
     minutes(60)
     (told,) = [body for _, _, body in postbox.received if "did not run" in body]
     assert "The worker did not run for 3.0 hours" in told
@@ -345,9 +346,9 @@ def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)
-    rt.write(absence.note_end)
+    rt.write(messages.note_end)
     clock.forward(10 * 3600)
-    rt.write(absence.note_start)
+    rt.write(messages.note_start)
     minutes(60)
     assert postbox.received == []
 
@@ -360,12 +361,12 @@ def test_the_doctor_names_a_service_that_takes_nothing(rt: Runtime, minutes: Min
     minutes(1)
     hold(rt)
     minutes(5)
-    (found,) = list(findings.check(rt, Door.SHELL))
+    (found,) = list(send.check_services(rt, Surface.SHELL))
     assert found.level is Level.PROBLEM
     assert "json://127.0.0.1 has accepted no message since" in found.message
     assert "its host is not found. 1 message waits" in found.message
     assert "notify-test" in (found.remedy or "")
     postbox.failing.clear()
     minutes(60)
-    (found,) = list(findings.check(rt, Door.SHELL))
+    (found,) = list(send.check_services(rt, Surface.SHELL))
     assert found.level is Level.OK

@@ -16,13 +16,16 @@ import pytest
 
 from socialpub.core import commands, durable_files
 from socialpub.core.command_forms import ServiceCommands
-from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops.copies import archive, backup, backup_verification, restore
-from socialpub.publishing import cleanup, deliveries, idempotency, uploads
-from socialpub.publishing.idempotency import Ticket
+from socialpub.ops.backup import create, format, restore, verify
+from socialpub.publishing import retention
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.media import uploads
+from socialpub.publishing.posts import idempotency
+from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
@@ -90,12 +93,12 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
         for number in range(5):
             before = rt.reader.value("SELECT count(*) FROM post")
             copies.append((tmp_path / f"{number}.copy", before))
-            backup.write(rt, copies[-1][0], with_secret=True)
+            create.write(rt, copies[-1][0], with_secret=True)
     finally:
         enough.set()
         writer.join()
     for number, (copy, before) in enumerate(copies):
-        found = backup_verification.verify(copy)
+        found = verify.verify(copy)
         assert found.posts >= before
         settings = put_back(copy, tmp_path / f"appliance{number}", clock)
         with closing(sqlite3.connect(settings.database_file)) as database:
@@ -109,7 +112,7 @@ def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path:
     tracemalloc.start()
     try:
         copy = copy_of(rt, tmp_path)
-        backup_verification.verify(copy)
+        verify.verify(copy)
         put_back(copy, tmp_path / "new", clock)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -121,19 +124,19 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unused = artifact(rt, media.png(tmp_path / "b.png"), "image/png")
-    copy_database = backup.copy_database
+    copy_database = create.copy_database
 
     def meanwhile(rt: Runtime, target: Path) -> None:
         copy_database(rt, target)
         clock.forward(40 * 86400)
-        assert cleanup.clean(rt) == 1
+        assert retention.remove_unused_media(rt) == 1
         artifact(rt, media.png(tmp_path / "c.png"), "image/png")
 
-    monkeypatch.setattr(backup, "copy_database", meanwhile)
+    monkeypatch.setattr(create, "copy_database", meanwhile)
     copy = tmp_path / "appliance.copy"
-    told = backup.write(rt, copy, with_secret=True)
+    told = create.write(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
-    assert backup_verification.verify(copy) == told
+    assert verify.verify(copy) == told
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
         gone = uploads.find(other, unused)
@@ -147,9 +150,9 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
 
 def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, picture: str, tmp_path: Path) -> None:
     file_of(rt, picture).unlink()
-    told = backup.write(rt, tmp_path / "appliance.copy")
+    told = create.write(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
-    assert backup_verification.verify(tmp_path / "appliance.copy") == told
+    assert verify.verify(tmp_path / "appliance.copy") == told
 
 
 def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -165,17 +168,17 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
     loose.symlink_to(tmp_path / "nowhere")
     for target in (taken, loose):
         with pytest.raises(OperatorError, match="exists already"):
-            backup.write(rt, target)
+            create.write(rt, target)
     late = tmp_path / "late"
-    finish = archive.ArchiveWriter.finish
+    finish = format.ArchiveWriter.finish
 
-    def meanwhile(self: archive.ArchiveWriter, sign: Callable[[str], str] | None) -> None:
+    def meanwhile(self: format.ArchiveWriter, sign: Callable[[str], str] | None) -> None:
         finish(self, sign)
         late.write_text("quicker")
 
-    monkeypatch.setattr(archive.ArchiveWriter, "finish", meanwhile)
+    monkeypatch.setattr(format.ArchiveWriter, "finish", meanwhile)
     with pytest.raises(OperatorError, match="exists already"):
-        backup.write(rt, late)
+        create.write(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
     assert files_in(tmp_path / "original") and not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -187,7 +190,7 @@ def test_a_disk_that_knows_no_links_is_good_enough(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    backup_verification.verify(copy_of(rt, tmp_path))
+    verify.verify(copy_of(rt, tmp_path))
     with pytest.raises(OperatorError, match="exists already"):
         copy_of(rt, tmp_path)
 
@@ -195,12 +198,12 @@ def test_a_disk_that_knows_no_links_is_good_enough(
 def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files_in(tmp_path)
 
-    def full(self: archive.ArchiveWriter, name: str, path: Path) -> None:
+    def full(self: format.ArchiveWriter, name: str, path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archive.ArchiveWriter, "add_file", full)
+    monkeypatch.setattr(format.ArchiveWriter, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
-        backup.write(rt, tmp_path / "appliance.copy")
+        create.write(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
     assert files_in(tmp_path) == before
 
@@ -214,19 +217,19 @@ def test_a_copy_on_the_same_disk_leaves_rows_their_room(
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: free)
     before = files_in(tmp_path)
     with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
-        backup.write(rt, tmp_path / "copy")
+        create.write(rt, tmp_path / "copy")
     assert "another disk" in (refused.value.hint or "")
     assert files_in(tmp_path) == before
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(backup, "_room", lambda *_: nullcontext())
-        assert backup.write(rt, tmp_path / "on another disk").media_files == 1
+        elsewhere.setattr(create, "_room", lambda *_: nullcontext())
+        assert create.write(rt, tmp_path / "on another disk").media_files == 1
     free += 100_000_000
-    assert backup.write(rt, tmp_path / "copy").media_files == 1
+    assert create.write(rt, tmp_path / "copy").media_files == 1
 
 
 def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="nowhere"):
-        backup.write(rt, tmp_path / "nowhere" / "appliance.copy")
+        create.write(rt, tmp_path / "nowhere" / "appliance.copy")
 
 
 # --- whole or not ----------------------------------------------------------------------------------------------------
@@ -242,12 +245,12 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
     cut = tmp_path / "cut"
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
-        with pytest.raises(archive.InvalidArchive):
-            backup_verification.verify(cut)
+        with pytest.raises(format.InvalidArchive):
+            verify.verify(cut)
     for behind in (b"\0", b"\0" * 10240, b"more"):
         cut.write_bytes(whole + behind)
-        with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
-            backup_verification.verify(cut)
+        with pytest.raises(format.InvalidArchive, match="damaged or cut short"):
+            verify.verify(cut)
 
 
 def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -256,11 +259,11 @@ def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Pa
     for place in places(len(whole)):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(archive.InvalidArchive):
-            backup_verification.verify(copy)
+        with pytest.raises(format.InvalidArchive):
+            verify.verify(copy)
         whole[place] ^= 1
     copy.write_bytes(whole)
-    backup_verification.verify(copy)
+    verify.verify(copy)
 
 
 def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -297,9 +300,9 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(archive.InvalidArchive, match="is not a backup that socialpub made"):
-        backup_verification.verify(copy)
-    with pytest.raises(archive.InvalidArchive, match="is not a backup that socialpub made"):
+    with pytest.raises(format.InvalidArchive, match="is not a backup that socialpub made"):
+        verify.verify(copy)
+    with pytest.raises(format.InvalidArchive, match="is not a backup that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
@@ -321,57 +324,57 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_pa
 def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_path: Path) -> None:
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
-    backup_verification.verify(copies.rewritten(copy, other, sums))
+    verify.verify(copies.rewritten(copy, other, sums))
     lines = sums.splitlines(keepends=True)
     for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
-        with pytest.raises(archive.InvalidArchive, match="damaged or cut short: its checksum does not match"):
-            backup_verification.verify(copies.rewritten(copy, other, wrong))
+        with pytest.raises(format.InvalidArchive, match="damaged or cut short: its checksum does not match"):
+            verify.verify(copies.rewritten(copy, other, wrong))
     for name in ("more", "SHA256SUMS", KEY):
-        with pytest.raises(archive.InvalidArchive, match="damaged or cut short: it does not end where it should"):
-            backup_verification.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
-    with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
-        backup_verification.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
+        with pytest.raises(format.InvalidArchive, match="damaged or cut short: it does not end where it should"):
+            verify.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
+    with pytest.raises(format.InvalidArchive, match="damaged or cut short"):
+        verify.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
 
 
 def test_a_copy_of_a_former_version_is_as_good_as_any(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
 ) -> None:
     former = copies.of_a_former_version(copy_of(rt, tmp_path), tmp_path / "former")
-    assert backup_verification.verify(former) == backup_verification.verify(tmp_path / "appliance.copy")
+    assert verify.verify(former) == verify.verify(tmp_path / "appliance.copy")
     put_back(former, tmp_path / "new", clock)
     whole = bytearray(former.read_bytes())
     for place in places(len(whole)):
         whole[place] ^= 1
         former.write_bytes(whole)
-        with pytest.raises(archive.InvalidArchive):
-            backup_verification.verify(former)
+        with pytest.raises(format.InvalidArchive):
+            verify.verify(former)
         whole[place] ^= 1
     for length in (len(whole) - 1, len(whole) - 10240, 20000, 512):
         former.write_bytes(whole[:length])
-        with pytest.raises(archive.InvalidArchive):
-            backup_verification.verify(former)
+        with pytest.raises(format.InvalidArchive):
+            verify.verify(former)
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
-    with pytest.raises(archive.InvalidArchive, match="it lacks"):
-        backup_verification.verify(copy)
+    with pytest.raises(format.InvalidArchive, match="it lacks"):
+        verify.verify(copy)
 
 
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(archive.InvalidArchive, match="is not a backup"):
-            backup_verification.verify(tmp_path / name)
+        with pytest.raises(format.InvalidArchive, match="is not a backup"):
+            verify.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(archive.InvalidArchive, match="is not a backup"):
-        backup_verification.verify(tmp_path / "tar")
-    with pytest.raises(archive.InvalidArchive, match="is not a backup"):
-        backup_verification.verify(tmp_path)
+    with pytest.raises(format.InvalidArchive, match="is not a backup"):
+        verify.verify(tmp_path / "tar")
+    with pytest.raises(format.InvalidArchive, match="is not a backup"):
+        verify.verify(tmp_path)
     with pytest.raises(OperatorError, match="cannot be read"):
-        backup_verification.verify(tmp_path / "missing")
+        verify.verify(tmp_path / "missing")
 
 
 def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -379,7 +382,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
         with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
-            backup_verification.verify(forged)
+            verify.verify(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
         assert content is not None
@@ -388,7 +391,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
         whole[page : page + 64] = b"\xff" * 64
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
     with pytest.raises(OperatorError, match=r"The database in .* (is damaged|cannot be read)"):
-        backup_verification.verify(forged)
+        verify.verify(forged)
 
 
 def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
@@ -405,7 +408,7 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
     with pytest.raises(OperatorError, match="newer socialpub"):
-        backup_verification.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+        verify.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
 
 
 # --- putting back ----------------------------------------------------------------------------------------------------
@@ -427,7 +430,7 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
         # A copy of this one, which was never resumed, knows no more than it does.
         clock.forward(3600)
         second = tmp_path / "second.copy"
-        backup.write(other, second, with_secret=True)
+        create.write(other, second, with_secret=True)
     finally:
         other.close()
     third = build(put_back(second, tmp_path / "newer", clock), clock=clock)
@@ -538,7 +541,7 @@ def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
 def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
     rt: Runtime, tmp_path: Path, clock: HandClock
 ) -> None:
-    ticket = Ticket("key", "once", "fingerprint")
+    ticket = RequestKey("key", "once", "fingerprint")
     rt.write(idempotency.begin, ticket)
     copy = copy_of(rt, tmp_path)
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
@@ -549,9 +552,9 @@ def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
 
 
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     copy = copy_of(rt, tmp_path)
-    assert backup_verification.verify(copy).posts == 0
+    assert verify.verify(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there
 
@@ -561,8 +564,8 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
 OTHERS = Secrets(b"o" * 32)
 
 
-def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> backup.Seal:
-    return backup_verification.verify(copy, ours, **how).seal
+def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> create.Seal:
+    return verify.verify(copy, ours, **how).seal
 
 
 def with_our_key(rt: Runtime, folder: Path) -> Settings:
@@ -578,12 +581,12 @@ def test_a_copy_that_somebody_changed_without_the_key_is_refused(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, with_secret: bool
 ) -> None:
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
-    assert summary_of(copy, rt.secrets) is backup.Seal.FITS
+    assert summary_of(copy, rt.secrets) is create.Seal.FITS
     (name, content), *_ = [one for one in copies.contents_of(copy) if one[0].startswith("media/")]
     changed = {name: content + b"more"}
     forged = copies.forged(copy, tmp_path / "forged", changed=changed, key=OTHERS)
     with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
-        backup_verification.verify(forged, rt.secrets)
+        verify.verify(forged, rt.secrets)
     settings = with_our_key(rt, tmp_path / "new")
     before = files_in(tmp_path)
     with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
@@ -599,29 +602,29 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_pat
     settings = with_our_key(rt, tmp_path / "new")
     for unsealed in (stripped, copies.of_a_former_version(copy, tmp_path / "former")):
         for refuse in (
-            lambda one=unsealed: backup_verification.verify(one, rt.secrets),
+            lambda one=unsealed: verify.verify(one, rt.secrets),
             lambda one=unsealed: restore.restore(one, settings, clock),
         ):
             with pytest.raises(OperatorError, match="has no seal") as failure:
                 refuse()
             assert "--unsealed" in str(failure.value.hint)
-        assert summary_of(unsealed, rt.secrets, unsealed=True) is backup.Seal.NONE
-        assert summary_of(unsealed) is backup.Seal.NONE
-    assert restore.restore(stripped, settings, clock, unsealed=True).seal is backup.Seal.NONE
+        assert summary_of(unsealed, rt.secrets, unsealed=True) is create.Seal.NONE
+        assert summary_of(unsealed) is create.Seal.NONE
+    assert restore.restore(stripped, settings, clock, unsealed=True).seal is create.Seal.NONE
 
 
 def test_what_cannot_be_checked_is_told(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
     bare = copy_of(rt, tmp_path, with_secret=False)
-    assert summary_of(bare) is backup.Seal.UNCHECKED
-    assert summary_of(bare, OTHERS) is backup.Seal.UNCHECKED
+    assert summary_of(bare) is create.Seal.UNCHECKED
+    assert summary_of(bare, OTHERS) is create.Seal.UNCHECKED
     (tmp_path / "more").mkdir()
     holding = copy_of(rt, tmp_path / "more")
-    assert summary_of(holding) is backup.Seal.OWN
-    assert summary_of(holding, OTHERS) is backup.Seal.OWN
+    assert summary_of(holding) is create.Seal.OWN
+    assert summary_of(holding, OTHERS) is create.Seal.OWN
     wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
     with pytest.raises(OperatorError, match=r"does not fit the secret\.key that it holds"):
-        backup_verification.verify(wrong)
-    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is backup.Seal.OWN
+        verify.verify(wrong)
+    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is create.Seal.OWN
 
 
 def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: Path) -> None:
@@ -631,8 +634,8 @@ def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: P
     for place in range(at, at + 131):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(archive.InvalidArchive):
-            backup_verification.verify(copy)
+        with pytest.raises(format.InvalidArchive):
+            verify.verify(copy)
         whole[place] ^= 1
 
 
@@ -664,16 +667,16 @@ def test_a_strangers_database_names_no_path(
         database.execute(statement)
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": changed.read_bytes()}, key=rt.secrets)
     before = files_in(tmp_path)
-    with pytest.raises(archive.InvalidArchive, match=LEADS_ELSEWHERE):
-        backup_verification.verify(forged, rt.secrets)
-    with pytest.raises(archive.InvalidArchive, match=LEADS_ELSEWHERE):
+    with pytest.raises(format.InvalidArchive, match=LEADS_ELSEWHERE):
+        verify.verify(forged, rt.secrets)
+    with pytest.raises(format.InvalidArchive, match=LEADS_ELSEWHERE):
         put_back(forged, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
 
 def test_a_folder_that_the_unit_forbids_is_allowed_by_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_here", ServiceCommands())
-    hint = backup._hint(OSError(errno.EROFS, "words"), Path("/srv/copies"))
+    hint = create._hint(OSError(errno.EROFS, "words"), Path("/srv/copies"))
     allow, reload = re.findall("`([^`]+)`", hint)
     written, _, install = allow.partition(" | ")
     printed = subprocess.run(["sh", "-c", written], capture_output=True, text=True, check=True).stdout

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.ops.copies import archive, copy_scratch, scheduled_copy
-from socialpub.ops.copies.dated_copies import UNFINISHED
+from socialpub.ops.backup import create, format, schedule
+from socialpub.ops.backup.folders import UNFINISHED
 from socialpub.runtime import Runtime
-from socialpub.worker import housekeeping
+from socialpub.worker import tasks
 from tests.support.copies import copy_of
 
 
@@ -23,7 +23,7 @@ def disk(tmp_path: Path) -> Path:
 
 def killed(rt: Runtime, disk: Path) -> Path:
     """What lies there when the power fails in the middle of a copy: a note of it that nobody holds, and the rest."""
-    with copy_scratch.folder_in(rt.settings, disk) as scratch:
+    with create.temp_dir_in(rt.settings, disk) as scratch:
         note = rt.settings.run_dir / scratch.name
         content = note.read_bytes()
     scratch.mkdir()
@@ -33,13 +33,13 @@ def killed(rt: Runtime, disk: Path) -> Path:
 
 
 def left(rt: Runtime, disk: Path) -> list[str]:
-    return sorted(path.name for path in (*disk.iterdir(), *rt.settings.run_dir.glob(f"{copy_scratch.PREFIX}*")))
+    return sorted(path.name for path in (*disk.iterdir(), *rt.settings.run_dir.glob(f"{create.PREFIX}*")))
 
 
 def test_the_next_copy_and_housekeeping_remove_what_one_that_was_killed_left(rt: Runtime, disk: Path) -> None:
     killed(rt, disk)
     assert len(left(rt, disk)) == 2
-    housekeeping.clean_copies(rt)
+    tasks.clean_backups(rt)
     assert left(rt, disk) == []
     killed(rt, disk)
     copy_of(rt, disk.parent)
@@ -47,10 +47,10 @@ def test_the_next_copy_and_housekeeping_remove_what_one_that_was_killed_left(rt:
 
 
 def test_a_copy_that_is_being_made_stays(rt: Runtime, disk: Path) -> None:
-    with copy_scratch.folder_in(rt.settings, disk) as scratch:
+    with create.temp_dir_in(rt.settings, disk) as scratch:
         assert scratch.stat().st_mode & 0o777 == 0o700
-        housekeeping.clean_copies(rt)
-        copy_scratch.clean(rt.settings, sees_all=True)
+        tasks.clean_backups(rt)
+        create.clean_temp_dirs(rt.settings, sees_all=True)
         assert scratch.is_dir()
     assert left(rt, disk) == []
 
@@ -59,7 +59,7 @@ def test_one_that_fails_leaves_nothing(rt: Runtime, disk: Path, monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(archive.ArchiveWriter, "finish", full)
+    monkeypatch.setattr(format.ArchiveWriter, "finish", full)
     with pytest.raises(OperatorError, match="No space left"):
         copy_of(rt, disk)
     assert left(rt, disk) == []
@@ -68,9 +68,9 @@ def test_one_that_fails_leaves_nothing(rt: Runtime, disk: Path, monkeypatch: pyt
 def test_a_folder_that_the_service_does_not_see_is_left_to_whoever_does(rt: Runtime, disk: Path) -> None:
     killed(rt, disk)
     hidden = disk.rename(disk.with_name("unmounted"))
-    housekeeping.clean_copies(rt)
+    tasks.clean_backups(rt)
     hidden.rename(disk)
-    copy_scratch.clean(rt.settings, sees_all=True)
+    create.clean_temp_dirs(rt.settings, sees_all=True)
     assert left(rt, disk) == []
 
 
@@ -78,14 +78,14 @@ def test_a_note_removes_nothing_but_what_it_is_named_after(rt: Runtime, disk: Pa
     scratch = killed(rt, disk)
     (disk / "mine").mkdir()
     (rt.settings.run_dir / scratch.name).write_bytes(os.fsencode(disk / "mine"))
-    copy_scratch.clean(rt.settings, sees_all=True)
+    create.clean_temp_dirs(rt.settings, sees_all=True)
     assert sorted(path.name for path in disk.iterdir()) == [scratch.name, "mine"]
 
 
 def test_a_scheduled_copy_that_was_killed_is_gone_without_another_one(rt: Runtime) -> None:
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     rest = made.path.with_name(f"{UNFINISHED}2026-10-11T09-00-00Z")
     rest.mkdir()
-    housekeeping.clean_copies(rt)
+    tasks.clean_backups(rt)
     assert not rest.exists()
     assert made.path.exists()

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.db import migrate, upgrade_copies
-from socialpub.ops import former_version
+from socialpub.db import upgrade, upgrade_backups
+from socialpub.ops.backup import rollback
 from socialpub.runtime import Runtime
 
-ALL = sorted(migrate.known())
+ALL = sorted(upgrade.known())
 Make = Callable[..., Path]
 
 
@@ -47,7 +47,7 @@ def test_the_former_version_is_the_last_older_one_that_is_another_version(make: 
     in_use = make("1.2.0-2", "1.2.0")
     make("1.3.0", "1.3.0")
     make("1.4.0.partial", "1.4.0")
-    found = former_version.find(in_use)
+    found = rollback.find_former(in_use)
     assert found is not None
     assert (found.folder, found.version) == (former, "1.1.0")
 
@@ -55,34 +55,34 @@ def test_the_former_version_is_the_last_older_one_that_is_another_version(make: 
 def test_the_first_version_has_no_former_one_and_a_newer_one_is_none(make: Make) -> None:
     in_use = make("1.0.0", "1.0.0")
     make("1.1.0", "1.1.0")
-    assert former_version.find(in_use) is None
+    assert rollback.find_former(in_use) is None
 
 
 def test_an_environment_that_no_service_uses_has_no_former_version(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     make("1.0.0", "1.0.0")
     in_use = make("1.1.0", "1.1.0")
     monkeypatch.setattr(sys, "prefix", str(in_use))
-    assert former_version.of_this_service() is None
+    assert rollback.former_of_this_service() is None
     (in_use.parents[1] / ".venv").symlink_to(in_use)
-    found = former_version.of_this_service()
+    found = rollback.former_of_this_service()
     assert found is not None
     assert found.version == "1.0.0"
 
 
 def test_a_version_that_knows_the_database_needs_no_backup(rt: Runtime, make: Make) -> None:
-    former = former_version.read(make("1.0.0", "1.0.0"))
+    former = rollback.read_environment(make("1.0.0", "1.0.0"))
     assert former is not None
-    assert former_version.backup_needed(former, rt.settings) is None
+    assert rollback.backup_needed(former, rt.settings) is None
 
 
 def test_another_version_needs_the_backup_of_its_own_last_migration(rt: Runtime, make: Make) -> None:
-    former = former_version.read(make("1.0.0", "1.0.0", ALL[:-1]))
+    former = rollback.read_environment(make("1.0.0", "1.0.0", ALL[:-1]))
     assert former is not None
     with pytest.raises(OperatorError, match=f"1.0.0 does not know the present database .{ALL[-1]}., and no backup"):
-        former_version.backup_needed(former, rt.settings)
+        rollback.backup_needed(former, rt.settings)
     with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
-        upgrade_copies.make(connection, rt.settings.database_file, ALL[-3], rt.now(), "1.0.0")
-        made = upgrade_copies.make(connection, rt.settings.database_file, ALL[-2], rt.now(), "1.1.0")
-    needed = former_version.backup_needed(former, rt.settings)
+        upgrade_backups.make(connection, rt.settings.database_file, ALL[-3], rt.now(), "1.0.0")
+        made = upgrade_backups.make(connection, rt.settings.database_file, ALL[-2], rt.now(), "1.1.0")
+    needed = rollback.backup_needed(former, rt.settings)
     assert needed is not None
     assert needed.path == made.path

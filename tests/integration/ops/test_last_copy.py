@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.db import trail
-from socialpub.ops import doctor, trail_sentences
-from socialpub.ops.copies import backup, last_copy
-from socialpub.ops.finding import Finding
+from socialpub.db.tables import audit_log
+from socialpub.ops import audit_text
+from socialpub.ops.backup import create, last_backup
+from socialpub.ops.doctor import checks
+from socialpub.ops.health import Finding
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 
@@ -17,7 +18,7 @@ DAY = 86400
 
 def told(rt: Runtime) -> Finding:
     """What the doctor says of copies."""
-    (finding,) = [finding for finding in doctor.check(rt) if finding.subject == "backup"]
+    (finding,) = [finding for finding in checks.check(rt) if finding.subject == "backup"]
     return finding
 
 
@@ -27,7 +28,7 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
     assert told(rt).level == "note"
     assert told(rt).message == "No backup of this installation was ever made."
     assert "socialpub backup" in str(told(rt).remedy)
-    backup.write(rt, tmp_path / "first")
+    create.write(rt, tmp_path / "first")
     assert (told(rt).level, told(rt).message) == ("ok", "The last backup is of 2026-10-12T09:00:00.000Z.")
     clock.forward(7 * DAY)
     assert told(rt).level == "ok"
@@ -36,31 +37,31 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
         "note",
         "The last backup was made 8 days ago, at 2026-10-12T09:00:00.000Z.",
     )
-    backup.write(rt, tmp_path / "second")
+    create.write(rt, tmp_path / "second")
     assert told(rt).level == "ok"
 
 
 def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "copy"
     with pytest.raises(OperatorError):
-        backup.write(rt, missing)
+        create.write(rt, missing)
     why = f"The folder {missing.parent} does not exist."
-    assert last_copy.read(rt.reader) == last_copy.LastCopy(None, "2026-10-12T09:00:00.000Z", why)
+    assert last_backup.read(rt.reader) == last_backup.LastBackup(None, "2026-10-12T09:00:00.000Z", why)
     assert told(rt).message == (
         f"The backup planned for 2026-10-12T09:00:00.000Z failed, and no other backup is known. {why}"
     )
     assert (told(rt).level, str(told(rt).remedy).partition(".")[0]) == ("problem", "Fix that")
-    backup.write(rt, tmp_path / "copy")
+    create.write(rt, tmp_path / "copy")
     assert told(rt).level == "ok"
     clock.forward(DAY)
     with pytest.raises(OperatorError):
-        backup.write(rt, tmp_path / "copy")
+        create.write(rt, tmp_path / "copy")
     assert told(rt).message == (
         "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup is of 2026-10-12T09:00:00.000Z. "
         f"{tmp_path / 'copy'} exists already."
     )
-    assert backup.write(rt, tmp_path / "other").copied_at == last_copy.read(rt.reader).made_at
-    entries = [trail_sentences.what(entry) for entry in reversed(trail.read(rt.reader).entries)]
+    assert create.write(rt, tmp_path / "other").copied_at == last_backup.read(rt.reader).made_at
+    entries = [audit_text.describe(entry) for entry in reversed(audit_log.read(rt.reader).entries)]
     assert entries == [
         f"Could not make a backup: {why}",
         "Made a backup: 0 posts and 0 media files.",

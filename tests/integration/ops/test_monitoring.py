@@ -13,14 +13,14 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from socialpub.accounts import renewal
-from socialpub.core.settings.sections import StorageSection
-from socialpub.db import notifications
-from socialpub.ops import worker_report
-from socialpub.ops.copies import last_copy
-from socialpub.providers.outcomes import Published, Refused
-from socialpub.web.api import metric_families
-from socialpub.web.state import WebState
+from socialpub.accounts import tokens
+from socialpub.core.settings.schema import StorageSection
+from socialpub.db.tables import notifications
+from socialpub.ops import health
+from socialpub.ops.backup import last_backup
+from socialpub.providers.base import Published, Refused
+from socialpub.web.api import metrics
+from socialpub.web.http.request import WebState
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -49,15 +49,15 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     for body in ("One", "Two"):
         accept(rt, profile, body=body)
         drain(rt, clock)
-    renewal.renew(rt, profile)
-    rt.write(worker_report.beat)
-    rt.write(last_copy.note_made, rt.stamp(), posts=2, media_files=0, holds_secret=False)
+    tokens.renew(rt, profile)
+    rt.write(health.beat)
+    rt.write(last_backup.note_made, rt.stamp(), posts=2, media_files=0, holds_secret=False)
     rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "mailto://example.com"}))
     clock.jump(3600)
-    rt.write(worker_report.beat)
+    rt.write(health.beat)
     state = WebState(rt)
     state.answers["/api/v1/posts", "GET", 200] += 1
-    text, _ = metric_families.render(state, rt.reader)
+    text, _ = metrics.render_metrics(state, rt.reader)
     rt.close()
     return text.decode()
 

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db import delivery_rows
-from socialpub.db.models import State
-from socialpub.db.transaction import Tx
-from socialpub.ops import overview
-from socialpub.ops.overview import DiskRoom
-from socialpub.publishing import deliveries, holds, posts, retries
-from socialpub.publishing.results import Run
+from socialpub.db.connection import Tx
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows, holds
+from socialpub.ops import alerts, overview
+from socialpub.ops.alerts import DiskRoom
+from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.posts import posts, retries
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
@@ -32,7 +33,7 @@ def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
 def test_an_appliance_that_is_well_needs_nothing(rt: Runtime, well: Callable[[], None], profile: str) -> None:
     accept(rt, profile)
     drain(rt)
-    needs = overview.needs(rt)
+    needs = alerts.read_needs(rt)
     assert not needs.anything
     assert needs.failed.newest == []
 
@@ -44,9 +45,9 @@ def test_everything_that_needs_its_owner_is_there_with_what_to_do(
     lapsing = add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at="2026-10-15T00:00:00.000Z")
     add_profile(rt, account_id="c", name="Fine", expires_at="2026-12-15T00:00:00.000Z")
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     clock.forward(8 * DAY)
-    needs = overview.needs(rt)
+    needs = alerts.read_needs(rt)
     assert [(one.id, one.reauth_required) for one in needs.profiles] == [(dead, True), (lapsing, False)]
     assert "Reconnect" in needs.profiles[0].warning
     (held,) = needs.holds
@@ -66,7 +67,7 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
     clock.forward(60)
     fail(rt, lost, State.UNCONFIRMED)
     well()
-    failed = overview.needs(rt).failed
+    failed = alerts.read_needs(rt).failed
     assert (failed.failed, failed.unknown) == (1, 1)
     assert [(one.post_id, one.unknown, one.error) for one in failed.newest] == [
         (lost, True, "No."),
@@ -75,13 +76,13 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
     assert failed.newest[1].text == ("Refused " * 30)[:100]
     clock.forward(1)
     again = rt.write(retries.retry, refused, OWNER)
-    assert [one.post_id for one in overview.needs(rt).failed.newest] == [lost]
+    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [lost]
     fail(rt, again)
-    assert [one.post_id for one in overview.needs(rt).failed.newest] == [again, lost]
+    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [again, lost]
     clock.forward(7 * DAY)
-    assert [one.post_id for one in overview.needs(rt).failed.newest] == [again]
+    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [again]
     clock.forward(DAY)
-    assert overview.needs(rt).failed.newest == []
+    assert alerts.read_needs(rt).failed.newest == []
 
 
 def test_a_disk_is_told_before_it_is_full() -> None:
@@ -97,7 +98,7 @@ def test_what_is_published_next_and_what_was_published(rt: Runtime, profile: str
     later = [accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in range(12, 0, -1)]
     canceled = accept(rt, profile, body="canceled", at=rt.now() + timedelta(minutes=1))
     rt.write(posts.cancel, canceled, OWNER)
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     waiting = accept(rt, profile, body="waiting")
     flow = overview.flow(rt)
     assert [post.id for post in flow.upcoming] == later[::-1]

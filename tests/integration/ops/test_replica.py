@@ -9,7 +9,7 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops.copies import archive, backup, backup_verification, restore
+from socialpub.ops.backup import create, format, restore, verify
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import file_of, post_with_a_picture
@@ -33,7 +33,7 @@ def replica(rt: Runtime, stored: Path, tmp_path: Path, clock: HandClock) -> Path
     """The database as it was when the worker last reported, two hours before it is needed."""
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
     target = tmp_path / "replica.db"
-    backup.copy_database(rt, target)
+    create.copy_database(rt, target)
     with closing(sqlite3.connect(target)) as connection:
         connection.execute("PRAGMA journal_mode = wal")
     clock.forward(7200)
@@ -75,11 +75,11 @@ def test_media_that_were_not_brought_back_are_told(replica: Path, elsewhere: Set
 
 
 def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    with pytest.raises(archive.InvalidArchive, match="it is a database alone") as refused:
+    with pytest.raises(format.InvalidArchive, match="it is a database alone") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
-    found = backup_verification.verify(replica, rt.secrets, unsealed=True)
-    assert (found.seal, found.posts) == (backup.Seal.NONE, 1)
+    found = verify.verify(replica, rt.secrets, unsealed=True)
+    assert (found.seal, found.posts) == (create.Seal.NONE, 1)
 
 
 def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:

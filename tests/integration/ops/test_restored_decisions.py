@@ -12,11 +12,13 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import Conflict
-from socialpub.db import appliance_state, migrate, upgrade_copies
-from socialpub.db.models import State
-from socialpub.ops.copies import rollback
-from socialpub.publishing import cleanup, posts, resume, retries
-from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.db import appliance_state, upgrade, upgrade_backups
+from socialpub.db.states import State
+from socialpub.ops.backup import rollback
+from socialpub.publishing import retention
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.samples import media
@@ -223,11 +225,11 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
         rt.write(resume.resume)
         rt.write(posts.edit, post, Change(frozenset({"media"}), media=()), OWNER)
         clock.forward(40 * DAY)
-        cleanup.clean(rt)
+        retention.remove_unused_media(rt)
         drain(rt, clock, within=30 * DAY)
         assert state_of(rt, post) is State.PUBLISHED
         clock.forward(40 * DAY)
-        cleanup.clean(rt)
+        retention.remove_unused_media(rt)
         assert rt.reader.value("SELECT count(*) FROM artifact") == 0
     assert texts(world) == ["Launch"]
 
@@ -495,7 +497,7 @@ def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: 
     """The appliance after it went back to a copy from before `meanwhile`."""
     settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
     with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as rows:
-        copy = upgrade_copies.make(rows, settings.database_file, max(migrate.applied(rows)), clock.now(), "2.0")
+        copy = upgrade_backups.make(rows, settings.database_file, max(upgrade.applied(rows)), clock.now(), "2.0")
     meanwhile()
     rt.close()
     rollback.roll_back(copy.path, settings, clock)
@@ -537,7 +539,7 @@ def test_all_posts_of_a_former_version_that_waits_for_its_resume_may_be_the_orig
         rows.execute("CREATE TABLE appliance (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
         rows.execute("INSERT INTO post VALUES ('a')")
         appliance_state.put(rows, appliance_state.RESTORED_FROM, at)
-        migration = migrate.MIGRATIONS / "0018_restores.py"
+        migration = upgrade.MIGRATIONS / "0018_restores.py"
         scope: dict[str, Any] = {}
         exec(migration.read_text(), scope)
         for statement in scope["STATEMENTS"]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys, restored_keys
+from socialpub.accounts import api_keys
 from socialpub.core.clock import parse
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.copies import restore
+from socialpub.ops.backup import restore
 from socialpub.runtime import build
 from tests.support.hand_clock import HandClock
 from tests.upgrades import sample
@@ -27,10 +27,10 @@ def test_keys_of_a_former_version_are_reported_after_its_upgrade(name: str, tmp_
     assert key_id in [key.id for key in summary.valid_keys]
 
     rt = build(settings, clock=clock, role="test")
-    assert restored_keys.undecided(rt.reader, rt.stamp()) == list(summary.valid_keys)
+    assert api_keys.list_undecided(rt.reader, rt.stamp()) == list(summary.valid_keys)
     fresh = rt.write(api_keys.create, "fresh")
-    rt.write(restored_keys.revoke)
+    rt.write(api_keys.revoke_restored)
     assert api_keys.authenticate(rt.reader, facts.key, rt.now()) is None
     assert api_keys.authenticate(rt.reader, fresh, rt.now()) is not None
-    assert restored_keys.undecided(rt.reader, rt.stamp()) == []
+    assert api_keys.list_undecided(rt.reader, rt.stamp()) == []
     rt.close()

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts.remedies import Door
+from socialpub.accounts.hints import Surface
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.notify import NotifySection
-from socialpub.db import appliance_state, notifications
-from socialpub.ops import causes, overview
-from socialpub.ops.copies import last_copy, restore
-from socialpub.ops.notify import absence, apprise_client, findings
-from socialpub.ops.notify.notifier import Notifier
-from socialpub.providers.outcomes import Refused
-from socialpub.publishing import holds
+from socialpub.core.settings.schema import NotifySection
+from socialpub.db import appliance_state
+from socialpub.db.tables import holds, notifications
+from socialpub.ops import alerts
+from socialpub.ops.backup import last_backup, restore
+from socialpub.ops.notify import messages, send
+from socialpub.ops.notify.schedule import Notifier
+from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept
 from tests.support.copies import copy_of, resumed
@@ -37,8 +37,8 @@ def appliance_options(network: ScriptedNetwork) -> dict[str, object]:
 @pytest.fixture
 def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     box = Postbox()
-    monkeypatch.setattr(apprise_client, "send", box.send)
-    monkeypatch.setattr(apprise_client, "check", lambda urls: [None for _ in urls])
+    monkeypatch.setattr(send, "send_message", box.send)
+    monkeypatch.setattr(send, "check_addresses", lambda urls: [None for _ in urls])
     return box
 
 
@@ -79,17 +79,17 @@ def test_failures_of_the_original_are_neither_shown_nor_told_and_own_ones_are(
 ) -> None:
     minutes(rt, clock, 1)
     fail_one(rt, clock, network, profile)
-    assert overview.needs(rt).failed.newest
+    assert alerts.read_needs(rt).failed.newest
     with restored(rt, tmp_path, network) as other:
         minutes(other, clock, 1)
         resumed(other, clock)
         minutes(other, clock, 10)
         assert postbox.received == []
-        assert overview.needs(other).failed.newest == []
+        assert alerts.read_needs(other).failed.newest == []
         fail_one(other, clock, network, profile)
         minutes(other, clock, 3)
         assert ["1 delivery failed" in title for title in postbox.titles] == [True]
-        assert len(overview.needs(other).failed.newest) == 1
+        assert len(alerts.read_needs(other).failed.newest) == 1
 
 
 def test_what_the_original_told_has_no_end_here_and_what_it_could_not_send_is_not_sent(
@@ -108,7 +108,7 @@ def test_what_the_original_told_has_no_end_here_and_what_it_could_not_send_is_no
         resumed(other, clock)
         minutes(other, clock, 10)
         assert len(postbox.received) == 1, "neither the hold, nor its end, nor what waited"
-        assert {finding.level for finding in findings.check(other, Door.SHELL)} == {"ok"}
+        assert {finding.level for finding in send.check_services(other, Surface.SHELL)} == {"ok"}
 
 
 def test_the_network_that_refused_the_original_is_asked_again(
@@ -116,21 +116,21 @@ def test_the_network_that_refused_the_original_is_asked_again(
 ) -> None:
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
     with restored(rt, tmp_path, network) as other:
-        assert overview.needs(other).holds == []
-    assert overview.needs(rt).holds, "the original is still refused"
+        assert alerts.read_needs(other).holds == []
+    assert alerts.read_needs(rt).holds, "the original is still refused"
 
 
 def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_machine(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, tmp_path: Path
 ) -> None:
-    rt.write(last_copy.note_failed, "The disk was full.")
+    rt.write(last_backup.note_failed, "The disk was full.")
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, stamp(tx.now - timedelta(days=1))))
-    rt.write(absence.note_start)
+    rt.write(messages.note_start)
     clock.jump(7200)
     rt.db.look_at_clock()
-    kinds = {str(cause.kind) for cause in causes.find(rt, Door.SHELL)}
+    kinds = {str(cause.kind) for cause in alerts.find_all(rt, Surface.SHELL)}
     assert {"clock", "copy"} <= kinds
     with restored(rt, tmp_path, network) as other:
-        assert {str(cause.kind) for cause in causes.find(other, Door.SHELL)} == {"paused", "worker"}
-        assert absence.find(other) is None
-        assert last_copy.read(other.reader).made_at is not None
+        assert {str(cause.kind) for cause in alerts.find_all(other, Surface.SHELL)} == {"paused", "worker"}
+        assert messages.find_absence(other) is None
+        assert last_backup.read(other.reader).made_at is not None

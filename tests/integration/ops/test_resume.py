@@ -10,14 +10,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.accounts import renewal, revocation
+from socialpub.accounts import token_upkeep, tokens
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
-from socialpub.db.models import State
+from socialpub.db.states import State
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
-from socialpub.publishing import deliveries, engine, looks, posts, resume
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.delivery import deliveries, engine, resume, settle
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -104,7 +105,7 @@ def test_what_nobody_sent_fails_and_says_so(
     with restored(copy, world, clock) as rt:
         began = clock.now()
         resumed(rt, clock)
-        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, looks.NOT_SENT_AFTER_RESTORE)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, settle.NOT_SENT_AFTER_RESTORE)
         assert clock.now() - began >= rt.settings.publishing.resend_after, "lists lag: it was looked for long enough"
         assert status_of(rt, post) == "settled"
     assert count(world) == 0
@@ -400,8 +401,8 @@ def test_paused_a_copy_neither_refreshes_nor_revokes(
         profile = rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (post,)))
         with pytest.raises(NotSent, match="paused"):
-            renewal.refresh(rt, profile, spent=token_of(rt, profile))
-        assert revocation.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
+            tokens.replace_spent(rt, profile, spent=token_of(rt, profile))
+        assert token_upkeep.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
         assert dict(world.x.counts) == asked
 
 
@@ -453,7 +454,7 @@ def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
     clock.forward(25 * HOUR)
     with restored(copy, world, clock) as rt:
         assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=1, restored=True)
-        assert message_of(rt, post) == looks.NOT_SENT_AFTER_RESTORE
+        assert message_of(rt, post) == settle.NOT_SENT_AFTER_RESTORE
 
 
 def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, clock: HandClock, tmp_path: Path) -> None:
@@ -462,7 +463,7 @@ def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, cloc
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
         assert appliance_state.restored_from(rt.reader) is None
-        rt.write(deliveries.pause)
+        rt.write(resume.pause)
         post = accept(rt, profile, body="After all")
         clock.forward(600)
         assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=0, restored=False)

@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 
 from socialpub.core.clock import stamp
 from socialpub.db import appliance_state
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.providers.base import Job, Readback
 from socialpub.providers.errors import AppRefused, NoAnswer
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing import deliveries, holds, network_time, resume
+from socialpub.publishing.delivery import read_back, resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -22,7 +22,7 @@ BEHIND = timedelta(days=7)
 def restored_on_a_machine_that_is_behind(rt: Runtime, clock: HandClock) -> datetime:
     copied_at = clock.now() + BEHIND
     rt.db.write(lambda tx: appliance_state.note_restore(tx, stamp(copied_at)))
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     return copied_at
 
 
@@ -32,7 +32,7 @@ def looked_since(network: ScriptedNetwork) -> list[datetime]:
     def look(job: Job) -> object:
         assert job.since is not None
         found.append(job.since())
-        return Look()
+        return Readback()
 
     network.results["recover"] = [look] * 100
     return found
@@ -59,7 +59,7 @@ def test_a_clock_that_is_behind_hides_nothing_of_the_original(
     rt.write(resume.resume)
     there = clock.now() + BEHIND + timedelta(hours=2)
     answer = HttpResponse(200, {"date": there.strftime("%a, %d %b %Y %H:%M:%S GMT")}, b"{}")
-    network_time.note_answer(rt, "x", answer)
+    read_back.note_date(rt, "x", answer)
     since = looked_since(network)
     drain(rt, clock)
     assert since

@@ -2,10 +2,11 @@
 
 from datetime import timedelta
 
-from socialpub.db.models import State
+from socialpub.db.states import State
+from socialpub.db.tables import holds
+from socialpub.providers.base import CannotTell, Published, Readback
 from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
-from socialpub.providers.outcomes import CannotTell, Look, Published
-from socialpub.publishing import holds, resume
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.copies import become_restored
@@ -28,7 +29,7 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
     drain(rt)
     assert network.asked == []
     assert state_of(rt, post) is State.QUEUED
-    network.results["recover"] = [Look((Published("of the original"),))]
+    network.results["recover"] = [Readback((Published("of the original"),))]
     network.oauth.answers = []
     drain(rt, clock, within=4000)
     assert network.effects == [], "the original had sent it"

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.db.models import State
-from socialpub.publishing import posts, resume
-from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.db.states import State
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media

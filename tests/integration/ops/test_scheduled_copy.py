@@ -14,26 +14,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
+from socialpub.core.locks import FileLock
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings import loader
-from socialpub.core.settings.backup_section import BackupSection
-from socialpub.db import secret_rotation, trail
-from socialpub.db.locks import FileLock
+from socialpub.core.settings.schema import BackupSection
+from socialpub.db import secret_key
+from socialpub.db.tables import audit_log
 from socialpub.media.files import Files
-from socialpub.ops.copies import (
-    after_copy,
-    archive,
-    backup,
-    backup_verification,
-    copy_progress,
-    dated_copies,
-    last_copy,
-    linked_media,
-    scheduled_copy,
-)
-from socialpub.ops.copies.dated_copies import UNFINISHED, DatedCopy
-from socialpub.ops.copies.scheduled_copy import MadeCopy
+from socialpub.ops.backup import create, folders, format, last_backup, schedule, verify
+from socialpub.ops.backup.folders import UNFINISHED, DatedBackup
+from socialpub.ops.backup.schedule import MadeBackup
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.copies import file_of, post_with_a_picture, put_back
@@ -67,7 +58,7 @@ def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
         link(self, target)
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    monkeypatch.setattr(linked_media, "on_the_disk_of_media", lambda *_: False)
+    monkeypatch.setattr(folders, "on_the_disk_of_media", lambda *_: False)
 
 
 def configured(rt: Runtime, **backup_section: Any) -> None:
@@ -75,7 +66,7 @@ def configured(rt: Runtime, **backup_section: Any) -> None:
     rt.settings = rt.settings.model_copy(update={"backup": section})
 
 
-def in_copy(made: MadeCopy, stored: Path) -> Path:
+def in_copy(made: MadeBackup, stored: Path) -> Path:
     return made.path / "media" / stored.parent.name / stored.name
 
 
@@ -95,12 +86,12 @@ def age(path: Path, clock: HandClock) -> None:
 def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock
 ) -> None:
-    made = scheduled_copy.make(rt, with_secret=True)
+    made = schedule.make(rt, with_secret=True)
     assert made.path == rt.settings.data_dir / "backups" / "2026-10-12T09-00-00Z"
     assert made.path.stat().st_mode & 0o777 == 0o700
-    found = backup_verification.verify(made.path, rt.secrets)
+    found = verify.verify(made.path, rt.secrets)
     assert found == made.summary
-    assert (found.posts, found.media_files, found.seal) == (1, 1, backup.Seal.FITS)
+    assert (found.posts, found.media_files, found.seal) == (1, 1, create.Seal.FITS)
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=made.path, check=True, capture_output=True)
     assert len(checked.stdout.splitlines()) == 4
     settings = put_back(made.path, tmp_path / "new", clock)
@@ -114,7 +105,7 @@ def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
 
 
 def test_secret_key_is_in_no_scheduled_copy_unless_it_is_wanted(rt: Runtime) -> None:
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     assert not (made.path / "secret.key").exists()
     key = rt.settings.secret_key_file.read_bytes().strip()
     assert not [path for path in made.path.rglob("*") if path.is_file() and key in path.read_bytes()]
@@ -171,15 +162,15 @@ def list_elsewhere(copy: Path) -> None:
 def test_what_was_changed_in_a_folder_is_refused(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
 ) -> None:
-    made = scheduled_copy.make(rt, with_secret=True)
+    made = schedule.make(rt, with_secret=True)
     change(made.path)
-    with pytest.raises(archive.InvalidArchive, match=told):
-        backup_verification.verify(made.path, rt.secrets)
+    with pytest.raises(format.InvalidArchive, match=told):
+        verify.verify(made.path, rt.secrets)
     (tmp_path / "new").mkdir()
     key = tmp_path / "new" / "data" / "secret.key"
     key.parent.mkdir()
     key.write_bytes(rt.settings.secret_key_file.read_bytes())
-    with pytest.raises(archive.InvalidArchive, match=told):
+    with pytest.raises(format.InvalidArchive, match=told):
         put_back(made.path, tmp_path / "new", clock)
     assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
 
@@ -207,15 +198,15 @@ def folder(path: Path) -> None:
 def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, name: str, made_of: Callable[[Path], None]
 ) -> None:
-    made = scheduled_copy.make(rt, with_secret=True)
+    made = schedule.make(rt, with_secret=True)
     path = next(made.path.rglob(name))
     path.rename(path.with_name(f"former-{path.name}"))
     made_of(path)
     for read in (
-        lambda: backup_verification.verify(made.path, rt.secrets),
+        lambda: verify.verify(made.path, rt.secrets),
         lambda: put_back(made.path, tmp_path / "new", clock),
     ):
-        with pytest.raises(archive.InvalidArchive, match=r"is not a regular file|leads elsewhere") as refused:
+        with pytest.raises(format.InvalidArchive, match=r"is not a regular file|leads elsewhere") as refused:
             ended_in_time(read)
         assert path.name in refused.value.message
     assert not (tmp_path / "new").exists()
@@ -224,7 +215,7 @@ def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
 def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_path: Path, clock: HandClock) -> None:
     fifo(tmp_path / "backup")
     for read in (
-        lambda: backup_verification.verify(tmp_path / "backup"),
+        lambda: verify.verify(tmp_path / "backup"),
         lambda: put_back(tmp_path / "backup", tmp_path / "new", clock),
     ):
         with pytest.raises(OperatorError, match="it is not a regular file"):
@@ -235,12 +226,12 @@ def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_pat
 def test_a_fifo_in_an_earlier_backup_does_not_keep_the_next_one_waiting(
     rt: Runtime, picture: Path, clock: HandClock, name: str
 ) -> None:
-    earlier = scheduled_copy.make(rt)
+    earlier = schedule.make(rt)
     (earlier.path / name).unlink()
     fifo(earlier.path / name)
     clock.forward(DAY)
-    made = ended_in_time(lambda: scheduled_copy.make(rt))
-    assert backup_verification.verify(made.path, rt.secrets) == made.summary
+    made = ended_in_time(lambda: schedule.make(rt))
+    assert verify.verify(made.path, rt.secrets) == made.summary
 
 
 T = TypeVar("T")
@@ -262,29 +253,29 @@ def ended_in_time(read: Callable[[], T]) -> T:
 
 
 def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -> None:
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     (made.path / "media" / ".DS_Store").write_bytes(b"a file manager was here")
-    assert backup_verification.verify(made.path, rt.secrets) == made.summary
+    assert verify.verify(made.path, rt.secrets) == made.summary
 
 
 def test_a_folder_of_copies_is_no_copy_but_names_one(rt: Runtime) -> None:
-    made = scheduled_copy.make(rt)
-    with pytest.raises(archive.InvalidArchive) as refused:
-        backup_verification.verify(made.path.parent)
+    made = schedule.make(rt)
+    with pytest.raises(format.InvalidArchive) as refused:
+        verify.verify(made.path.parent)
     assert str(made.path) in (refused.value.hint or "")
 
 
 def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
-    good = scheduled_copy.make(rt)
+    good = schedule.make(rt)
     clock.forward(DAY)
     with closing(sqlite3.connect(rt.db.path)) as broken, broken:
         broken.execute("PRAGMA writable_schema = 1")
         broken.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE type = 'index' AND tbl_name = 'post'")
     with pytest.raises(OperatorError, match=r"is damaged: .* No backup of it was kept"):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     assert names(rt) == [good.path.name]
-    assert "damaged" in str(last_copy.read(rt.reader).failure)
+    assert "damaged" in str(last_backup.read(rt.reader).failure)
 
 
 # --- what is new -----------------------------------------------------------------------------------------------------
@@ -294,19 +285,19 @@ def test_media_take_no_room_twice_and_are_read_once(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     age(picture, clock)
-    first = scheduled_copy.make(rt)
+    first = schedule.make(rt)
     assert in_copy(first, picture).stat().st_ino == picture.stat().st_ino
     assert first.scheduled.new_bytes == (first.path / "socialpub.db").stat().st_size
     assert first.scheduled.size_bytes == first.scheduled.new_bytes + picture.stat().st_size
     clock.forward(DAY)
     read = []
-    digest_of = linked_media.copy_folder.digest_of
-    monkeypatch.setattr(linked_media.copy_folder, "digest_of", lambda path: read.append(path.suffix) or digest_of(path))
+    digest_of = folders.copy_folder.digest_of
+    monkeypatch.setattr(folders.copy_folder, "digest_of", lambda path: read.append(path.suffix) or digest_of(path))
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
-    second = scheduled_copy.make(rt)
+    second = schedule.make(rt)
     assert sorted(read) == [".db", ".png"], "the new picture and the database alone"
     assert in_copy(second, added).stat().st_ino == added.stat().st_ino
-    backup_verification.verify(second.path, rt.secrets)
+    verify.verify(second.path, rt.secrets)
     picture.unlink()
     assert in_copy(second, picture).is_file(), "what the appliance removes stays in its copies"
 
@@ -315,68 +306,68 @@ def test_on_another_disk_only_what_is_new_is_written(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, another_disk: None
 ) -> None:
     age(picture, clock)
-    first = scheduled_copy.make(rt)
+    first = schedule.make(rt)
     assert in_copy(first, picture).stat().st_ino != picture.stat().st_ino
     assert first.scheduled.new_bytes == first.scheduled.size_bytes
     clock.forward(DAY)
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
-    second = scheduled_copy.make(rt)
+    second = schedule.make(rt)
     assert in_copy(second, picture).stat().st_ino == in_copy(first, picture).stat().st_ino
     database = (second.path / "socialpub.db").stat().st_size
     assert second.scheduled.new_bytes == database + added.stat().st_size
     for copy in (first, second):
-        backup_verification.verify(copy.path, rt.secrets)
+        verify.verify(copy.path, rt.secrets)
 
 
 def test_a_file_that_was_touched_since_is_read_again(rt: Runtime, picture: Path, clock: HandClock) -> None:
     age(picture, clock)
-    scheduled_copy.make(rt)
+    schedule.make(rt)
     clock.forward(DAY)
     media.pad(picture, 1000)
     age(picture, clock)
     clock.forward(60)
-    backup_verification.verify(scheduled_copy.make(rt).path, rt.secrets)
+    verify.verify(schedule.make(rt).path, rt.secrets)
 
 
 def test_after_a_month_every_file_is_read_again_and_what_rotted_is_told(
     rt: Runtime, picture: Path, clock: HandClock
 ) -> None:
     age(picture, clock)
-    scheduled_copy.make(rt)
+    schedule.make(rt)
     before = picture.stat()
     content = bytearray(picture.read_bytes())
     content[len(content) // 2] ^= 1
     picture.write_bytes(content)
     os.utime(picture, ns=(before.st_atime_ns, before.st_mtime_ns))  # a bit that a disk lost changes no time
     clock.forward(29 * DAY)
-    assert scheduled_copy.make(rt).changed == 0
+    assert schedule.make(rt).changed == 0
     clock.forward(DAY)
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     assert made.changed == 1
-    backup_verification.verify(made.path, rt.secrets)
+    verify.verify(made.path, rt.secrets)
     clock.forward(DAY)
-    assert scheduled_copy.make(rt).changed == 0, "it was told once"
+    assert schedule.make(rt).changed == 0, "it was told once"
 
 
 def test_on_another_disk_a_file_that_rotted_in_the_copies_is_brought_anew(
     rt: Runtime, picture: Path, clock: HandClock, another_disk: None
 ) -> None:
     age(picture, clock)
-    first = scheduled_copy.make(rt)
+    first = schedule.make(rt)
     in_copy(first, picture).write_bytes(b"x" * picture.stat().st_size)
     clock.forward(30 * DAY)
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     assert in_copy(made, picture).read_bytes() == picture.read_bytes()
-    backup_verification.verify(made.path, rt.secrets)
+    verify.verify(made.path, rt.secrets)
 
 
 def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, picture: Path, clock: HandClock) -> None:
     age(picture, clock)
-    first = scheduled_copy.make(rt)
+    first = schedule.make(rt)
     sums = first.path / "SHA256SUMS"
     sums.write_bytes(sums.read_bytes().replace(b"a", b"b"))
     clock.forward(DAY)
-    backup_verification.verify(scheduled_copy.make(rt).path, rt.secrets)
+    verify.verify(schedule.make(rt).path, rt.secrets)
 
 
 # --- how many stay ---------------------------------------------------------------------------------------------------
@@ -384,11 +375,11 @@ def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, pict
 
 def test_the_newest_of_each_day_week_and_month_stays() -> None:
     settings = BackupSection(keep_days=3, keep_weeks=3, keep_months=3)
-    copies: list[DatedCopy] = []
+    copies: list[DatedBackup] = []
     for day in range(90):
         for hour in (3, 15):
             at = datetime(2026, 10, 12, hour, tzinfo=UTC) + timedelta(days=day)
-            copies = dated_copies.kept([*copies, DatedCopy(Path(f"{at:%m-%dT%H}"), at)], settings)
+            copies = folders.kept([*copies, DatedBackup(Path(f"{at:%m-%dT%H}"), at)], settings)
     assert [copy.path.name for copy in copies] == [
         "11-30T15",  # a month's last
         "12-27T15",  # a week's last, a Sunday
@@ -404,16 +395,16 @@ def test_the_newest_of_each_day_week_and_month_stays() -> None:
 def test_what_need_not_stay_goes(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
     for _ in range(4):
-        made = scheduled_copy.make(rt)
+        made = schedule.make(rt)
         clock.forward(DAY)
     assert made.removed == 1
     assert [name[:10] for name in names(rt)] == ["2026-10-13", "2026-10-14", "2026-10-15"]
 
 
 def test_a_second_backup_of_a_day_does_not_remove_the_first(rt: Runtime, clock: HandClock) -> None:
-    first = scheduled_copy.make(rt)
+    first = schedule.make(rt)
     clock.forward(3600)
-    second = scheduled_copy.make(rt)
+    second = schedule.make(rt)
     assert second.removed == 0
     assert names(rt) == [first.path.name, second.path.name]
 
@@ -422,17 +413,17 @@ def test_with_nothing_to_keep_the_last_three_stay(rt: Runtime, clock: HandClock)
     configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
     made = []
     for _ in range(5):
-        made.append(scheduled_copy.make(rt).path.name)
+        made.append(schedule.make(rt).path.name)
         clock.forward(60)
     assert names(rt) == made[-3:]
     clock.forward(-40 * DAY)
-    earlier = scheduled_copy.make(rt)
+    earlier = schedule.make(rt)
     assert earlier.path.exists(), "however the clock was set, what was just made is not removed"
 
 
 def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     folder = made.path.parent
     foreign = folder / "2026-10-01T09-00-00Z"
     foreign.mkdir()
@@ -448,20 +439,20 @@ def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) ->
     (folder / f"{UNFINISHED}of-mine" / "notes.txt").write_text("mine")
     for _ in range(2):
         clock.forward(DAY)
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     clock.forward(DAY)
-    assert scheduled_copy.make(rt).removed == 1
+    assert schedule.make(rt).removed == 1
     assert len(names(rt)) == 8
     assert (mine / "notes.txt").exists()
     assert not made.path.exists()
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Path, clock: HandClock) -> None:
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     made.path.rename(made.path.with_name(UNFINISHED + made.path.name))
     (made.path.parent / f"{UNFINISHED}2026-10-11T09-00-00Z").mkdir()  # killed before it wrote a byte
     clock.forward(DAY)
-    next_one = scheduled_copy.make(rt)
+    next_one = schedule.make(rt)
     assert names(rt) == [next_one.path.name]
 
 
@@ -470,17 +461,17 @@ def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runt
     former = []
     for _ in range(3):
         clock.forward(DAY)
-        former.append(scheduled_copy.make(rt).path)
-    rt.write(lambda _, tx: secret_rotation.note_former(tx))
+        former.append(schedule.make(rt).path)
+    rt.write(lambda _, tx: secret_key.note_former(tx))
     rt.secrets = Secrets(bytes(32))
     clock.forward(DAY)
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     assert made.removed == 1
     assert sorted(names(rt)) == sorted([former[1].name, former[2].name, made.path.name])
 
 
 def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
-    first, second = scheduled_copy.make(rt), scheduled_copy.make(rt)
+    first, second = schedule.make(rt), schedule.make(rt)
     assert first.path != second.path
     assert names(rt) == [first.path.name, second.path.name]
 
@@ -488,11 +479,11 @@ def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
 def test_two_at_once_are_one(rt: Runtime) -> None:
     with (
         FileLock(rt.settings.run_dir / "scheduled-copy.lock"),
-        pytest.raises(scheduled_copy.CopyInProgress, match="being made already"),
+        pytest.raises(schedule.BackupInProgress, match="being made already"),
     ):
-        scheduled_copy.make(rt)
-    assert last_copy.read(rt.reader).failed_at is None, "the other one tells how it ends"
-    scheduled_copy.make(rt)
+        schedule.make(rt)
+    assert last_backup.read(rt.reader).failed_at is None, "the other one tells how it ends"
+    schedule.make(rt)
 
 
 # --- what fails ------------------------------------------------------------------------------------------------------
@@ -505,11 +496,11 @@ def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
     free = floor + rt.settings.database_file.stat().st_size // 2
     monkeypatch.setattr(Files, "free_bytes", lambda _: free)
     with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     assert "make room" in (refused.value.hint or "")
     assert names(rt) == []
     free = floor + 100_000_000
-    assert scheduled_copy.make(rt).summary.media_files == 1
+    assert schedule.make(rt).summary.media_files == 1
 
 
 def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -517,16 +508,16 @@ def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, m
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    floor, rows = int(rt.settings.health.disk_floor_bytes), backup.rows_bytes(rt)
+    floor, rows = int(rt.settings.health.disk_floor_bytes), create.rows_bytes(rt)
     monkeypatch.setattr(Files, "free_bytes", lambda _: floor + rows)
     media.pad(picture, rows + 1)
     with pytest.raises(OperatorError, match="disk_floor_bytes"):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     assert names(rt) == []
     monkeypatch.setattr(Files, "free_bytes", lambda _: floor + 100_000_000)
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     assert made.scheduled.new_bytes == made.scheduled.size_bytes
-    backup_verification.verify(made.path, rt.secrets)
+    verify.verify(made.path, rt.secrets)
 
 
 def test_a_disk_that_becomes_full_leaves_no_half_copy(
@@ -535,19 +526,19 @@ def test_a_disk_that_becomes_full_leaves_no_half_copy(
     def full(file: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scheduled_copy.durable_files, "flush", full)
+    monkeypatch.setattr(schedule.durable_files, "flush", full)
     with pytest.raises(OperatorError, match="No space left on device"):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     monkeypatch.undo()
     assert names(rt) == []
-    assert "No space left" in str(last_copy.read(rt.reader).failure)
+    assert "No space left" in str(last_backup.read(rt.reader).failure)
 
 
 def test_a_folder_that_cannot_be_made_is_told(rt: Runtime) -> None:
     (rt.settings.data_dir / "a file").write_text("")
     configured(rt, folder="a file/copies")
     with pytest.raises(OperatorError, match="Not a directory"):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
 
 
 def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> None:
@@ -555,11 +546,11 @@ def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> N
     (tmp_path / "usb").mkdir()
     configured(rt, folder=str(tmp_path / "usb" / "copies"))
     with pytest.raises(OperatorError, match="does not exist") as refused:
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     assert "Mount the disk" in (refused.value.hint or "")
     assert list((tmp_path / "usb").iterdir()) == []
     (tmp_path / "usb" / "copies").mkdir()
-    assert scheduled_copy.make(rt).path.parent == tmp_path / "usb" / "copies"
+    assert schedule.make(rt).path.parent == tmp_path / "usb" / "copies"
 
 
 # --- what follows ----------------------------------------------------------------------------------------------------
@@ -578,7 +569,7 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
     told = tmp_path / "told"
     code = f"import os, sys; open({str(told)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
     configured(rt, after=(*python(code), "{copy}", "--tag={copy}; rm -rf /"))
-    made = scheduled_copy.make(rt)
+    made = schedule.make(rt)
     arguments, environment = literal_eval(told.read_text())
     assert arguments == [str(made.path), f"--tag={made.path}; rm -rf /"]
     assert environment["SOCIALPUB_COPY"] == str(made.path)
@@ -605,13 +596,13 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
 def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
     configured(rt, after=command)
     with pytest.raises(OperatorError, match=told):
-        scheduled_copy.make(rt)
-    copy = last_copy.read(rt.reader)
+        schedule.make(rt)
+    copy = last_backup.read(rt.reader)
     assert copy.made_at is None
     assert copy.failed_at == rt.stamp()
     assert "hunter2" not in str(copy.failure)
     assert len(names(rt)) == 1, "the copy itself is good, and stays"
-    assert trail.read(rt.reader).entries[0].action == "copy.failed"
+    assert audit_log.read(rt.reader).entries[0].action == "copy.failed"
     configured(rt, after=())
 
 
@@ -633,10 +624,10 @@ def test_a_command_that_hangs_is_ended_with_everything_it_started(
                 raise subprocess.TimeoutExpired(self.args, timeout)
             return super().wait(timeout)
 
-    monkeypatch.setattr(after_copy.subprocess, "Popen", Impatient)
+    monkeypatch.setattr(schedule.subprocess, "Popen", Impatient)
     configured(rt, after=python(code), after_timeout=timedelta(hours=1))
     with pytest.raises(OperatorError, match="took longer than 1h"):
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     assert os.read(reader, 1) == b"", "nobody holds it any more"
     os.close(reader)
 
@@ -652,13 +643,13 @@ def test_a_copy_tells_how_far_it_is(rt: Runtime, picture: Path) -> None:
             self.done += size_bytes
 
     for work in (
-        lambda: scheduled_copy.make(rt),
-        lambda: backup.write(rt, rt.settings.data_dir / "a.copy"),
-        lambda: backup_verification.verify(rt.settings.data_dir / "a.copy"),
-        lambda: backup_verification.verify(next(rt.settings.backup_dir.glob("2*"))),
+        lambda: schedule.make(rt),
+        lambda: create.write(rt, rt.settings.data_dir / "a.copy"),
+        lambda: verify.verify(rt.settings.data_dir / "a.copy"),
+        lambda: verify.verify(next(rt.settings.backup_dir.glob("2*"))),
     ):
         told = Told()
-        with copy_progress.watched_by(told):
+        with format.watched_by(told):
             work()
         assert told.done > 0
         assert 0.9 < told.done / told.expected < 1.1

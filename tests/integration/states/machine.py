@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from socialpub.accounts import api_keys, profiles
-from socialpub.accounts.credentials import Credentials
+from socialpub.accounts.grants import Credentials
 from socialpub.core.clock import parse, stamp
-from socialpub.core.settings.sections import RateLimitSection
+from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db import appliance_state
 from socialpub.providers.oauth import Identity
-from socialpub.publishing import cleanup, deliveries, posts
+from socialpub.publishing import retention
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.states import model
 from tests.integration.states.model import ModelPost, ModelProfile
@@ -276,14 +278,14 @@ class StateMachine(RuleBasedStateMachine):
         self.rt.db.look_at_clock()
 
     def pause(self) -> None:
-        self.rt.write(deliveries.pause)
+        self.rt.write(resume.pause)
 
     def resume(self) -> None:
         if appliance_state.paused_at(self.rt.reader):
-            self.rt.write(deliveries.resume)
+            self.rt.write(resume.end_pause)
 
     def clean_up(self) -> None:
-        cleanup.clean(self.rt)
+        retention.remove_unused_media(self.rt)
 
     def _note_begun(self) -> None:
         for post in self.known.values():

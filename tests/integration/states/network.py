@@ -3,10 +3,8 @@
 from collections import Counter, deque
 from enum import Enum, auto
 
+from socialpub.providers.base import CannotTell, Done, Job, Kind, Outcome, Published, Readback, Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published, Refused
-from socialpub.providers.protocol import Kind
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -66,9 +64,9 @@ class RememberingNetwork(ScriptedNetwork):
                 raise ProcessKilled
         return published or Done({**job.memo, step: True})
 
-    def recover(self, job: Job) -> Look | CannotTell:
+    def recover(self, job: Job) -> Readback | CannotTell:
         own = (job.account.id, job.content.text)
-        return Look(tuple(Published(id, None) for *made, id in self.posts if tuple(made) == own))
+        return Readback(tuple(Published(id, None) for *made, id in self.posts if tuple(made) == own))
 
     def _make(self, job: Job) -> Published:
         number = f"{self.name}-{len(self.posts) + 1}"

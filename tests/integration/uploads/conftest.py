@@ -5,7 +5,7 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
 

@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.db import artifact_rows
-from socialpub.publishing import cleanup, posts, uploads
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db.tables import artifact_rows
+from socialpub.publishing import retention
+from socialpub.publishing.media import uploads
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
@@ -27,10 +29,10 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
     empty, filled = caller.reserve(png), caller.reserve(png)
     caller.put(filled, png)
     clock.forward(DAY - 1)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
     assert len(files_of(rt)) == 1
     clock.forward(1)
-    assert cleanup.clean(rt) == 1
+    assert retention.remove_unused_media(rt) == 1
     assert files_of(rt) == []
     assert [status_of(rt, empty), status_of(rt, filled)] == [None, None]
     assert caller.complete(filled).status == 400
@@ -39,9 +41,9 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
 def test_an_artifact_that_no_post_references_is_removed_after_thirty_days(rt, clock, caller, png):
     artifact = caller.upload(png)
     clock.forward(30 * DAY - 1)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
     clock.forward(1)
-    assert cleanup.clean(rt) == 1
+    assert retention.remove_unused_media(rt) == 1
     assert (files_of(rt), status_of(rt, artifact)) == ([], None)
 
 
@@ -49,7 +51,7 @@ def test_an_artifact_that_a_post_needs_is_never_removed(rt, clock, caller, profi
     artifact = caller.upload(png)
     accept(rt, profile, at=clock.now() + timedelta(days=400), media=(DraftMedia(artifact["artifactId"]),))
     clock.forward(399 * DAY)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
     assert status_of(rt, artifact) == "verified"
     assert len(files_of(rt)) == 1
 
@@ -59,11 +61,11 @@ def test_an_artifact_that_only_the_options_of_an_open_post_name_is_never_removed
     options = {"pinterest": {"boardId": "1", "cover_artifact_id": artifact}}
     accept(rt, add_profile(rt, "pinterest"), options=options, at=clock.now() + timedelta(days=400))
     clock.forward(399 * DAY)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
     key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact,))
     assert rt.write(lambda rt, tx: artifact_rows.note_removed(tx, key)) is False
     rt.write(lambda rt, tx: tx.execute("UPDATE delivery SET state = 'canceled'"))
-    assert cleanup.clean(rt) == 1
+    assert retention.remove_unused_media(rt) == 1
 
 
 def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
@@ -71,10 +73,10 @@ def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
     caller.put(reservation, b"liar")
     caller.complete(reservation)
     clock.forward(2 * DAY)
-    cleanup.clean(rt)
+    retention.remove_unused_media(rt)
     assert status_of(rt, reservation) == "rejected"
     clock.forward(30 * DAY)
-    cleanup.clean(rt)
+    retention.remove_unused_media(rt)
     assert status_of(rt, reservation) is None
 
 
@@ -90,7 +92,7 @@ def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png
         return delete(tx, *args)
 
     monkeypatch.setattr(artifact_rows, "delete_unused", late)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
     assert status_of(rt, artifact) == "verified"
 
 
@@ -99,7 +101,7 @@ def test_files_that_no_row_names_are_swept(rt, caller, png):
     row = rt.reader.one("SELECT storage_key FROM artifact")
     stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
     stray.write_bytes(b"left by a crash between the rename and the row")
-    assert cleanup.clean(rt) == 1
+    assert retention.remove_unused_media(rt) == 1
     assert files_of(rt) == [rt.files.path(row[0])]
 
 
@@ -107,7 +109,7 @@ def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
     for _ in range(120):
         caller.reserve(10)
     clock.forward(DAY)
-    cleanup.clean(rt)
+    retention.remove_unused_media(rt)
     assert rt.reader.value("SELECT count(*) FROM artifact") == 0
 
 
@@ -128,7 +130,7 @@ def tidy(tmp_path, clock):
 @pytest.fixture
 def tidy_caller(tidy):
     from socialpub.accounts import api_keys
-    from socialpub.web.app import create_app
+    from socialpub.web.http.app import create_app
     from tests.integration.uploads.caller import Caller
 
     with Caller(create_app(tidy), tidy.write(api_keys.create, "test")) as caller:
@@ -140,7 +142,7 @@ def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
     accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(rt, clock)
     clock.forward(1000 * DAY)
-    assert cleanup.clean(rt) == 0
+    assert retention.remove_unused_media(rt) == 0
 
 
 def test_the_bytes_of_a_settled_post_stay_while_an_open_one_names_them_in_its_options(tidy, clock, tidy_caller, png):
@@ -150,7 +152,7 @@ def test_the_bytes_of_a_settled_post_stay_while_an_open_one_names_them_in_its_op
     accept(tidy, add_profile(tidy), media=(DraftMedia(artifact),))
     drain(tidy, clock, within=60)
     clock.forward(30 * DAY)
-    assert cleanup.clean(tidy) == 0
+    assert retention.remove_unused_media(tidy) == 0
     assert len(files_of(tidy)) == 1
 
 
@@ -160,9 +162,9 @@ def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, ti
     post = accept(tidy, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(tidy, clock)
     clock.forward(7 * DAY - 3600)
-    assert cleanup.clean(tidy) == 0
+    assert retention.remove_unused_media(tidy) == 0
     clock.forward(3601)
-    assert cleanup.clean(tidy) == 1
+    assert retention.remove_unused_media(tidy) == 1
     assert files_of(tidy) == []
     shown = tidy_caller.get(f"/posts/{post}").data["media"][0]
     assert "url" not in shown
@@ -172,7 +174,7 @@ def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, ti
     )
     assert (again.status, again.paths()) == (400, [["media", 0, "artifactId"]])
     assert tidy_caller.complete(artifact).status == 400
-    assert cleanup.clean(tidy) == 0
+    assert retention.remove_unused_media(tidy) == 0
 
 
 def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png):
@@ -183,7 +185,7 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
     drain(tidy, clock)
     accept(tidy, profile, at=clock.now() + timedelta(days=60), media=use)
     clock.forward(30 * DAY)
-    assert cleanup.clean(tidy) == 0
+    assert retention.remove_unused_media(tidy) == 0
     assert len(files_of(tidy)) == 1
 
 
@@ -192,7 +194,7 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
 
 def ages(rt, clock, days):
     """So many days pass, with housekeeping in each of them."""
-    return sum(cleanup.clean(rt) for _ in range(days) if clock.forward(DAY) is None)
+    return sum(retention.remove_unused_media(rt) for _ in range(days) if clock.forward(DAY) is None)
 
 
 def test_what_a_change_of_a_post_lets_go_of_counts_as_unused_from_then_on(rt, clock, caller, profile, png):

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from socialpub.media import decoder_client
-from socialpub.media.decoder_client import DecoderFailed
+from socialpub.media.decoder import client
+from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import Facts, MediaRejected
-from socialpub.publishing import uploads
+from socialpub.publishing.media import uploads
 from tests.samples import hostile, media
 
 
@@ -29,7 +29,7 @@ def inspects_with(monkeypatch, inspect):
     async def inspect_file(path, declared, limits, **_):
         return await inspect(path)
 
-    monkeypatch.setattr(decoder_client, "inspect_file_async", inspect_file)
+    monkeypatch.setattr(client, "inspect_file_async", inspect_file)
 
 
 def a_picture(path):

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.media import decoder_client, decoder_confinement, decoder_starts
+from socialpub.media.decoder import client, confinement
 from socialpub.media.types import FitLimits, MediaLimits
-from socialpub.ops import machine_checks, worker_report
-from socialpub.ops.finding import Level
+from socialpub.ops import health
+from socialpub.ops.doctor import machine
+from socialpub.ops.health import Level
 from socialpub.runtime import Runtime
 from tests.samples import media
 
@@ -88,18 +89,18 @@ def child(before: str) -> tuple[str, ...]:
 
 def offers_landlock() -> bool:
     try:
-        version = decoder_confinement._CREATE_RULESET, None, 0, decoder_confinement._VERSION
-        return decoder_confinement._syscall(*version) >= 1
+        version = confinement._CREATE_RULESET, None, 0, confinement._VERSION
+        return confinement._syscall(*version) >= 1
     except OSError:
         return False
 
 
 @pytest.fixture(autouse=True)
 def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
-    decoder_client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
-    found = decoder_starts.lacks()
+    client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
+    found = client.missing_decoders()
     assert found is not None
-    assert (decoder_confinement.LANDLOCK in found) is not offers_landlock(), "what the kernel offers is used"
+    assert (confinement.LANDLOCK in found) is not offers_landlock(), "what the kernel offers is used"
     yield found
 
 
@@ -113,8 +114,8 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
     (tmp_path / "secret.key").write_text("never to be seen")
     path = media.png(tmp_path / "a.png")
     older = f"{TRIES}\n{OLDER.format(version=version)}\ndecoder_process._DO['inspect'] = taken_over"
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(older))
-    tried = decoder_client.inspect_file(path, "image/png", MediaLimits()).facts
+    monkeypatch.setattr(client, "_COMMAND", child(older))
+    tried = client.inspect_file(path, "image/png", MediaLimits()).facts
     assert {name for name, worked in tried.items() if worked} == {"read its file", "limit itself", "start a thread"}
     assert len(tried) == 29
 
@@ -122,7 +123,7 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
 def test_what_it_made_to_fit_is_the_only_file_it_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...]
 ) -> None:
-    if decoder_confinement.LANDLOCK in lacks:
+    if confinement.LANDLOCK in lacks:
         pytest.skip("this machine's kernel does not offer Landlock")
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240), tmp_path / "b.jpg"
     writes = "target = __import__('pathlib').Path(request['target'])"
@@ -132,10 +133,10 @@ def test_what_it_made_to_fit_is_the_only_file_it_writes(
         "decoder_process._DO['fit'] = attack"
     )
     limits = FitLimits(("image/jpeg",), 100_000, max_width=160)
-    assert decoder_client.fit(source, target, limits)["width"] == 160
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(attack))
-    with pytest.raises(decoder_client.DecoderFailed, match="Permission denied"):
-        decoder_client.fit(source, target, limits)
+    assert client.fit(source, target, limits)["width"] == 160
+    monkeypatch.setattr(client, "_COMMAND", child(attack))
+    with pytest.raises(client.DecoderFailed, match="Permission denied"):
+        client.fit(source, target, limits)
     assert target.read_bytes() == b"its own"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jpg", "b.jpg"]
 
@@ -150,9 +151,9 @@ def test_no_thread_of_a_decoder_begins_before_it_is_confined(
         "    if len(os.listdir('/proc/self/task')) != 1: sys.exit('a thread before its time')\n"
         "    return confine(*paths)\ndecoder_confinement.confine = counted"
     )
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(before))
+    monkeypatch.setattr(client, "_COMMAND", child(before))
     path = media.png(tmp_path / "a.png") if kind == "image" else media.video_mp4(tmp_path / "a.mp4", 0.25)
-    assert decoder_client.inspect_file(path, None, MediaLimits()).kind == kind
+    assert client.inspect_file(path, None, MediaLimits()).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -171,18 +172,18 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     if lacks:
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_starts._last, "lacks", None)
-    rt.write(worker_report.beat)
-    assert not list(machine_checks._check_decoders(rt)), "no decoder has answered yet"
-    decoder_starts.note_lacks(lacks)
-    rt.write(worker_report.beat)
-    (found,) = machine_checks._check_decoders(rt)
+    monkeypatch.setattr(client._last, "lacks", None)
+    rt.write(health.beat)
+    assert not list(machine._check_decoders(rt)), "no decoder has answered yet"
+    client.note_missing(lacks)
+    rt.write(health.beat)
+    (found,) = machine._check_decoders(rt)
     assert found.level is Level.OK
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(without))
-    assert decoder_client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
-    assert decoder_starts.lacks() == lacking
-    rt.write(worker_report.beat)
-    (found,) = machine_checks._check_decoders(rt)
+    monkeypatch.setattr(client, "_COMMAND", child(without))
+    assert client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
+    assert client.missing_decoders() == lacking
+    rt.write(health.beat)
+    (found,) = machine._check_decoders(rt)
     assert found.level is Level.NOTE
     assert f"does not offer {' and '.join(lacking)}" in found.message
 
@@ -191,13 +192,13 @@ def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = "decoder_process._DO['inspect'] = lambda request: __import__('no_such_decoder')"
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(lost))
-    with pytest.raises(decoder_client.DecoderFailed, match="could not load the module no_such_decoder"):
-        decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    monkeypatch.setattr(client, "_COMMAND", child(lost))
+    with pytest.raises(client.DecoderFailed, match="could not load the module no_such_decoder"):
+        client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
 
 
 def test_a_target_that_stays_unwritten_is_removed(tmp_path: Path) -> None:
     source, target = media.jpeg_grey(tmp_path / "a.jpg"), tmp_path / "b.jpg"
     limits: dict[str, Any] = {"types": ("image/jpeg",), "max_bytes": 100_000}
-    assert not decoder_client.fit(source, target, FitLimits(**limits))["changed"]
+    assert not client.fit(source, target, FitLimits(**limits))["changed"]
     assert not target.exists()

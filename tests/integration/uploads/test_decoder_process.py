@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import uvloop
 
-from socialpub.core import memory_turns
-from socialpub.core.memory_turns import SLOT_BYTES, MemoryTurns, TurnNotFree
-from socialpub.media import decoder_client, memory_needs
+from socialpub.core import locks
+from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget
+from socialpub.media.decoder import client, memory
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 
@@ -25,7 +25,7 @@ REFUSES_MEMORY = "resource.setrlimit(resource.RLIMIT_DATA, (90 * 2**20, 90 * 2**
 
 
 def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
-    found = decoder_client.inspect_file(media.jpeg(tmp_path / "a.jpg", 320, 240, 6), "image/jpg", MediaLimits())
+    found = client.inspect_file(media.jpeg(tmp_path / "a.jpg", 320, 240, 6), "image/jpg", MediaLimits())
     assert (found.kind, found.mime_type) == ("image", "image/jpeg")
     assert found.facts == {"width": 320, "height": 240, "frames": 1, "orientation": 6}
 
@@ -33,17 +33,17 @@ def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
 def test_a_relative_path_means_the_same_to_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     media.video_webm(tmp_path / "a: film.webm", 0.25)
     monkeypatch.chdir(tmp_path)
-    assert decoder_client.inspect_file(Path("a: film.webm"), "video/webm", MediaLimits()).facts["video_codec"] == "vp8"
+    assert client.inspect_file(Path("a: film.webm"), "video/webm", MediaLimits()).facts["video_codec"] == "vp8"
 
 
 def test_a_liar_is_refused_in_the_same_words(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="declared as image/png, but its content is text/html"):
-        decoder_client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
+        client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
 
 
 def test_the_limits_travel_to_the_child(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="at most 10"):
-        decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(image_bytes=10))
+        client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(image_bytes=10))
 
 
 def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
 
         counting = asyncio.ensure_future(count())
         answers = await asyncio.gather(
-            decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()),
-            decoder_client.inspect_file_async(film, "video/mp4", MediaLimits()),
-            decoder_client.inspect_file_async(html, "image/png", MediaLimits()),
+            client.inspect_file_async(photo, "image/jpeg", MediaLimits()),
+            client.inspect_file_async(film, "video/mp4", MediaLimits()),
+            client.inspect_file_async(html, "image/png", MediaLimits()),
             return_exceptions=True,
         )
         counting.cancel()
@@ -80,7 +80,7 @@ def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path, new_loop: An
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)
 
     async def story() -> None:
-        asking = asyncio.ensure_future(decoder_client.inspect_file_async(bomb, "image/gif", MediaLimits()))
+        asking = asyncio.ensure_future(client.inspect_file_async(bomb, "image/gif", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
         asking.cancel()
@@ -108,42 +108,42 @@ def _children() -> list[str]:
 def test_a_bomb_is_refused_with_little_memory_and_little_time(tmp_path: Path, make: object, mime_type: str) -> None:
     path = make(tmp_path / "bomb")  # type: ignore[operator]
     with pytest.raises(MediaRejected) as caught:
-        decoder_client.inspect_file(path, mime_type, MediaLimits(), seconds=5, memory_bytes=LITTLE)
+        client.inspect_file(path, mime_type, MediaLimits(), seconds=5, memory_bytes=LITTLE)
     assert "pixels" in caught.value.reason or "too large" in caught.value.reason
 
 
 def test_what_needs_more_memory_than_allowed_is_refused_not_suffered(tmp_path: Path) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 30_000, 30_000)
     with pytest.raises(MediaRejected, match="memory"):
-        decoder_client.inspect_file(
+        client.inspect_file(
             path, "image/png", MediaLimits(image_pixels=10**9, image_total_pixels=10**9), memory_bytes=LITTLE
         )
 
 
 def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
-    assert decoder_client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
+    assert client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
 
 
 def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _confined_child("while True: pass"))
+    monkeypatch.setattr(client, "_COMMAND", _confined_child("while True: pass"))
     with pytest.raises(MediaRejected, match="more processor time"):
-        decoder_client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
+        client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
     with pytest.raises(MediaRejected, match="more processor time"):
-        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), seconds=0.5))
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), seconds=0.5))
     assert not _children()
 
 
 def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.inspect_file(path, "image/png", MediaLimits(), patience_seconds=0.5)
-    with pytest.raises(decoder_client.DecoderFailed):
-        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0.5))
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), patience_seconds=0.5)
+    monkeypatch.setattr(client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
+    with pytest.raises(client.DecoderFailed):
+        client.inspect_file(path, "image/png", MediaLimits(), patience_seconds=0.5)
+    with pytest.raises(client.DecoderFailed):
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0.5))
+    with pytest.raises(client.DecoderFailed):
+        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), patience_seconds=0.5)
     assert not _children()
 
 
@@ -158,16 +158,16 @@ def test_what_a_child_answered_while_we_were_suspended_counts(tmp_path: Path, mo
             raise subprocess.TimeoutExpired(self.args, timeout)
 
     monkeypatch.setattr(subprocess, "Popen", AfterASuspension)
-    found = decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    found = client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
     assert found.mime_type == "image/png"
 
 
 @pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "sys.exit(1)"])
 def test_a_child_that_crashes_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child(f"os.write(1, b'ready\\n'); {end}"))
+    monkeypatch.setattr(client, "_COMMAND", _child(f"os.write(1, b'ready\\n'); {end}"))
     with pytest.raises(MediaRejected, match="crashed"):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
+        client.inspect_file(path, "image/png", MediaLimits())
 
 
 @pytest.mark.parametrize(
@@ -184,40 +184,40 @@ def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child(end))
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
-    with pytest.raises(decoder_client.DecoderFailed):
-        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+    monkeypatch.setattr(client, "_COMMAND", _child(end))
+    with pytest.raises(client.DecoderFailed):
+        client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(client.DecoderFailed):
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
+    with pytest.raises(client.DecoderFailed):
+        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
 
 
 def test_a_machine_that_refuses_memory_says_nothing_about_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
-    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
-    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
-    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
-        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
+    monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    with pytest.raises(client.DecoderFailed, match="too little memory"):
+        client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(client.DecoderFailed, match="too little memory"):
+        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
 
 
 def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
-    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
     with pytest.raises(MediaRejected):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
+        client.inspect_file(path, "image/png", MediaLimits())
     strict = "decoder_process._promises_are_kept = lambda: True"
-    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
-    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
-    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(strict))
+    monkeypatch.setattr(client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
+    with pytest.raises(client.DecoderFailed, match="too little memory"):
+        client.inspect_file(path, "image/png", MediaLimits())
+    monkeypatch.setattr(client, "_COMMAND", _real_child(strict))
     with pytest.raises(MediaRejected):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
+        client.inspect_file(path, "image/png", MediaLimits())
 
 
 def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
@@ -228,53 +228,53 @@ def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
 
     monkeypatch.setattr(subprocess, "Popen", no_process)
     path = media.png(tmp_path / "a.png")
-    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
-        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
-    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
-        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+    with pytest.raises(client.DecoderFailed, match="could not be started"):
+        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+    with pytest.raises(client.DecoderFailed, match="could not be started"):
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", (str(tmp_path / "no-python"),))
-    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
-        decoder_client.inspect_file(path, "image/png", MediaLimits())
-    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
-        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+    monkeypatch.setattr(client, "_COMMAND", (str(tmp_path / "no-python"),))
+    with pytest.raises(client.DecoderFailed, match="could not be started"):
+        client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(client.DecoderFailed, match="could not be started"):
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 @pytest.fixture
-def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTurns:
+def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
     """Memory for one child at a time, which other processes share."""
-    turns = MemoryTurns(tmp_path / "run", SLOT_BYTES)
-    monkeypatch.setattr(decoder_client, "_turns", turns)
+    turns = MemoryBudget(tmp_path / "run", SLOT_BYTES)
+    monkeypatch.setattr(client, "_turns", turns)
     return turns
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
-    tmp_path: Path, one_slot: MemoryTurns, new_loop: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, one_slot: MemoryBudget, new_loop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photo, answer_of, running = media.jpeg(tmp_path / "a.jpg"), decoder_client._answer_of, 0
+    photo, answer_of, running = media.jpeg(tmp_path / "a.jpg"), client._exchange, 0
 
     async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
         nonlocal running
         running += 1
-        with pytest.raises(TurnNotFree):
+        with pytest.raises(LockTimeout):
             one_slot.take(SLOT_BYTES, 0)
         return await answer_of(child, *rest)
 
-    monkeypatch.setattr(decoder_client, "_answer_of", looked_at_while_it_runs)
+    monkeypatch.setattr(client, "_exchange", looked_at_while_it_runs)
 
     async def story() -> None:
         other = one_slot.take(SLOT_BYTES, 0)
-        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
+        asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         await asyncio.sleep(0)
         assert not _children() and not asking.done()
         other.close()
         assert (await asking).kind == "image"
         one_slot.take(SLOT_BYTES, 0).close()
-        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
+        asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
         asking.cancel()
@@ -287,22 +287,22 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
         runner.run(story())
 
 
-def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryTurns) -> None:
+def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
     with one_slot.take(SLOT_BYTES, 0):
-        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
-            decoder_client.fit(path, tmp_path / "b", limits, patience_seconds=0)
-        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
-            asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
-    assert decoder_client.fit(path, tmp_path / "b", limits)["changed"]
+        with pytest.raises(client.DecoderFailed, match="memory"):
+            client.fit(path, tmp_path / "b", limits, patience_seconds=0)
+        with pytest.raises(client.DecoderFailed, match="memory"):
+            asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
+    assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
 def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_then_another_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.gif_understated(tmp_path / "a.gif")
-    found = decoder_client.inspect_file(path, "image/gif", MediaLimits())
-    needs, run_once, run_once_async = [], decoder_client._run_once, decoder_client._run_once_async
+    found = client.inspect_file(path, "image/gif", MediaLimits())
+    needs, run_once, run_once_async = [], client._run_once, client._run_once_async
 
     def noted(need: int, request: dict[str, Any], patience_seconds: float) -> Any:
         needs.append(need)
@@ -312,45 +312,45 @@ def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_
         needs.append(need)
         return await run_once_async(need, request, patience_seconds)
 
-    monkeypatch.setattr(decoder_client, "_run_once", noted)
-    monkeypatch.setattr(decoder_client, "_run_once_async", noted_async)
-    monkeypatch.setattr(memory_turns, "in_slots", lambda _: 16 * 2**20)
-    assert decoder_client.inspect_file(path, "image/gif", MediaLimits()) == found
-    assert asyncio.run(decoder_client.inspect_file_async(path, "image/gif", MediaLimits())) == found
-    estimated = memory_needs.estimate(path, decoder_client.MEMORY_BYTES)
-    assert needs == [estimated, decoder_client.MEMORY_BYTES] * 2
+    monkeypatch.setattr(client, "_run_once", noted)
+    monkeypatch.setattr(client, "_run_once_async", noted_async)
+    monkeypatch.setattr(locks, "in_slots", lambda _: 16 * 2**20)
+    assert client.inspect_file(path, "image/gif", MediaLimits()) == found
+    assert asyncio.run(client.inspect_file_async(path, "image/gif", MediaLimits())) == found
+    estimated = memory.estimate(path, client.MEMORY_BYTES)
+    assert needs == [estimated, client.MEMORY_BYTES] * 2
     assert estimated <= SLOT_BYTES
     needs.clear()
-    assert decoder_client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())
+    assert client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())
     assert len(needs) == 1, "its turn was enough"
 
 
 def test_a_film_keeps_to_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, width=1920, height=1080)
-    monkeypatch.setattr(memory_turns, "in_slots", lambda _: 2 * 2**20)
-    tries = list(decoder_client._tries(path, {"memory_bytes": decoder_client.MEMORY_BYTES}))
-    assert [need for need, _ in tries] == [240 * 2**20, decoder_client.MEMORY_BYTES]
-    assert decoder_client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920
+    monkeypatch.setattr(locks, "in_slots", lambda _: 2 * 2**20)
+    tries = list(client._attempts(path, {"memory_bytes": client.MEMORY_BYTES}))
+    assert [need for need, _ in tries] == [240 * 2**20, client.MEMORY_BYTES]
+    assert client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920
 
 
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        decoder_client.inspect_file(tmp_path / "gone", "image/png", MediaLimits())
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.inspect_file(tmp_path, "image/png", MediaLimits())
+        client.inspect_file(tmp_path / "gone", "image/png", MediaLimits())
+    with pytest.raises(client.DecoderFailed):
+        client.inspect_file(tmp_path, "image/png", MediaLimits())
 
 
 def test_the_child_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOCIALPUB_PROVIDERS__X__CLIENT_SECRET", "hush")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child("sys.exit(repr(sorted(os.environ)))"))
-    with pytest.raises(decoder_client.DecoderFailed) as caught:
-        decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    monkeypatch.setattr(client, "_COMMAND", _child("sys.exit(repr(sorted(os.environ)))"))
+    with pytest.raises(client.DecoderFailed) as caught:
+        client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
     assert "PATH" in str(caught.value) and "SOCIALPUB" not in str(caught.value)
 
 
 def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240, 6), tmp_path / "b.jpg"
-    answer = decoder_client.fit(source, target, FitLimits(("image/jpeg",), 100_000, max_width=160))
+    answer = client.fit(source, target, FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert answer == {
         "mime_type": "image/jpeg",
         "width": 160,
@@ -359,25 +359,23 @@ def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
         "changed": True,
         "reencoded": True,
     }
-    again = decoder_client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
+    again = client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()
 
 
 def test_what_cannot_be_made_to_fit_says_why(tmp_path: Path) -> None:
     source = media.gif_animated(tmp_path / "a.gif")
     with pytest.raises(CannotFit, match="animated GIF"):
-        decoder_client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
+        client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
     with pytest.raises(FileNotFoundError):
-        decoder_client.fit(tmp_path / "gone", tmp_path / "b", FitLimits(("image/gif",), 100))
-    with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.fit(
-            media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000)
-        )
+        client.fit(tmp_path / "gone", tmp_path / "b", FitLimits(("image/gif",), 100))
+    with pytest.raises(client.DecoderFailed):
+        client.fit(media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000))
 
 
 def test_asking_imports_no_decoder() -> None:
     code = (
-        "import sys, socialpub.media.decoder_client;"
+        "import sys, socialpub.media.decoder.client;"
         "print([name for name in sys.modules if name.split('.')[0] in ('PIL', 'av', 'magic', 'pylibmagic')])"
     )
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)

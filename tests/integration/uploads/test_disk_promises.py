@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.errors import Conflict, Unavailable
-from socialpub.media import disk_promises
+from socialpub.media import reservations
 from socialpub.media.files import Files
-from socialpub.providers.content import ImageLimits, MediaFile
-from socialpub.publishing import renditions
+from socialpub.providers.base import ImageLimits, MediaFile
+from socialpub.publishing.media import renditions
 from tests.integration.uploads.caller import Gone
 from tests.integration.uploads.test_multipart import file, form, headers, payload, text
 from tests.samples import media
@@ -152,7 +152,7 @@ def test_a_file_that_would_reach_into_the_floor_is_refused_before_it_is_sent(rt,
 
 
 def test_other_programs_that_fill_the_disk_meanwhile_end_a_transfer_that_no_longer_fits(rt, caller, disk, monkeypatch):
-    monkeypatch.setattr(disk_promises, "_RETELL_BYTES", 1)
+    monkeypatch.setattr(reservations, "_ANNOUNCE_BYTES", 1)
 
     async def fill():
         disk.others_bytes = 8000
@@ -208,7 +208,7 @@ def test_many_at_once_never_reach_into_the_floor(rt, caller, disk):
 
 
 def test_a_promise_that_cannot_be_read_stops_nobody(rt, caller, disk, monkeypatch):
-    theirs = rt.files.root / "incoming" / f"theirs{disk_promises.SUFFIX}"
+    theirs = rt.files.root / "incoming" / f"theirs{reservations.RESERVATION_SUFFIX}"
     theirs.write_bytes(b"9000")
     real = os.open
 
@@ -231,7 +231,7 @@ def test_who_is_slow_gives_way_to_whoever_needs_the_room(rt, clock, caller, disk
 
     async def meanwhile():
         seen.append((await caller.putting(other, b"b" * 900)).status)
-        clock.forward(disk_promises.SLOW_SECONDS)
+        clock.forward(reservations.SLOW_SECONDS)
         seen.append((await caller.putting(other, b"b" * 900)).status)
 
     pieces = [b"a" * 100, b"a" * (ROOM - 100)]
@@ -252,7 +252,7 @@ def test_who_is_slow_is_left_alone_as_long_as_there_is_room(clock, caller, disk)
 
 
 def test_who_keeps_bringing_bytes_is_not_slow_however_long_it_takes(rt, clock, caller, disk):
-    pace = disk_promises.SLOW_BYTES_PER_SECOND
+    pace = reservations.SLOW_BYTES_PER_SECOND
     disk.room_bytes = 100 * 60 * pace
     with rt.files.promises.make(disk.room_bytes) as promise:
         for _ in range(99):
@@ -313,9 +313,9 @@ def test_a_version_for_an_accepted_post_may_use_half_of_the_floor(rt, tmp_path, 
     limits = ImageLimits(("image/jpeg",), 30_000)
     disk.others_bytes = ROOM + disk.floor_bytes // 2
     with pytest.raises(Unavailable, match="disk"):
-        renditions.fitted(rt, "d1", photo, limits)
+        renditions.fit_media(rt, "d1", photo, limits)
     disk.others_bytes -= limits.max_bytes
-    assert renditions.fitted(rt, "d1", photo, limits).size_bytes <= 30_000
+    assert renditions.fit_media(rt, "d1", photo, limits).size_bytes <= 30_000
 
 
 def test_a_disk_on_which_nothing_can_be_said_is_full(rt, caller, monkeypatch):

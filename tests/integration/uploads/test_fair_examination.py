@@ -6,7 +6,7 @@ import os
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.media import decoder_client
+from socialpub.media.decoder import client
 from socialpub.media.types import MediaLimits
 from tests.integration.uploads.caller import Caller
 from tests.integration.uploads.test_multipart import file, form, headers, payload
@@ -58,10 +58,10 @@ def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller
     async def story():
         asking = caller.asking("POST", "/api/v1/posts", body, headers(caller))
         post = asyncio.ensure_future(answered(ended, "post", asking))
-        while not decoder_client._fair_turns()._waiting:
+        while not client._fair_turns()._waiting:
             await asyncio.sleep(0)
         await answered(ended, "one", other.completing(one))
-        assert decoder_client._fair_turns()._waiting, "files of the post have not even begun"
+        assert client._fair_turns()._waiting, "files of the post have not even begun"
         await post
 
     caller.run(story())
@@ -71,23 +71,23 @@ def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller
 @pytest.mark.parametrize(
     ("make", "declared", "seconds"),
     [
-        (media.png, "image/png", decoder_client.IMAGE_CPU_SECONDS),
-        (media.png, None, decoder_client.IMAGE_CPU_SECONDS),
-        (media.video_webm, "video/webm", decoder_client.VIDEO_CPU_SECONDS),
-        (media.video_webm, None, decoder_client.VIDEO_CPU_SECONDS),
+        (media.png, "image/png", client.IMAGE_CPU_SECONDS),
+        (media.png, None, client.IMAGE_CPU_SECONDS),
+        (media.video_webm, "video/webm", client.VIDEO_CPU_SECONDS),
+        (media.video_webm, None, client.VIDEO_CPU_SECONDS),
     ],
 )
 def test_a_picture_may_take_less_time_than_a_film(tmp_path, monkeypatch, make, declared, seconds):
-    asked, run = [], decoder_client._run
+    asked, run = [], client._run
 
     def noted(path, request, patience_seconds):
         asked.append(request["cpu_seconds"])
         return run(path, request, patience_seconds)
 
-    monkeypatch.setattr(decoder_client, "_run", noted)
-    decoder_client.inspect_file(make(tmp_path / "a"), declared, MediaLimits())
+    monkeypatch.setattr(client, "_run", noted)
+    client.inspect_file(make(tmp_path / "a"), declared, MediaLimits())
     assert asked == [seconds]
-    assert decoder_client.IMAGE_CPU_SECONDS < decoder_client.VIDEO_CPU_SECONDS
+    assert client.IMAGE_CPU_SECONDS < client.VIDEO_CPU_SECONDS
 
 
 def test_a_bomb_of_scans_is_refused_with_what_is_wrong(caller, tmp_path):

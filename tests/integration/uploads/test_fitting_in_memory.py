@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from socialpub.media import decoder_client, decoder_process, resize
+from socialpub.media.decoder import client, process, resize
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits
 from tests.samples import media
 
@@ -23,8 +23,8 @@ def clear_webp(path: Path, side: int) -> Path:
 
 def test_memory_that_is_enough_to_examine_an_image_is_enough_to_make_it_fit(tmp_path: Path) -> None:
     path, little = clear_webp(tmp_path / "a.webp", 4000), 460 * 2**20
-    decoder_client.inspect_file(path, "image/webp", MediaLimits(), memory_bytes=little)
-    fitted = decoder_client.fit(path, tmp_path / "b.webp", WEBP, memory_bytes=little)
+    client.inspect_file(path, "image/webp", MediaLimits(), memory_bytes=little)
+    fitted = client.fit(path, tmp_path / "b.webp", WEBP, memory_bytes=little)
     assert (fitted["mime_type"], fitted["width"], fitted["height"]) == ("image/webp", 3500, 3500)
 
 
@@ -41,8 +41,8 @@ def test_memory_that_is_enough_to_examine_an_image_is_enough_to_make_it_fit(tmp_
 )
 def test_100_megapixels_with_transparency_fit_every_network(tmp_path: Path, limits: FitLimits) -> None:
     path = clear_webp(tmp_path / "a.webp", 9990)
-    decoder_client.inspect_file(path, "image/webp", MediaLimits())
-    fitted = decoder_client.fit(path, tmp_path / "b", limits)
+    client.inspect_file(path, "image/webp", MediaLimits())
+    fitted = client.fit(path, tmp_path / "b", limits)
     assert fitted["changed"] and fitted["size_bytes"] <= limits.max_bytes
 
 
@@ -85,8 +85,8 @@ def test_a_child_with_little_memory_of_its_own_writes_no_smaller_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = media.png(tmp_path / "a.png", 600, 400)
-    request = decoder_client._writing("fit", source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
-    assert decoder_process._respond(request)["result"]["width"] == 294
-    assert "more memory" in decoder_process._respond(request | {"turn_bytes": 1})["rejected"], "another turn has more"
-    monkeypatch.setattr(decoder_process, "_memory_is_short", lambda: True)
-    assert "too little memory" in decoder_process._respond(request)["failed"], "the post waits"
+    request = client._writing("fit", source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
+    assert process._respond(request)["result"]["width"] == 294
+    assert "more memory" in process._respond(request | {"turn_bytes": 1})["rejected"], "another turn has more"
+    monkeypatch.setattr(process, "_memory_is_short", lambda: True)
+    assert "too little memory" in process._respond(request)["failed"], "the post waits"

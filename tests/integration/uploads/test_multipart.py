@@ -361,7 +361,7 @@ def test_a_full_disk_is_a_503_and_leaves_nothing(rt, caller, profile, png, monke
 
 
 def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, caller, profile, png, monkeypatch):
-    from socialpub.media import decoder_client
+    from socialpub.media.decoder import client
 
     async def story():
         looking = asyncio.Event()
@@ -370,7 +370,7 @@ def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, ca
             looking.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(decoder_client, "inspect_file_async", inspect_file)
+        monkeypatch.setattr(client, "inspect_file_async", inspect_file)
         body = form(payload(profile, {"fileField": "one"}), file("one", png))
         task = asyncio.ensure_future(caller.asking("POST", "/api/v1/posts", body, headers(caller)))
         await looking.wait()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core import signed_urls
+from socialpub.core.secrets import signed_urls
 from tests.integration.uploads.caller import Gone
 from tests.samples import media
 
@@ -232,7 +232,7 @@ def test_a_file_for_which_there_is_no_room_is_refused_before_it_is_sent(rt, call
 
 
 def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
-    monkeypatch.setattr("socialpub.web.stream.STALL_SECONDS", 0.01)
+    monkeypatch.setattr("socialpub.web.http.stream.STALL_SECONDS", 0.01)
     reservation = caller.reserve(100)
 
     async def story():
@@ -240,7 +240,7 @@ def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
             await asyncio.Event().wait()
 
         told = reservation["requiredHeaders"]
-        monkeypatch.setattr("socialpub.web.stream.MOST_THROWN_AWAY_SECONDS", 0.01)
+        monkeypatch.setattr("socialpub.web.http.stream.MAX_DISCARDED_SECONDS", 0.01)
         return await caller.asking("PUT", reservation["uploadUrl"], [b"x", b"y"], told, before_last=never)
 
     assert "Nothing arrived" in problem(caller.run(story()), 400, "invalidRequest")
@@ -262,7 +262,7 @@ def test_every_answer_of_storage_has_a_request_id_and_echoes_the_callers_own(cal
 
 def test_a_base_url_with_a_path_is_taken_away_by_the_proxy(tmp_path, clock, png):
     from socialpub.accounts import api_keys
-    from socialpub.web.app import create_app
+    from socialpub.web.http.app import create_app
     from tests.integration.uploads.caller import Caller
     from tests.support.appliance import open_appliance
 

@@ -122,8 +122,8 @@ def test_a_file_that_is_gone_is_a_404(rt, caller, artifact):
 
 
 def test_bytes_that_were_not_verified_are_read_by_nobody(rt, caller, png):
-    from socialpub.core import signed_urls
-    from socialpub.publishing import uploads
+    from socialpub.core.secrets import signed_urls
+    from socialpub.publishing.media import uploads
 
     reservation = caller.reserve(png)
     caller.put(reservation, png)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from socialpub.media import storage_keys
-from socialpub.providers.protocol import Kind
-from socialpub.publishing import examination, renditions, uploads
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.media import files
+from socialpub.providers.base import Kind
+from socialpub.publishing.delivery import engine
+from socialpub.publishing.media import renditions, uploads
+from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
@@ -90,7 +91,7 @@ def test_bytes_that_such_a_row_says_arrived_are_gone(rt, caller, png, victim, fo
 
 @pytest.mark.parametrize("delivery_id", ["../..", "../../..", "..", ".", "", "a/../../.."])
 def test_a_delivery_of_a_stranger_names_no_folder_either(rt, victim, delivery_id):
-    folder = rt.settings.media_dir / storage_keys.FITTED / "mine"
+    folder = rt.settings.media_dir / files.RENDITIONS / "mine"
     folder.mkdir(parents=True)
     (folder / "version").write_bytes(b"kept")
     renditions.forget(rt, delivery_id)
@@ -101,15 +102,15 @@ def test_a_delivery_of_a_stranger_names_no_folder_either(rt, victim, delivery_id
 
 def test_no_mark_is_left_under_such_an_id(rt, monkeypatch):
     monkeypatch.setattr(type(rt.process), "follows_a_death", True)
-    with examination.marked(rt, "../../../mark"):
+    with engine.mark_examination(rt, "../../../mark"):
         assert not list(rt.settings.data_dir.parent.rglob("mark*"))
 
 
 def test_keys_of_our_own_are_keys(rt):
     for mime_type in ("image/jpeg", "video/quicktime", "video/webm"):
         key = rt.files.new_key("019aa5c0-0000-7000-8000-0000000000ab", mime_type)
-        assert storage_keys.is_key(key)
+        assert files.is_storage_key(key)
         assert rt.files.path(key) == rt.files.root / key
-    key = storage_keys.fitted("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
+    key = files.rendition_key("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
     assert rt.files.path(key) == rt.files.root / key
-    assert uploads.type_of(rt, key) is None and renditions.type_of(rt, key) is None
+    assert uploads.verified_type(rt, key) is None and renditions.rendition_type(rt, key) is None

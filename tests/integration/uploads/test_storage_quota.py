@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.db import artifact_rows
-from socialpub.ops import storage_checks, storage_use
-from socialpub.publishing import cleanup
-from socialpub.publishing.storage_quota import ArrivingMedia
+from socialpub.db.tables import artifact_rows
+from socialpub.ops import storage
+from socialpub.publishing import retention
+from socialpub.publishing.media.uploads import ArrivingMedia
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
@@ -74,7 +74,7 @@ def test_beyond_the_quota_no_room_is_reserved_and_what_was_accepted_goes_out(
     drain(rt, clock)
     assert [status_of(rt, answer.data["id"]) for answer in answers] == ["settled", "settled"]
     clock.forward(8 * DAY)
-    assert cleanup.clean(rt) == 2
+    assert retention.remove_unused_media(rt) == 2
     assert stored(rt) == (0, 0)
     assert reserve(caller, len(picture)).status == 201
 
@@ -154,7 +154,7 @@ def test_a_post_that_brings_its_files_is_refused_as_a_whole(
 )
 def test_the_doctor_tells_how_much_of_the_quota_is_used(rt: Runtime, used: int, level: str) -> None:
     rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = ?", (used,)))
-    (found,) = storage_checks.check(rt)
+    (found,) = storage.check_quota(rt)
     assert (found.level, found.subject) == (level, "media")
     assert "storage.quota" in found.message
-    assert storage_use.read(rt).used_up == used / QUOTA
+    assert storage.read_use(rt).used_up == used / QUOTA

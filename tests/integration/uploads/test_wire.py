@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.samples import media
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.web import server
+from socialpub.web.http import server
 from tests.integration.web.wire import HANG_SECONDS, free_port
 from tests.support.scripted_network import ScriptedNetwork
 

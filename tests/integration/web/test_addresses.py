@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.core.settings.sections import DashboardSection
+from socialpub.core.settings.schema import DashboardSection
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import add_profile
 

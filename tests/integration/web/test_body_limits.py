@@ -8,10 +8,10 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
-from socialpub.web.connection_limits import ConnectionLimits, Limit
-from socialpub.web.http_protocol import HttpProtocol
-from socialpub.web.server import Server
+from socialpub.web.http.app import create_app
+from socialpub.web.http.connection_limits import ConnectionLimits, Limit
+from socialpub.web.http.protocol import HttpProtocol
+from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import Line, serve, sweep, told, until
 from tests.support.appliance import accept, add_profile

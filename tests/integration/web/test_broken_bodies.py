@@ -11,10 +11,10 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
-from socialpub.web.endpoint import Methods
+from socialpub.web.http.app import create_app
+from socialpub.web.http.endpoint import Methods
+from socialpub.web.http.server import Server
 from socialpub.web.routes import routes
-from socialpub.web.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import Line, serve
 from tests.samples import media

@@ -8,13 +8,13 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from socialpub.accounts import connect, consents, profiles
+from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.accounts.remedies import Door
-from socialpub.db import trail
-from socialpub.db.trail import TrailAction
+from socialpub.db.tables import audit_log
+from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import App, create_app
+from socialpub.web.http.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
 from tests.support.consent_browser import Browser, query_of
 from tests.support.hand_clock import HandClock
@@ -88,14 +88,14 @@ def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out
 
 
 def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
-    back = browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url)
+    back = browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
     (profile,) = profiles.list_all(rt.reader)
     link = f'href="http://127.0.0.1:8000/profiles/{profile["id"]}"'
     assert link in page
     assert "close this page" not in page
     assert link in visit(caller, back).body.decode(), "a reload leads there, too"
-    denied = browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url, decision="deny")
+    denied = browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url, decision="deny")
     page = visit(caller, denied).body.decode()
     assert "press “Connect X” under Profiles" in page
     assert 'href="http://127.0.0.1:8000/profiles"' in page
@@ -185,7 +185,7 @@ def test_others_are_answered_while_a_network_takes_its_time(
 
 def test_who_began_to_connect_stands_in_the_trail(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
-    visit(caller, browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url))
-    again, first = trail.read(rt.reader).entries
-    assert (first.actor, first.action) == ("command", TrailAction.PROFILE_CONNECTED)
-    assert (again.actor, again.action) == ("dashboard", TrailAction.PROFILE_RECONNECTED)
+    visit(caller, browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url))
+    again, first = audit_log.read(rt.reader).entries
+    assert (first.actor, first.action) == ("command", AuditAction.PROFILE_CONNECTED)
+    assert (again.actor, again.action) == ("dashboard", AuditAction.PROFILE_RECONNECTED)

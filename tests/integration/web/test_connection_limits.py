@@ -16,11 +16,11 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web import connection_limits
-from socialpub.web.app import create_app
-from socialpub.web.client_address import TrustedProxies
-from socialpub.web.connection_limits import ConnectionLimits, ConnectionWatch, Limit
-from socialpub.web.server import Server
+from socialpub.web.http import connection_limits
+from socialpub.web.http.app import create_app
+from socialpub.web.http.client_address import TrustedProxies
+from socialpub.web.http.connection_limits import ConnectionLimits, ConnectionWatch, Limit
+from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import HANG_SECONDS, Line, serve, sweep, told, until
 from tests.samples import media

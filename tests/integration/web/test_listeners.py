@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.core.service_manager import ServiceManager
+from socialpub.core.systemd import ServiceManager
 from socialpub.runtime import Runtime
-from socialpub.web import listeners
+from socialpub.web.http import server
 from tests.integration.web.wire import free_port
 
 
@@ -23,8 +23,8 @@ def test_the_sockets_that_were_handed_over_are_used(rt: Runtime, caplog: pytest.
     ports = [each.getsockname()[1] for each in (four, six)]
     hand_over(rt, four, six)
     with caplog.at_level(logging.WARNING):
-        sockets = listeners.open_for(rt)
-    assert listeners.addresses(sockets) == f"127.0.0.1:{ports[0]}, [::1]:{ports[1]}"
+        sockets = server.open_for(rt)
+    assert server.addresses(sockets) == f"127.0.0.1:{ports[0]}, [::1]:{ports[1]}"
     assert "its address is not `listen`" in caplog.text, "links lead to where the configuration says"
     for each in sockets:
         assert not each.getblocking()
@@ -37,10 +37,10 @@ def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
 ) -> None:
     port = free_port()
     rt.settings = rt.settings.model_copy(update={"listen": f"{host}:{port}"})
-    bound = listeners.bind(rt.settings)
+    bound = server.bind(rt.settings)
     hand_over(rt, *bound)
     with caplog.at_level(logging.WARNING):
-        for each in listeners.open_for(rt):
+        for each in server.open_for(rt):
             each.close()
     assert caplog.text == ""
 
@@ -57,5 +57,5 @@ def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
 def test_any_other_socket_is_refused_with_the_remedy(rt: Runtime, make: Callable[[], socket.socket]) -> None:
     hand_over(rt, make())
     with pytest.raises(OperatorError, match="none that listens for TCP") as refused:
-        listeners.open_for(rt)
+        server.open_for(rt)
     assert "ListenStream=" in (refused.value.hint or "")

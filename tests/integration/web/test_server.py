@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.db import post_lists
+from socialpub.db.queries import post_list
 from socialpub.runtime import Runtime
-from socialpub.web import listeners, server
-from socialpub.web.server import Server
+from socialpub.web.http import server
+from socialpub.web.http.server import Server
 from tests.integration.web.wire import Line, serve
 from tests.support.appliance import accept, add_profile
 
@@ -137,7 +137,7 @@ def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime, mon
 def test_a_caller_of_http_1_0_gets_a_long_list_up_to_the_end_of_its_connection(
     rt: Runtime, profile_post: str, monkeypatch: pytest.MonkeyPatch, most_bytes: int
 ) -> None:
-    monkeypatch.setattr(post_lists, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", most_bytes)
     another = accept(rt, add_profile(rt, account_id="two"))
 
     async def story(_: Server, key: str, port: int) -> None:
@@ -183,7 +183,7 @@ def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, add
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         settings = rt.settings.model_copy(update={"listen": address.replace("{taken}", taken)})
         with pytest.raises(OperatorError, match=told) as failed:
-            listeners.bind(settings)
+            server.bind(settings)
         assert failed.value.hint
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from socialpub.runtime import Runtime
-from socialpub.web.server import Server
+from socialpub.web.http.server import Server
 from tests.integration.web.wire import Line, serve
 
 INNER = b"GET /api/v1/profiles HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.runtime import Runtime
-from socialpub.web import static_files
-from socialpub.web.app import create_app
+from socialpub.web.http import files
+from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller
 
 STYLE = b"p { color: teal } " * 500
@@ -26,10 +26,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "vendored" / "thing-1.0" / "thing.min.js.gz").write_bytes(gzip.compress(SCRIPT, mtime=0))
     (folder / "vendored" / "thing-1.0" / "LICENSE").write_text("Do what you like.")
     (tmp_path / "secret.js").write_text("not for you")
-    monkeypatch.setattr(static_files, "FOLDER", folder)
-    static_files.files.cache_clear()
+    monkeypatch.setattr(files, "FOLDER", folder)
+    files.list_static.cache_clear()
     yield folder
-    static_files.files.cache_clear()
+    files.list_static.cache_clear()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def caller(rt: Runtime) -> Iterator[Caller]:
 
 
 def test_a_file_is_kept_for_a_year_under_an_address_that_changes_with_it(caller: Caller, folder: Path) -> None:
-    address = static_files.url("style.css")
+    address = files.static_url("style.css")
     reply = caller.ask("GET", f"/{address}")
     assert (reply.status, reply.body) == (200, STYLE)
     assert reply.headers["content-type"] == "text/css; charset=utf-8"
@@ -49,14 +49,14 @@ def test_a_file_is_kept_for_a_year_under_an_address_that_changes_with_it(caller:
     assert "content-encoding" not in reply.headers
 
     (folder / "style.css").write_bytes(b"p { color: plum }")
-    static_files.files.cache_clear()  # a newer version was installed and started
-    assert static_files.url("style.css") != address
+    files.list_static.cache_clear()  # a newer version was installed and started
+    assert files.static_url("style.css") != address
     assert caller.ask("GET", f"/{address}").status == 404
 
 
 @pytest.mark.parametrize("name", ["style.css", "vendored/thing-1.0/thing.min.js"])
 def test_it_comes_compressed_to_whoever_takes_that(caller: Caller, name: str) -> None:
-    address = f"/{static_files.url(name)}"
+    address = f"/{files.static_url(name)}"
     plain, packed = caller.ask("GET", address), caller.ask("GET", address, headers=GZIP)
     assert packed.headers["content-encoding"] == "gzip"
     assert int(packed.headers["content-length"]) == len(packed.body) < len(plain.body)
@@ -67,13 +67,13 @@ def test_it_comes_compressed_to_whoever_takes_that(caller: Caller, name: str) ->
 
 
 def test_what_gzip_would_make_larger_is_sent_as_it_is(caller: Caller) -> None:
-    reply = caller.ask("GET", f"/{static_files.url('start.js')}", headers=GZIP)
+    reply = caller.ask("GET", f"/{files.static_url('start.js')}", headers=GZIP)
     assert (reply.body, "content-encoding" in reply.headers) == (b"go()", False)
     assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
 
 
 def test_whoever_has_it_already_gets_nothing_more(caller: Caller) -> None:
-    address = f"/{static_files.url('style.css')}"
+    address = f"/{files.static_url('style.css')}"
     etag = caller.ask("GET", address).headers["etag"]
     assert etag == caller.ask("GET", address, headers=GZIP).headers["etag"]
     for known in (etag, etag.removeprefix("W/"), f'"else", {etag}', "*"):
@@ -83,7 +83,7 @@ def test_whoever_has_it_already_gets_nothing_more(caller: Caller) -> None:
 
 
 def test_its_head_says_the_same_without_it(caller: Caller) -> None:
-    address = f"/{static_files.url('style.css')}"
+    address = f"/{files.static_url('style.css')}"
     whole, head = caller.ask("GET", address), caller.ask("HEAD", address)
     assert (head.status, head.body) == (200, b"")
     assert head.headers["content-length"] == whole.headers["content-length"] == str(len(STYLE))
@@ -113,7 +113,7 @@ def test_nothing_else_is_found_however_it_is_asked_for(caller: Caller, address: 
 
 
 def test_the_right_hash_does_not_lead_out_of_the_folder_either(caller: Caller, folder: Path) -> None:
-    outside = static_files.StaticFile(folder / "style.css").hash
+    outside = files.StaticFile(folder / "style.css").hash
     (folder.parent / "style.css").write_bytes(STYLE)
     for address in (f"../style.{outside}.css", f"%2e%2e/style.{outside}.css", f"x/../style.{outside}.css"):
         assert caller.ask("GET", f"/static/{address}").status == 404

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import Unavailable
-from socialpub.core.settings.proxies import ProxiesSection
+from socialpub.core.settings.schema import ProxiesSection
 from socialpub.db.database import Database
-from socialpub.ops import untrusted_proxies
-from socialpub.ops.finding import Finding, Level
+from socialpub.ops.doctor import addresses
+from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
-from socialpub.web.app import App, create_app
-from socialpub.web.untrusted_forwarders import MAX_PEERS
+from socialpub.web.http.app import App, create_app
+from socialpub.web.http.client_address import MAX_PEERS
 from tests.support.hand_clock import HandClock
 
 GATEWAY = "172.18.0.1"
@@ -55,7 +55,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 
 
 def found(rt: Runtime) -> list[Finding]:
-    return list(untrusted_proxies.check(rt))
+    return list(addresses.check_untrusted_proxies(rt))
 
 
 def test_the_log_names_the_peer_and_the_setting_once_an_hour(
@@ -107,7 +107,7 @@ def test_a_start_with_the_setting_ends_the_report_and_one_without_it_brings_it_b
     again = create_app(rt)
     call(again, GATEWAY, x_forwarded_for="198.51.100.7")
     call(again, None, x_forwarded_for="198.51.100.7")
-    assert [one.peer for one in untrusted_proxies.read(rt.reader)] == [GATEWAY, "unix"]
+    assert [one.peer for one in addresses.read_untrusted_proxies(rt.reader)] == [GATEWAY, "unix"]
 
 
 def test_strangers_fill_neither_log_nor_memory_and_hide_no_proxy_of_the_owners(
@@ -120,11 +120,13 @@ def test_strangers_fill_neither_log_nor_memory_and_hide_no_proxy_of_the_owners(
         assert {one.level for one in found(rt)} == {Level.NOTE}, "a stranger turns no doctor red"
         call(app, GATEWAY, x_forwarded_for="198.51.100.7")
         assert [one.level for one in found(rt)].count(Level.PROBLEM) == 1
-        assert len(untrusted_proxies.read(rt.reader)) == MAX_PEERS
+        assert len(addresses.read_untrusted_proxies(rt.reader)) == MAX_PEERS
         clock.forward(3601)
         call(app, "8.8.4.4", x_forwarded_for="127.0.0.1")
-        assert "8.8.4.4" in [one.peer for one in untrusted_proxies.read(rt.reader)], "an hour later there is room"
-        assert GATEWAY in [one.peer for one in untrusted_proxies.read(rt.reader)]
+        assert "8.8.4.4" in [one.peer for one in addresses.read_untrusted_proxies(rt.reader)], (
+            "an hour later there is room"
+        )
+        assert GATEWAY in [one.peer for one in addresses.read_untrusted_proxies(rt.reader)]
 
 
 def test_a_database_that_takes_no_write_is_tried_again(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

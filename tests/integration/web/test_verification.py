@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
+from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller
 
 NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"

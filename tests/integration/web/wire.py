@@ -9,10 +9,10 @@ import uvloop
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web import listeners
-from socialpub.web.app import create_app
-from socialpub.web.connection_limits import ConnectionLimits, Limit
-from socialpub.web.server import Server
+from socialpub.web.http import server
+from socialpub.web.http.app import create_app
+from socialpub.web.http.connection_limits import ConnectionLimits, Limit
+from socialpub.web.http.server import Server
 
 HANG_SECONDS = 60.0
 """Nothing takes that long unless it is broken."""
@@ -30,7 +30,7 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
     """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
     key = rt.write(api_keys.create, "test")
     serving = Server(create_app(rt), limits)
-    sockets = listeners.bind(rt.settings)
+    sockets = server.bind(rt.settings)
 
     async def both() -> None:
         running = asyncio.create_task(serving.serve(sockets=sockets))

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys, browser_sessions, cooldowns, renewal, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
-from socialpub.cli import web_lock
+from socialpub.accounts import api_keys, rate_limits, sign_in, tokens
+from socialpub.accounts.sign_in import Purpose
+from socialpub.cli import data_folder
 from socialpub.core import ids
-from socialpub.ops.copies import copy_download, scheduled_copy
-from socialpub.publishing import idempotency, thumbnails
-from socialpub.publishing.drafts import DraftMedia
-from socialpub.publishing.idempotency import Ticket
+from socialpub.ops.backup import create, schedule
+from socialpub.publishing.media import thumbnails
+from socialpub.publishing.posts import idempotency
+from socialpub.publishing.posts.drafts import DraftMedia
+from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
-from socialpub.worker.housekeeping import Housekeeping, PeriodicTask
+from socialpub.web.http.app import create_app
+from socialpub.worker.tasks import Housekeeping, PeriodicTask
 from socialpub.worker.wakeup import HueyWakeup
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
@@ -127,10 +128,10 @@ def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, cl
     artifact_id = caller.upload(png)["artifactId"]
     caller.run(thumbnails.read(rt, artifact_id))
     profile = add_profile(rt)
-    with renewal.lock(rt, profile), web_lock.held(rt.settings):
+    with tokens.token_lock(rt, profile), data_folder.serve_alone(rt.settings):
         wakeup.ring(accept(rt, profile, media=(DraftMedia(artifact_id),)))
-    copy_download.make(rt).__exit__(None, None, None)
-    scheduled_copy.make(rt)
+    create.make_download(rt).__exit__(None, None, None)
+    schedule.make(rt)
     wakeup.close()
     found = files_below(rt.settings.data_dir)
     assert {file for file in found if line_of(file) is None} == set(), "say who removes it, and when"
@@ -163,12 +164,12 @@ def test_what_processes_that_died_left_is_gone_within_the_hour(rt: Runtime, task
 def test_rows_whose_time_is_over_are_gone_within_the_hour(
     rt: Runtime, clock: HandClock, tasks: dict[str, PeriodicTask]
 ) -> None:
-    rt.write(browser_sessions.begin, "203.0.113.1", "a browser")
-    rt.write(sign_in_links.make, Purpose.SIGN_IN)
+    rt.write(sign_in.begin_session, "203.0.113.1", "a browser")
+    rt.write(sign_in.create_link, Purpose.SIGN_IN)
     profile = add_profile(rt)
-    rt.write(cooldowns.begin_for, profile, "create", 3600.0, "too many")
+    rt.write(rate_limits.begin_for, profile, "create", 3600.0, "too many")
     for key in range(1200):
-        rt.write(idempotency.begin, Ticket("k", str(key), "f"))
+        rt.write(idempotency.begin, RequestKey("k", str(key), "f"))
     some = ("session", "sign_in_link", "not_before", "idempotency")
 
     def counts() -> list[int]:

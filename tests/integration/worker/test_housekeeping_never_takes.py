@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socialpub.core.errors import Conflict
-from socialpub.db import artifact_rows
+from socialpub.db.tables import artifact_rows
 from socialpub.media.types import Facts
-from socialpub.publishing import cleanup, posts, retention, retries
-from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.publishing import retention
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -104,15 +105,15 @@ class KeptHouse:
         self.rt.db.look_at_clock()
 
     def keep_house(self) -> None:
-        retention.remove(self.rt)
+        retention.remove_expired(self.rt)
         while self.rt.memory(retention.RetentionRound).steps is not None:
-            retention.remove(self.rt)
+            retention.remove_expired(self.rt)
         for post in [post for post in self.shown if not self._exists("post", post)]:
             assert self._days_since(self.ended.get(post)) >= KEPT_DAYS, "a post went before its time"
             assert self.tried_by.get(post) not in self.shown, "what it repeats could be published once more"
             for one in self.shown.pop(post):
                 self.unused_since[one] = max(self.unused_since[one], self.ended[post])
-        cleanup.clean(self.rt)
+        retention.remove_unused_media(self.rt)
         for one in [one for one in self.unused_since if not self._is_there(one)]:
             assert self._days_since(self.unused_since.pop(one)) >= UNUSED_DAYS, "a file went before its time"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.providers.http import Http
-from socialpub.worker.network_threads import NetworkThreads
+from socialpub.worker.process import NetworkThreads
 
 WAIT_SECONDS = 30
 

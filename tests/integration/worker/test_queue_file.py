@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from socialpub.core import ids
-from socialpub.worker.wakeup import QUEUE, HueyWakeup
+from socialpub.worker.wakeup import QUEUE_NAME, HueyWakeup
 
 
 class Planted:
@@ -36,7 +36,7 @@ def worker(tmp_path: Path, queue_file: Path) -> Iterator[HueyWakeup]:
     wakeup.close()
 
 
-def plant(queue_file: Path, *values: object, queue: str = QUEUE) -> None:
+def plant(queue_file: Path, *values: object, queue: str = QUEUE_NAME) -> None:
     with closing(sqlite3.connect(queue_file)) as database, database:
         for value in values:
             database.execute("INSERT INTO task (queue, data, priority) VALUES (?, ?, 0)", (queue, value))
@@ -77,7 +77,7 @@ def test_what_a_former_version_left_is_thrown_away(worker: HueyWakeup, queue_fil
     plant(queue_file, bad, bad, queue="socialpub")
     with closing(sqlite3.connect(queue_file)) as database, database:
         database.execute("INSERT INTO kv VALUES ('socialpub', 'r:x', ?)", (bad,))
-        database.execute("INSERT INTO schedule (queue, data, timestamp) VALUES (?, ?, 0)", (QUEUE, bad))
+        database.execute("INSERT INTO schedule (queue, data, timestamp) VALUES (?, ?, 0)", (QUEUE_NAME, bad))
     rung(queue_file, tmp_path, wanted)
     with closing(sqlite3.connect(queue_file)) as database:
         for table, rows in (("task", 1), ("kv", 0), ("schedule", 0)):

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.models import State
-from socialpub.db.trail import TrailAction, record
-from socialpub.ops import housekeeping_report
-from socialpub.providers.outcomes import Refused
-from socialpub.publishing import audiences, cleanup, posts, retention, retries
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.db import appliance_state
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows
+from socialpub.db.tables.audit_log import AuditAction, record
+from socialpub.ops import health
+from socialpub.providers.base import Refused
+from socialpub.publishing import retention
+from socialpub.publishing.posts import audiences, posts, retries
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
@@ -40,7 +42,7 @@ def keep_house(rt: Runtime, clock: HandClock) -> int:
     """One whole round; how many rows went."""
     clock.forward(retention.EVERY_SECONDS)
     removed = 0
-    while (some := retention.remove(rt)) or rt.memory(retention.RetentionRound).steps is not None:
+    while (some := retention.remove_expired(rt)) or rt.memory(retention.RetentionRound).steps is not None:
         removed += some
     return removed
 
@@ -99,7 +101,7 @@ def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt: Runtime, clock
     assert rt.reader.value("SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
         "all that ever was"
     )
-    assert cleanup.clean(rt) == 1
+    assert retention.remove_unused_media(rt) == 1
     assert rows_of(rt, "artifact") == 0, "its media are unused since it was settled"
     clock.forward(30 * DAY)
     keep_house(rt, clock)
@@ -213,13 +215,13 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
     for row in rt.reader.all("SELECT id FROM post"):
         rt.db.write(lambda tx, post=row[0]: posts.post_status.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
-    monkeypatch.setattr(retention, "MOST_WRITES", 3)
-    assert retention.remove(rt) == 3 * retention.MOST_DELIVERIES
+    monkeypatch.setattr(retention, "MAX_WRITES", 3)
+    assert retention.remove_expired(rt) == 3 * retention.MAX_DELIVERIES
     assert rows_of(rt, "post") == 700
     check_counters(rt)
     accepted = accept(rt, profile)
     while rt.memory(retention.RetentionRound).steps is not None:
-        retention.remove(rt)
+        retention.remove_expired(rt)
     assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
     assert rows_of(rt, "log_entry") == 1
     check_counters(rt)
@@ -231,7 +233,7 @@ def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(
     for _ in range(6):
         published(rt, clock, profile)
     clock.forward(40 * DAY)
-    monkeypatch.setattr(retention, "MOST_DELIVERIES", 1)
+    monkeypatch.setattr(retention, "MAX_DELIVERIES", 1)
     remove_post = retention.remove_post
 
     def slowly(*args: Any) -> bool:
@@ -239,15 +241,15 @@ def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(
         return remove_post(*args)
 
     monkeypatch.setattr(retention, "remove_post", slowly)
-    retention.remove(rt)
+    retention.remove_expired(rt)
     assert rows_of(rt, "post") == 4
-    retention.remove(rt)
+    retention.remove_expired(rt)
     assert rows_of(rt, "post") == 2, "it goes on at its next turn"
 
 
 def _target(tx: Any, profile: str) -> Any:
-    from socialpub.db import profile_rows
-    from socialpub.publishing.drafts import Target
+    from socialpub.db.tables import profile_rows
+    from socialpub.publishing.posts.drafts import Target
 
     found = profile_rows.find(tx, profile)
     assert found is not None
@@ -257,7 +259,7 @@ def _target(tx: Any, profile: str) -> Any:
 def test_what_changed_after_it_was_found_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
     known = published(rt, clock, profile)
     clock.forward(40 * DAY)
-    before = retention.limits(rt).posts
+    before = retention.retention_limits(rt).posts
     assert before is not None
     rt.db.write(lambda tx: tx.update("post", known, updated_at=tx.stamp))
     assert rt.db.write(lambda tx: retention.remove_post(tx, known, before)) is False
@@ -299,7 +301,7 @@ def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(
 @pytest.mark.parametrize("kept", [{"trail": "7d"}])
 def test_the_trail_is_forgotten_by_age(rt: Runtime, clock: HandClock, kept: dict[str, str]) -> None:
     for at in range(1200):
-        rt.db.write(lambda tx, at=at: record(tx, TrailAction.COPY_MADE, None, str(at)))
+        rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
         clock.forward(DAY / 100)
     keep_house(rt, clock)
     labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]
@@ -312,7 +314,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, cloc
     clock.forward(40 * DAY)
     keep_house(rt, clock)
     published(rt, clock, profile)
-    seen = audiences.visible(rt.reader, Caller("k", "read", providers=("x",)))
+    seen = audiences.visible_audiences(rt.reader, Caller("k", "read", providers=("x",)))
     assert seen is not None
     assert len(seen) == 1
     assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")
@@ -326,13 +328,13 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
     rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]
 ) -> None:
     published(rt, clock, profile)
-    (said,) = housekeeping_report.check(rt)
+    (said,) = health.check_housekeeping(rt)
     assert said.message == (
         "Housekeeping has not run here yet. Kept are posts 30d, attempts 7d (retention); no post is due."
     )
     clock.forward(40 * DAY)
-    housekeeping_report.note(rt)
-    (said,) = housekeeping_report.check(rt)
+    health.note_housekept(rt)
+    (said,) = health.check_housekeeping(rt)
     assert said.message == (
         f"Housekeeping last ran at {rt.stamp()}. Kept are posts 30d, attempts 7d (retention); 1 post is removed next."
     )
@@ -342,4 +344,4 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
     ("kept", "told"), [({}, "for ever."), ({"log": "30d"}, "log 30d (retention); posts for ever.")]
 )
 def test_what_is_kept_for_ever_is_said_as_well(rt: Runtime, kept: dict[str, str], told: str) -> None:
-    assert housekeeping_report.read(rt).sentence.endswith(told)
+    assert health.read_housekeeping(rt).sentence.endswith(told)

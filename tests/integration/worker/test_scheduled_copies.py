@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.ops.copies import scheduled_copy
+from socialpub.ops.backup import schedule
 from socialpub.runtime import Runtime
-from socialpub.worker import scheduled_copies
-from socialpub.worker.scheduled_copies import REST_SECONDS, ScheduledCopies
+from socialpub.worker import tasks
+from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
 from tests.support.hand_clock import HandClock
 
 HOUR = 3600
@@ -44,7 +44,7 @@ def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
         return found[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    monkeypatch.setattr(scheduled_copies.os, "setpriority", lambda *_: None)
+    monkeypatch.setattr(tasks.os, "setpriority", lambda *_: None)
     backup = rt.settings.backup.model_copy(update={"every": timedelta(hours=24)})
     rt.settings = rt.settings.model_copy(update={"backup": backup})
     return found
@@ -52,7 +52,7 @@ def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
 
 def run(rt: Runtime, command: CopyCommand) -> None:
     try:
-        scheduled_copy.make(rt)
+        schedule.make(rt)
     except OperatorError:
         command.returncode = 1
     else:
@@ -60,7 +60,7 @@ def run(rt: Runtime, command: CopyCommand) -> None:
 
 
 def test_a_copy_is_made_every_day_and_one_at_a_time(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     copies.look(rt)
     copies.look(rt)
     assert [command.arguments[-1] for command in started] == ["backup"]
@@ -78,7 +78,7 @@ def test_one_that_failed_is_tried_again_after_an_hour(
     rt: Runtime, clock: HandClock, started: list[CopyCommand]
 ) -> None:
     (rt.settings.data_dir / "backups").write_text("in the way")
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     copies.look(rt)
     run(rt, started[0])
     assert started[0].returncode == 1
@@ -95,9 +95,9 @@ def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
     rt: Runtime, clock: HandClock, started: list[CopyCommand]
 ) -> None:
     clock.jump(3000 * 24 * HOUR)
-    scheduled_copy.make(rt)
+    schedule.make(rt)
     clock.jump(-3000 * 24 * HOUR)
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     copies.look(rt)
     assert len(started) == 1
 
@@ -105,7 +105,7 @@ def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
 def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
     rt: Runtime, clock: HandClock, started: list[CopyCommand]
 ) -> None:
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     copies.look(rt)
     started[0].returncode = 1
     copies.look(rt)
@@ -116,7 +116,7 @@ def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
 
 
 def test_a_stop_ends_it(rt: Runtime, started: list[CopyCommand]) -> None:
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     copies.look(rt)
     copies.stop()
     assert started[0].ended_by_us
@@ -124,7 +124,7 @@ def test_a_stop_ends_it(rt: Runtime, started: list[CopyCommand]) -> None:
 
 def test_off_means_never(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
     rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
-    copies = ScheduledCopies()
+    copies = ScheduledBackups()
     clock.forward(100 * 24 * HOUR)
     copies.look(rt)
     assert started == []

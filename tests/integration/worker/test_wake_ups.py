@@ -4,11 +4,11 @@ import threading
 import time
 from functools import partial
 
-from socialpub.db import delivery_rows
-from socialpub.db.models import State
-from socialpub.publishing import engine
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows
+from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
-from socialpub.worker.network_threads import NetworkThreads
+from socialpub.worker.process import NetworkThreads
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -20,7 +20,7 @@ def test_every_wake_up_is_answered_however_they_meet(rt: Runtime, network: Scrip
 
     class Bell:
         def ring(self, delivery_id: str) -> None:
-            _, profile_id = delivery_rows.queue_of(rt.reader, delivery_id) or ("", "")
+            _, profile_id = delivery_rows.network_and_profile_of(rt.reader, delivery_id) or ("", "")
             threads.put(profile_id, delivery_id)
 
     rt.wakeup = Bell()

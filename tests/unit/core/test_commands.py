@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.cli.installation import command_script
-from socialpub.cli.installation.places import InstallationPlaces
+from socialpub.cli.install import files
+from socialpub.cli.install.files import InstallationPlaces
 from socialpub.core import commands
 from socialpub.core.command_forms import ContainerCommands, ServiceCommands, TerminalCommands
 from socialpub.core.commands import Process
@@ -41,7 +41,7 @@ def add_service(process: Process, *, own_command: bool = True) -> Process:
     unit = f"[Service]\nUser=publisher\nExecStart=/opt/socialpub/.venv/bin/socialpub --config {config} web\n"
     put(process.root / "usr/local/lib/systemd/system/socialpub-web.service", unit)
     if own_command:
-        put(process.root / "usr/local/bin/socialpub", command_script.text(InstallationPlaces()))
+        put(process.root / "usr/local/bin/socialpub", files.script_text(InstallationPlaces()))
     return replace(process, config=config)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import crypto
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socialpub.core import durations
+from socialpub.core import units
 
 
 @pytest.mark.parametrize(
@@ -19,26 +19,26 @@ from socialpub.core import durations
     ],
 )
 def test_a_duration_is_a_number_and_a_unit(text, duration):
-    assert durations.parse(text) == duration
+    assert units.parse_duration(text) == duration
 
 
 @pytest.mark.parametrize("text", ["", "90", "h", "1.5h", "-1h", "+1h", "1h30m", "1 h", "24H", "1w", "٣h", "9" * 40])
 def test_anything_else_is_refused_with_the_accepted_form(text):
     with pytest.raises(ValueError, match="90s, 15m, 24h or 90d"):
-        durations.parse(text)
+        units.parse_duration(text)
 
 
 def test_the_longest_duration_still_leads_to_a_date():
     with pytest.raises(ValueError, match="at most 36500d"):
-        durations.parse("36501d")
-    assert datetime(2026, 11, 21, tzinfo=UTC) + durations.parse("36500d") > datetime(2126, 1, 1, tzinfo=UTC)
+        units.parse_duration("36501d")
+    assert datetime(2026, 11, 21, tzinfo=UTC) + units.parse_duration("36500d") > datetime(2126, 1, 1, tzinfo=UTC)
 
 
 @given(st.integers(0, 36500 * 86400))
 def test_what_is_written_is_read_back_the_same(seconds):
-    assert durations.parse(durations.write(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+    assert units.parse_duration(units.duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
 
 
 def test_up_to_two_days_are_written_in_hours():
-    written = [durations.write(timedelta(hours=hours)) for hours in (1, 24, 48, 72)]
+    written = [units.duration(timedelta(hours=hours)) for hours in (1, 24, 48, 72)]
     assert written == ["1h", "24h", "48h", "3d"]

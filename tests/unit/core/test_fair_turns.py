@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.fair_turns import FairTurns
-from socialpub.core.memory_turns import TurnNotFree
+from socialpub.core.locks import FairSemaphore, LockTimeout
 
 Turn = Callable[[str], "asyncio.Task[None]"]
 PATIENCE = 60.0
@@ -17,7 +16,7 @@ class Story:
     """Work that goes on until the test ends it; `begun` tells in which order it began."""
 
     def __init__(self, at_once: int) -> None:
-        self.turns = FairTurns(at_once)
+        self.turns = FairSemaphore(at_once)
         self.begun: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -118,7 +117,7 @@ def test_a_turn_that_comes_at_the_moment_of_giving_up_goes_to_the_next() -> None
 def test_patience_ends() -> None:
     async def story(it: Story) -> None:
         await it.ask("a1", "a2")
-        with pytest.raises(TurnNotFree):
+        with pytest.raises(LockTimeout):
             async with it.turns.turn("a", 0):
                 pass
         await it.end("a1")

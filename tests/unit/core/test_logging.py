@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core import logging as logs
-from socialpub.core.settings.sections import LoggingSection
+from socialpub.core.settings.schema import LoggingSection
 from tests.samples.secrets import SECRETS
 
 log = logging.getLogger("socialpub")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from socialpub.core import machine_memory
+from socialpub.core import machine
 
 GIB = 1024**3
 
@@ -16,7 +16,7 @@ def lay(root: Path, **files: str) -> None:
 
 def test_the_machine_says_what_it_has(tmp_path: Path) -> None:
     lay(tmp_path, **{"proc/meminfo": "MemTotal:        4194304 kB\nMemFree: 1 kB\n"})
-    assert machine_memory.total_bytes(tmp_path) == 4 * GIB
+    assert machine.memory_bytes(tmp_path) == 4 * GIB
 
 
 def test_the_narrowest_group_counts(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_the_narrowest_group_counts(tmp_path: Path) -> None:
             "sys/fs/cgroup/system.slice/socialpub-web.service/memory.max": "max\n",
         },
     )
-    assert machine_memory.total_bytes(tmp_path) == GIB
+    assert machine.memory_bytes(tmp_path) == GIB
 
 
 def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
             "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{GIB}\n",
         },
     )
-    assert machine_memory.total_bytes(tmp_path) == GIB
+    assert machine.memory_bytes(tmp_path) == GIB
 
 
 def test_where_nobody_says_little_is_assumed(tmp_path: Path) -> None:
-    assert machine_memory.total_bytes(tmp_path) == 2 * GIB
-    assert machine_memory.total_bytes() > 0
+    assert machine.memory_bytes(tmp_path) == 2 * GIB
+    assert machine.memory_bytes() > 0

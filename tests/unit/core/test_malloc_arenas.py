@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from socialpub.core import malloc_arenas
+from socialpub.core import machine
 
 MANY_THREADS = """
 import re, sys, threading
@@ -36,8 +36,8 @@ together.wait()
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_threads_share_heaps() -> None:
     heaps = {how: int(run(how)) for how in ("unlimited", "limited")}
-    assert heaps["limited"] < malloc_arenas.MOST
-    assert heaps["unlimited"] > malloc_arenas.MOST, "the test sees heaps where there are many"
+    assert heaps["limited"] < machine.MAX_ARENAS
+    assert heaps["unlimited"] > machine.MAX_ARENAS, "the test sees heaps where there are many"
 
 
 def run(how: str) -> str:

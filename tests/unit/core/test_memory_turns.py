@@ -9,49 +9,49 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.memory_turns import SLOT_BYTES, MemoryTurn, MemoryTurns, TurnNotFree
+from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget, MemoryTurn
 
 SMALL, LARGE = SLOT_BYTES, 6 * SLOT_BYTES
 
 
 @pytest.fixture
-def turns(tmp_path: Path) -> MemoryTurns:
+def turns(tmp_path: Path) -> MemoryBudget:
     """Eight slots, two of them kept for what needs only one."""
-    return MemoryTurns(tmp_path / "turns", 8 * SLOT_BYTES)
+    return MemoryBudget(tmp_path / "turns", 8 * SLOT_BYTES)
 
 
-def take(turns: MemoryTurns, needed_bytes: int) -> MemoryTurn | None:
+def take(turns: MemoryBudget, needed_bytes: int) -> MemoryTurn | None:
     try:
         return turns.take(needed_bytes, patience_seconds=0)
-    except TurnNotFree:
+    except LockTimeout:
         return None
 
 
-def taken(turns: MemoryTurns, needed_bytes: int) -> MemoryTurn:
+def taken(turns: MemoryBudget, needed_bytes: int) -> MemoryTurn:
     turn = take(turns, needed_bytes)
     assert turn is not None
     return turn
 
 
-def test_large_work_waits_for_large_work_and_goes_on_when_that_is_done(turns: MemoryTurns) -> None:
+def test_large_work_waits_for_large_work_and_goes_on_when_that_is_done(turns: MemoryBudget) -> None:
     with taken(turns, LARGE):
         assert take(turns, LARGE) is None
     taken(turns, LARGE).close()
 
 
-def test_small_work_does_not_wait_behind_large_work(turns: MemoryTurns) -> None:
+def test_small_work_does_not_wait_behind_large_work(turns: MemoryBudget) -> None:
     with taken(turns, LARGE), taken(turns, SMALL), taken(turns, SMALL):
         assert take(turns, SMALL) is None
 
 
-def test_small_work_takes_all_there_is_when_nobody_needs_more(turns: MemoryTurns) -> None:
+def test_small_work_takes_all_there_is_when_nobody_needs_more(turns: MemoryBudget) -> None:
     held = [taken(turns, SMALL) for _ in range(8)]
     assert take(turns, SMALL) is None and take(turns, LARGE) is None
     for turn in held:
         turn.close()
 
 
-def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryTurns) -> None:
+def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryBudget) -> None:
     async def story() -> None:
         first = taken(turns, 3 * SLOT_BYTES)
         large = asyncio.ensure_future(turns.take_async(LARGE, 60))
@@ -63,7 +63,7 @@ def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryTurns) -> N
     asyncio.run(story())
 
 
-def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryTurns) -> None:
+def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryBudget) -> None:
     held = [taken(turns, 3 * SLOT_BYTES), taken(turns, 3 * SLOT_BYTES)]
     first, second = turns.line_up(LARGE), turns.line_up(LARGE)
     for turn in held:
@@ -78,12 +78,12 @@ def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryTurns) -> Non
 
 def test_what_needs_more_than_the_budget_still_has_its_turn(tmp_path: Path) -> None:
     for budget in (0, SLOT_BYTES, 2 * SLOT_BYTES, 5 * SLOT_BYTES):
-        turns = MemoryTurns(tmp_path / str(budget), budget)
+        turns = MemoryBudget(tmp_path / str(budget), budget)
         with taken(turns, 100 * SLOT_BYTES):
             assert take(turns, 2 * SLOT_BYTES) is None
 
 
-def test_who_gives_up_waiting_keeps_nothing(turns: MemoryTurns) -> None:
+def test_who_gives_up_waiting_keeps_nothing(turns: MemoryBudget) -> None:
     async def story() -> None:
         with taken(turns, SLOT_BYTES * 2):
             waiting = asyncio.ensure_future(turns.take_async(LARGE, 60))
@@ -92,16 +92,16 @@ def test_who_gives_up_waiting_keeps_nothing(turns: MemoryTurns) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             taken(turns, 4 * SLOT_BYTES).close()
-            with pytest.raises(TurnNotFree):
+            with pytest.raises(LockTimeout):
                 await turns.take_async(LARGE, 0)
             taken(turns, 4 * SLOT_BYTES).close()
 
     asyncio.run(story())
 
 
-def test_a_process_that_dies_gives_its_turn_back_at_once(turns: MemoryTurns) -> None:
+def test_a_process_that_dies_gives_its_turn_back_at_once(turns: MemoryBudget) -> None:
     code = (
-        "import sys; from pathlib import Path; from socialpub.core.memory_turns import *\n"
+        "import sys; from pathlib import Path; from socialpub.core.locks import *\n"
         "turn = MemoryTurns(Path(sys.argv[1]), int(sys.argv[2])).take(int(sys.argv[3]), 0)\n"
         "print('has it', flush=True); sys.stdin.read()"
     )
@@ -115,7 +115,7 @@ def test_a_process_that_dies_gives_its_turn_back_at_once(turns: MemoryTurns) -> 
         taken(turns, LARGE).close()
 
 
-def test_a_turn_handed_to_a_child_ends_with_the_child(turns: MemoryTurns) -> None:
+def test_a_turn_handed_to_a_child_ends_with_the_child(turns: MemoryBudget) -> None:
     turn = taken(turns, LARGE)
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, pass_fds=turn.descriptors) as child:
         turn.close()

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from socialpub.core.redaction import is_secret, is_secret_name, redact
+from socialpub.core.secrets.redaction import is_secret, is_secret_name, redact
 from tests.samples.secrets import SECRETS
 
 

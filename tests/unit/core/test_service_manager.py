@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core import service_manager
-from socialpub.core.service_manager import ServiceManager
+from socialpub.core import systemd as systemd_core
+from socialpub.core.systemd import ServiceManager
 
 
 class Hearing:
@@ -116,16 +116,16 @@ def test_what_was_given_is_taken_from_the_environment() -> None:
         "LISTEN_PIDFDID": "7",
         "HOME": "/",
     }
-    service_manager.take_over(environ)
+    systemd_core.from_environment(environ)
     assert environ == {"HOME": "/"}, "a child would speak, or listen, in our name"
 
 
 @pytest.mark.parametrize("count", ["2", "", "-1", "two"])
 def test_sockets_for_another_process_are_left_alone(count: str) -> None:
     environ = {"LISTEN_FDS": count, "LISTEN_PID": str(os.getpid() + 1)}
-    assert service_manager.take_over(environ).descriptors == ()
+    assert systemd_core.from_environment(environ).descriptors == ()
     assert environ == {}
-    assert count == "2" or service_manager.take_over(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
+    assert count == "2" or systemd_core.from_environment(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
 def test_where_the_sockets_are_is_told_as_it_is_configured() -> None:

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from socialpub.core import signed_urls
-from socialpub.core.crypto import Secrets
 from socialpub.core.errors import Forbidden
+from socialpub.core.secrets import signed_urls
+from socialpub.core.secrets.crypto import Secrets
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECRETS = Secrets(b"k" * 32)

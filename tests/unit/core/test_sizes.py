@@ -1,6 +1,6 @@
 import pytest
 
-from socialpub.core import sizes
+from socialpub.core import units
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from socialpub.core import sizes
     ],
 )
 def test_a_size_has_its_unit_and_its_exact_number(size_bytes: int, written: str) -> None:
-    assert sizes.write(size_bytes) == written
+    assert units.size(size_bytes) == written

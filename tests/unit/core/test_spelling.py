@@ -2,7 +2,7 @@
 
 import pytest
 
-from socialpub.core.spelling import nearest
+from socialpub.core.validation import nearest
 
 KEYS = ("accessToken", "refreshToken", "expiresAt")
 

@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from socialpub.core import validation
-from socialpub.core.known_names import AlsoCalled, Keys
-from socialpub.core.spelling import unknown
+from socialpub.core.validation import AlsoCalled, Keys, did_you_mean
 
 
 class Strict(BaseModel):
@@ -150,4 +149,4 @@ def test_no_message_holds_what_was_given() -> None:
 
 
 def test_without_a_near_name_the_known_ones_can_be_listed() -> None:
-    assert unknown(None, ["a", "b"]) == "is not known; known are a, b"
+    assert did_you_mean(None, ["a", "b"]) == "is not known; known are a, b"

@@ -66,32 +66,32 @@ def commit(git: Git, count: int = 1) -> str:
 
 def test_the_commit_with_the_tag_is_the_release(checkout: Path, git: Git) -> None:
     git("tag", "v1.1.0")
-    assert version.of_source(checkout) == "1.1.0"
+    assert version.read_source(checkout) == "1.1.0"
 
 
 def test_a_commit_after_an_older_release_is_a_development_version_of_the_next(checkout: Path, git: Git) -> None:
     git("tag", "v1.0.0")
     head = commit(git, 12)
-    assert version.of_source(checkout) == f"1.1.0.dev12+g{head}"
-    assert Version("1.0.0") < Version(version.of_source(checkout)) < Version("1.1.0")
+    assert version.read_source(checkout) == f"1.1.0.dev12+g{head}"
+    assert Version("1.0.0") < Version(version.read_source(checkout)) < Version("1.1.0")
 
 
 def test_a_commit_after_its_own_release_is_newer_than_it(checkout: Path, git: Git) -> None:
     git("tag", "v1.1.0")
     head = commit(git, 2)
-    assert version.of_source(checkout) == f"1.1.1.dev2+g{head}"
-    assert Version(version.of_source(checkout)) > Version("1.1.0")
+    assert version.read_source(checkout) == f"1.1.1.dev2+g{head}"
+    assert Version(version.read_source(checkout)) > Version("1.1.0")
 
 
 def test_without_any_tag_all_commits_are_counted(checkout: Path, git: Git) -> None:
     head = commit(git, 2)
-    assert version.of_source(checkout) == f"1.1.0.dev3+g{head}"
+    assert version.read_source(checkout) == f"1.1.0.dev3+g{head}"
 
 
 def test_a_release_candidate_that_became_the_release_is_the_release(checkout: Path, git: Git) -> None:
     git("tag", "--annotate", "v1.1.0rc1", "--message", "candidate")
     git("tag", "v1.1.0")
-    assert version.of_source(checkout) == "1.1.0"
+    assert version.read_source(checkout) == "1.1.0"
 
 
 def test_changed_files_are_no_release(checkout: Path, git: Git) -> None:
@@ -99,7 +99,7 @@ def test_changed_files_are_no_release(checkout: Path, git: Git) -> None:
     with (checkout / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
     head = git("rev-parse", "--short=7", "HEAD")
-    assert version.of_source(checkout) == f"1.1.1.dev0+g{head}.dirty"
+    assert version.read_source(checkout) == f"1.1.1.dev0+g{head}.dirty"
 
 
 def test_a_repository_that_the_environment_names_is_not_asked(
@@ -107,7 +107,7 @@ def test_a_repository_that_the_environment_names_is_not_asked(
 ) -> None:
     git("tag", "v1.1.0")
     monkeypatch.setenv("GIT_DIR", str(ROOT / ".git"))
-    assert version.of_source(checkout) == "1.1.0"
+    assert version.read_source(checkout) == "1.1.0"
 
 
 def test_git_gets_no_variable_that_may_hold_a_secret(
@@ -120,15 +120,15 @@ def test_git_gets_no_variable_that_may_hold_a_secret(
     spy.chmod(0o755)
     monkeypatch.setenv("PATH", f"{spy.parent}:/usr/bin:/bin")
     monkeypatch.setenv("SOCIALPUB_PROVIDERS__X__CLIENT_SECRET", "very-secret")
-    version.of_source(checkout)
+    version.read_source(checkout)
     assert "GIT_OPTIONAL_LOCKS" in (tmp_path / "environment").read_text()
     assert "very-secret" not in (tmp_path / "environment").read_text()
 
 
 def test_without_git_a_source_distribution_states_its_version(checkout: Path) -> None:
-    assert version.of_source(checkout) == "1.1.0.dev0"
+    assert version.read_source(checkout) == "1.1.0.dev0"
     (checkout / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: socialpub\nVersion: 1.1.0\n\nVersion: 9\n")
-    assert version.of_source(checkout) == "1.1.0"
+    assert version.read_source(checkout) == "1.1.0"
 
 
 def test_a_checkout_without_the_program_git_is_a_development_version(
@@ -136,7 +136,7 @@ def test_a_checkout_without_the_program_git_is_a_development_version(
 ) -> None:
     git("tag", "v1.1.0")
     monkeypatch.setenv("PATH", "")
-    assert version.of_source(checkout) == "1.1.0.dev0"
+    assert version.read_source(checkout) == "1.1.0.dev0"
 
 
 def test_an_installed_copy_states_what_its_metadata_says_whatever_else_is_installed(tmp_path: Path) -> None:
@@ -160,6 +160,6 @@ def test_git_is_started_when_the_version_is_shown_and_then_once() -> None:
 
 def test_the_released_number_is_written_in_one_place() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert project["tool"]["socialpub"]["release"] == version.released(ROOT)
+    assert project["tool"]["socialpub"]["release"] == version.read_release(ROOT)
     assert "version" in project["project"]["dynamic"]
-    assert Version(version.current()).is_devrelease or version.current() == version.released(ROOT)
+    assert Version(version.current()).is_devrelease or version.current() == version.read_release(ROOT)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.media.inspect import inspect_file
+from socialpub.media.decoder.inspect import inspect_file
 from socialpub.media.types import Facts, MediaLimits, MediaRejected
 
 

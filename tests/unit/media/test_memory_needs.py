@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from socialpub.core.memory_turns import SLOT_BYTES
-from socialpub.media.memory_needs import estimate
+from socialpub.core.locks import SLOT_BYTES
+from socialpub.media.decoder.memory import estimate
 from tests.samples import hostile, media
 
 MOST = 2 * 1024**3

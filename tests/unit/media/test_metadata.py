@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
 
-from socialpub.media.metadata import strip
-from socialpub.media.resize import fit
+from socialpub.media.decoder.image_parts import strip_metadata
+from socialpub.media.decoder.resize import fit
 from socialpub.media.types import FitLimits
 from tests.samples import media
 
@@ -131,7 +131,7 @@ def test_a_file_without_metadata_is_left_alone(tmp_path: Path, make: Callable[[P
     path = make(tmp_path / "a")
     mime_type = fit(path, tmp_path / "b", EVERYTHING)["mime_type"]
     plain = (tmp_path / "b").read_bytes()
-    assert strip(plain, mime_type) == plain
+    assert strip_metadata(plain, mime_type) == plain
     answer = fit(tmp_path / "b", tmp_path / "c", EVERYTHING)
     assert not answer["changed"] and not (tmp_path / "c").exists()
 
@@ -152,7 +152,7 @@ def test_what_programs_write_without_metadata_is_left_alone(
     tmp_path: Path, make: Callable[[Path], Path], mime_type: str
 ) -> None:
     whole = make(tmp_path / "a").read_bytes()
-    assert strip(whole, mime_type) == whole
+    assert strip_metadata(whole, mime_type) == whole
 
 
 def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_file_whose_parts_do_not_add_up_is_written_again(tmp_path: Path) -> No
     source = png(tmp_path / "a.png")
     whole = bytearray(source.read_bytes())
     whole[whole.index(b"pHYs") + 4] ^= 1
-    assert strip(bytes(whole), "image/png") is None
+    assert strip_metadata(bytes(whole), "image/png") is None
 
 
 def test_inks_become_colours_that_every_viewer_shows(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageCms
 
-from socialpub.media.resize import fit
+from socialpub.media.decoder.resize import fit
 from socialpub.media.types import CannotFit, FitLimits
 from tests.samples import hostile, media
 

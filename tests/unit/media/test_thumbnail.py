@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from socialpub.media import thumbnail
+from socialpub.media.decoder import resize
 from socialpub.media.types import CannotFit, FitLimits
 from tests.samples import media
 from tests.unit.media.test_resize import corners, looks_like
@@ -17,7 +17,7 @@ LIMITS = FitLimits(("image/jpeg",), 64 * 1024, 320, 320, rewrite=True)
 
 def made_of(source: Path) -> Image.Image:
     target = source.with_suffix(".thumbnail")
-    answer = thumbnail.write(source, target, LIMITS)
+    answer = resize.write_thumbnail(source, target, LIMITS)
     assert answer["size_bytes"] == target.stat().st_size <= LIMITS.max_bytes
     image = Image.open(io.BytesIO(target.read_bytes()))
     assert (image.format, image.size) == ("JPEG", (answer["width"], answer["height"]))

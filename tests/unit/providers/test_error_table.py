@@ -4,9 +4,9 @@ from datetime import datetime
 
 import pytest
 
+from socialpub.providers.base import Refused
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection, find_row
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.outcomes import Refused
 from socialpub.providers.responses import HttpResponse
 
 BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Content
+from socialpub.providers.base import Content
 from socialpub.providers.options import Option
 from socialpub.providers.pinterest import upload
 from socialpub.providers.registry import OPTIONS
-from socialpub.providers.tiktok import photos, video
+from socialpub.providers.tiktok import photos
+from socialpub.providers.tiktok import upload as upload_tiktok
 from socialpub.providers.x import options as x_options
 
 EVERY_OPTION = [pytest.param(name, option, id=option.name) for name, table in OPTIONS.items() for option in table]
@@ -23,8 +24,8 @@ def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
     if network == "x":
         return [x_options.body_fields(chosen)]
     if network == "tiktok":
-        return [video.post_info(job), photos.request_body(job, [])]
-    return [upload.source(job)]
+        return [upload_tiktok.post_info(job), photos.request_body(job, [])]
+    return [upload.video_source(job)]
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)

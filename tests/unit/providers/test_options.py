@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from socialpub.providers.content import Problem
+from socialpub.providers.base import Problem
 from socialpub.providers.options import (
     MAX_BYTES,
     MAX_KEYS,
@@ -140,7 +140,7 @@ def test_keys_that_are_wrong_for_a_hundred_profiles_are_compared_once(monkeypatc
         compared.append(key)
         return get_close_matches(key, *arguments, **more)
 
-    monkeypatch.setattr("socialpub.core.spelling.difflib.get_close_matches", compare)
+    monkeypatch.setattr("socialpub.core.validation.difflib.get_close_matches", compare)
     keys = {f"audiance{number}": 1 for number in range(MAX_KEYS)}
     for _ in range(100):
         _, problems = read("demo", TABLE, keys)

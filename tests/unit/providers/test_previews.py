@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.providers.content import Account, Content, MediaFile
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.preview import Preview, TextMeasure, TextPart
 from socialpub.providers.registry import PROVIDERS, build
 

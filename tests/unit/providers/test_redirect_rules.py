@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 
 RULES = {name: one.oauth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}

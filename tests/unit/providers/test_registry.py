@@ -3,11 +3,11 @@
 from typing import get_args
 
 from socialpub.core.settings.networks import NetworkSection
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 from socialpub.sandbox import World
+from socialpub.web.api.enumerations import Provider
 from socialpub.web.api.requests import ProviderOptions
-from socialpub.web.enumerations import Provider
 
 
 def test_every_network_has_a_section_of_the_configuration() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from socialpub.web import accept
+from socialpub.web.http import answer
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from socialpub.web import accept
     ],
 )
 def test_a_page_that_is_wanted_at_least_as_much_as_json_is_shown(header: bytes) -> None:
-    assert accept.prefers_page(header)
+    assert answer.prefers_page(header)
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_a_page_that_is_wanted_at_least_as_much_as_json_is_shown(header: bytes) 
     ],
 )
 def test_everything_else_is_a_script(header: bytes | None) -> None:
-    assert not accept.prefers_page(header)
+    assert not answer.prefers_page(header)

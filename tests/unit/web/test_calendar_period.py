@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from socialpub.core.clock import stamp
-from socialpub.web.dashboard.calendar_period import CalendarPeriod, hours, midnights
+from socialpub.web.dashboard.calendar import CalendarPeriod, hour_instants, midnights
 
 TODAY = date(2026, 11, 18)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -95,11 +95,11 @@ def test_a_day_may_have_23_or_25_hours() -> None:
     for day, length in ((spring, 23), (autumn, 25), (date(2026, 11, 18), 24)):
         begin, end = midnights([day], BERLIN)
         assert (end - begin).total_seconds() == length * 3600
-        assert hours(day, BERLIN)[0] == begin
-        assert hours(day, BERLIN)[-1] == end
-    skipped = hours(spring, BERLIN)
+        assert hour_instants(day, BERLIN)[0] == begin
+        assert hour_instants(day, BERLIN)[-1] == end
+    skipped = hour_instants(spring, BERLIN)
     assert skipped[2] == skipped[3] == datetime(2026, 3, 29, 1, tzinfo=UTC)
-    twice = hours(autumn, BERLIN)
+    twice = hour_instants(autumn, BERLIN)
     assert (twice[3] - twice[2]).total_seconds() == 7200
 
 
@@ -116,5 +116,5 @@ def test_a_day_may_have_23_or_25_hours() -> None:
 )
 def test_a_day_is_that_of_the_zone(zone: str, day: date, begin: str, end: str) -> None:
     assert [stamp(instant) for instant in midnights([day], ZoneInfo(zone))] == [begin, end]
-    instants = hours(day, ZoneInfo(zone))
+    instants = hour_instants(day, ZoneInfo(zone))
     assert instants == sorted(instants)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from socialpub.web import client_address
-from socialpub.web.client_address import TrustedProxies
+from socialpub.web.http import client_address
+from socialpub.web.http.client_address import TrustedProxies
 
 LOOPBACK = ("127.0.0.1", "::1")
 
@@ -79,4 +79,4 @@ def test_a_network_of_mapped_addresses_is_one_of_ipv4():
     ],
 )
 def test_a_whole_64_of_ipv6_is_one_place(address, expected):
-    assert client_address.place(address) == expected
+    assert client_address.network_of(address) == expected

@@ -4,10 +4,10 @@ from typing import Any, get_args
 
 import pytest
 
-from socialpub.db.models import ArtifactStatus, PostStatus, ProfileStatus, State
+from socialpub.db.states import ArtifactStatus, PostStatus, ProfileStatus, State
+from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.publishing.attempts import AttemptOutcome
-from socialpub.web import enumerations
+from socialpub.web.api import enumerations
 
 
 @pytest.mark.parametrize(

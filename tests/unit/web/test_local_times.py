@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from socialpub.web.dashboard import times
+from socialpub.web.dashboard.browser import times
 
 
 def read(text: str, zone: str = "Europe/Berlin") -> times.LocalTime:

@@ -6,13 +6,13 @@ from urllib.parse import urlencode
 import pytest
 
 from socialpub.core.errors import FieldError
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.options import OptionType
 from socialpub.providers.registry import OPTIONS, PROVIDERS, build
 from socialpub.providers.tiktok.creator import CreatorInfo
-from socialpub.web.dashboard import network_choices, option_fields, option_words
-from socialpub.web.dashboard.forms import Form
-from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
+from socialpub.web.dashboard.browser.forms import Form
+from socialpub.web.dashboard.compose import context, option_fields
+from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice
 
 
 def form(network: str, **fields: str | list[str]) -> Form:
@@ -37,10 +37,10 @@ def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None 
 def test_every_option_and_every_value_has_a_name_for_people() -> None:
     for network in PROVIDERS:
         for option in OPTIONS[network]:
-            assert option.name in option_words.LABELS
+            assert option.name in option_fields.OPTION_LABELS
             for value in option.values:
-                assert option_words.value(value) != value
-            assert "`" not in option_words.hint(option)
+                assert option_fields.value_label(value) != value
+            assert "`" not in option_fields.field_hint(option)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_section_counts_on_its_own_board_only() -> None:
 
 
 def test_what_an_accounts_own_settings_switch_off_is_locked_and_says_so() -> None:
-    known = network_choices.of_creator(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
+    known = context.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's own settings have comments off."
     assert fields["disableDuet"].locked is None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from socialpub.web import ranges
-from socialpub.web.ranges import ByteRange
+from socialpub.web.http import files
+from socialpub.web.http.files import ByteRange
 
 WHOLE = ByteRange(0, 100, False)
 
@@ -22,21 +22,21 @@ WHOLE = ByteRange(0, 100, False)
     ],
 )
 def test_one_range_is_a_part(header, expected):
-    assert ranges.parse(header, 100) == expected
+    assert files.parse_range(header, 100) == expected
 
 
 @pytest.mark.parametrize("header", [b"bytes=100-", b"bytes=100-200", b"bytes=-0"])
 def test_a_range_outside_of_the_file_is_none(header):
-    assert ranges.parse(header, 100) is None
+    assert files.parse_range(header, 100) is None
 
 
 @pytest.mark.parametrize(
     "header", [None, b"", b"bytes=", b"bytes=-", b"bytes=5", b"bytes=9-1", b"bytes=a-b", b"lines=1-2", b"bytes=0-1,5-6"]
 )
 def test_several_ranges_other_units_and_nonsense_mean_the_whole_file(header):
-    assert ranges.parse(header, 100) == WHOLE
+    assert files.parse_range(header, 100) == WHOLE
 
 
 def test_an_empty_file_has_no_part():
-    assert ranges.parse(b"bytes=0-", 0) is None
-    assert ranges.parse(None, 0) == ByteRange(0, 0, False)
+    assert files.parse_range(b"bytes=0-", 0) is None
+    assert files.parse_range(None, 0) == ByteRange(0, 0, False)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.ops import machine_checks
+from socialpub.ops.doctor import machine
 from socialpub.runtime import Runtime
 from tests.support.doctor import HERE, NETWORKS, AnsweringHttp, shows
 from tests.support.scripted_network import ScriptedNetwork
@@ -21,7 +21,7 @@ def appliance_options(three_networks: dict[str, ScriptedNetwork], http: Answerin
 @pytest.fixture
 def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
     """With a web server that answers and a worker that has shown itself, on a machine whose clock is kept."""
-    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
+    monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     return rt

@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-from socialpub.cli import web_lock
+from socialpub.cli import data_folder
 from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
-from socialpub.core.settings.sections import ProvidersSection
-from socialpub.ops import configuration_in_use, machine_checks, process_figures, worker_report
-from socialpub.ops.finding import Level
-from socialpub.ops.process_figures import ProcessFigures
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.db.tables import holds
+from socialpub.ops import health
+from socialpub.ops.doctor import machine
+from socialpub.ops.health import Level, ProcessFigures
 from socialpub.providers.errors import NoAnswer, NotSent
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.doctor import (
@@ -191,7 +192,7 @@ def test_file_types_that_cannot_be_recognised_are_told(settings: Settings, monke
     def fails(_: Path) -> str:
         raise ImportError("failed to find libmagic")
 
-    monkeypatch.setattr("socialpub.media.inspect.detect_type", fails)
+    monkeypatch.setattr("socialpub.media.decoder.inspect.detect_type", fails)
     assert "libmagic" in the(outside(settings), "libmagic").message
 
 
@@ -308,14 +309,14 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     first, second = [finding for finding in inside(rt) if finding.level is Level.PROBLEM]
     assert "not reported for 2 minutes" in first.message
     assert "1 delivery is overdue" in second.message
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     found = inside(rt)
     assert "not reported" in the(found, "worker").message, "paused, nothing is overdue"
     assert the(found, "paused", Level.NOTE).remedy == "To continue, run `socialpub admin resume`."
 
 
 def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
-    rt.write(deliveries.pause)
+    rt.write(resume.pause)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
     assert "backup of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
 
@@ -398,20 +399,20 @@ def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: A
 def test_a_clock_that_nothing_keeps_set_is_a_note(
     rt: Runtime, monkeypatch: pytest.MonkeyPatch, kept: bool | None, told: bool
 ) -> None:
-    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: kept)
+    monkeypatch.setattr(machine, "clock_is_kept", lambda: kept)
     assert ("time sync" in {finding.subject for finding in inside(rt)}) is told
     assert problems(inside(rt)) == []
 
 
 def test_a_journal_that_was_never_taken_over_is_a_note(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks, "MOST_WAL_BYTES", 1)
+    monkeypatch.setattr(machine, "MAX_WAL_BYTES", 1)
     assert "socialpub.db-wal has grown" in the(inside(rt), "database", Level.NOTE).message
 
 
 def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     for open_files in (819, 820):
-        monkeypatch.setattr(process_figures, "read", lambda used=open_files: ProcessFigures(0, 0, 1, used, 1024))
-        rt.write(worker_report.beat)
+        monkeypatch.setattr(health, "read_process_figures", lambda used=open_files: ProcessFigures(0, 0, 1, used, 1024))
+        rt.write(health.beat)
         assert (problems(inside(rt)) == ["worker"]) is (open_files == 820)
     assert "820 files open" in the(inside(rt), "worker").message
 
@@ -440,7 +441,7 @@ def test_what_systemd_says_of_the_services_is_told(
     rt.settings._file = file
     runs = {"LoadState": "loaded", "ExecStart": f"{{ path=/opt/socialpub --config {file} worker ; }}"}
     asked = {"socialpub-worker.service": runs | state}
-    monkeypatch.setattr(machine_checks, "ask_systemd", lambda service: asked.get(service, {}))
+    monkeypatch.setattr(machine, "ask_systemd", lambda service: asked.get(service, {}))
     found = [finding for finding in inside(rt) if finding.subject == "service" and finding.level is level]
     assert len(found) == 1
     assert words in found[0].message
@@ -458,7 +459,7 @@ def test_a_socket_elsewhere_than_the_configuration_says_is_told(rt: Runtime, mon
         "socialpub-web.service": {"LoadState": "loaded", "ActiveState": "active", "ExecStart": f"--config {file} web"},
         "socialpub-web.socket": socket,
     }
-    monkeypatch.setattr(machine_checks, "ask_systemd", lambda unit: asked.get(unit, {}))
+    monkeypatch.setattr(machine, "ask_systemd", lambda unit: asked.get(unit, {}))
     assert "listen" not in {finding.subject for finding in inside(rt)}
     socket["Listen"] = "0.0.0.0:9000 (Stream) [::1]:9000 (Stream)"
     found = the(inside(rt), "listen")
@@ -489,7 +490,7 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
 ) -> None:
     http.answers[f"{HERE}/healthz"] = NotSent("refused")
     http.answers["http://127.0.0.1:9000/healthz"] = shows(rt.instance_id)
-    with web_lock.held(rt.settings, ["127.0.0.1:9000"]):
+    with data_folder.serve_alone(rt.settings, ["127.0.0.1:9000"]):
         finding = the(inside(rt), "web")
         monkeypatch.setattr(commands, "_here", ServiceCommands())
         assert the(inside(rt), "web").remedy == "Run `sudo socialpub install-service`."
@@ -539,7 +540,7 @@ def test_two_ports_of_this_machine_are_told_unless_a_proxy_joins_them(rt: Runtim
 def test_a_process_that_runs_with_an_older_configuration_is_told(rt: Runtime) -> None:
     web = build(rt.settings, clock=rt.clock, http=rt.http, role="web")
     try:
-        configuration_in_use.write_down(web)
+        machine.publish_configuration(web)
         assert problems(inside(rt)) == []
         networks = rt.settings.providers.model_copy(
             update={"x": XSection.model_validate({"client_id": "new", "client_secret": "very-secret"})}

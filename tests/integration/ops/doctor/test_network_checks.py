@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection, XSection
-from socialpub.ops import doctor
-from socialpub.ops.finding import Finding, Level
+from socialpub.ops.doctor import checks
+from socialpub.ops.health import Finding, Level
 from socialpub.providers import registry
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile, settings_in
@@ -79,6 +79,6 @@ def test_an_app_that_tiktok_has_not_audited_is_a_note_with_the_other_way(rt: Run
 
 
 def test_before_the_first_start_the_address_to_register_is_shown(tmp_path: Path) -> None:
-    found, goes_on = doctor.check_offline(settings_in(tmp_path, providers=NETWORKS))
+    found, goes_on = checks.check_offline(settings_in(tmp_path, providers=NETWORKS))
     assert not goes_on
     assert next(one for one in found if one.subject == "redirect address").message.startswith("X: register")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from socialpub.core import commands
-from socialpub.core.settings import env, loader
+from socialpub.core.settings import loader
 
 
 def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configured):
@@ -32,7 +32,7 @@ def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configur
 
 
 def test_each_key_has_exactly_one_variable():
-    names = [env.variable(key) for key in loader.KEYS]
+    names = [loader.variable_name(key) for key in loader.KEYS]
     assert len(set(names)) == len(names)
     assert "SOCIALPUB_BASE_URL" in names
     assert "SOCIALPUB_PROVIDERS__TIKTOK__CLIENT_KEY" in names

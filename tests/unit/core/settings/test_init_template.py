@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings import init_template, loader
+from socialpub.core.secrets import crypto
+from socialpub.core.settings import loader, template
 
 
 def mode(path):
@@ -27,7 +27,7 @@ def generous_umask():
 
 def test_what_is_made_is_a_configuration_that_loads_and_a_key_that_only_the_owner_reads(tmp_path):
     folder = tmp_path / "new" / "home"
-    config, data, key = init_template.create(folder)
+    config, data, key = template.create(folder)
 
     loaded = loader.load(config, {})
     assert loaded.data_dir == data
@@ -40,12 +40,12 @@ def test_what_is_made_is_a_configuration_that_loads_and_a_key_that_only_the_owne
 
 
 def test_two_homes_have_different_keys(tmp_path):
-    one, other = init_template.create(tmp_path / "one"), init_template.create(tmp_path / "other")
+    one, other = template.create(tmp_path / "one"), template.create(tmp_path / "other")
     assert one[2].read_bytes() != other[2].read_bytes()
 
 
 def test_the_sections_of_the_template_work_once_they_are_uncommented(tmp_path):
-    config, _, _ = init_template.create(tmp_path)
+    config, _, _ = template.create(tmp_path)
     lines = config.read_text().splitlines()
     start = lines.index(next(line for line in lines if line.startswith("# [providers.x]")))
     config.write_text("\n".join(lines[:start] + [line.removeprefix("# ") for line in lines[start:]]))
@@ -59,8 +59,8 @@ def test_nothing_that_is_there_is_overwritten_and_nothing_is_put_beside_it(tmp_p
     file.write_text("precious")
     before = everything_in(tmp_path)
 
-    with pytest.raises(init_template.AlreadyThere) as raised:
-        init_template.create(tmp_path)
+    with pytest.raises(template.AlreadyThere) as raised:
+        template.create(tmp_path)
 
     assert str(file) in raised.value.message
     assert raised.value.hint
@@ -70,21 +70,21 @@ def test_nothing_that_is_there_is_overwritten_and_nothing_is_put_beside_it(tmp_p
 
 def test_a_dangling_link_is_not_written_through(tmp_path):
     (tmp_path / "config.toml").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(init_template.AlreadyThere):
-        init_template.create(tmp_path)
+    with pytest.raises(template.AlreadyThere):
+        template.create(tmp_path)
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_an_empty_data_folder_is_taken_and_closed_to_others(tmp_path):
     (tmp_path / "data").mkdir(mode=0o755)
-    init_template.create(tmp_path)
+    template.create(tmp_path)
     assert mode(tmp_path / "data") == 0o700
 
 
 def test_a_file_where_the_data_folder_belongs_is_named(tmp_path):
     (tmp_path / "data").write_text("a file")
     with pytest.raises(OperatorError) as raised:
-        init_template.create(tmp_path)
+        template.create(tmp_path)
     assert str(tmp_path / "data") in raised.value.message
     assert everything_in(tmp_path) == ["data"]
 
@@ -98,7 +98,7 @@ def test_a_disk_that_refuses_the_last_file_leaves_nothing_behind(tmp_path, monke
     os_open = os.open
     monkeypatch.setattr(os, "open", full_at_the_configuration)
     with pytest.raises(OperatorError, match="No space left") as raised:
-        init_template.create(tmp_path / "a" / "b")
+        template.create(tmp_path / "a" / "b")
     assert raised.value.hint
     assert everything_in(tmp_path) == []
 
@@ -109,5 +109,5 @@ def test_a_key_file_that_could_not_be_written_whole_is_taken_away_again(tmp_path
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OperatorError, match="Input/output error"):
-        init_template.create(tmp_path)
+        template.create(tmp_path)
     assert everything_in(tmp_path) == []

@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from socialpub.core.settings import fingerprints
-from socialpub.core.settings.notify import name_of
+from socialpub.core.settings.schema import display_url
 
 MAIL = "mailtos://owner:hidden-password@smtp.example.com?to=a@example.com,b@example.com"
 
@@ -58,7 +58,7 @@ def test_a_wrong_address_is_named_by_its_place(mistakes, written, said):
     ],
 )
 def test_the_name_of_an_address_is_its_scheme_and_its_host_and_never_a_secret(url, name):
-    assert name_of(url) == name
+    assert display_url(url) == name
 
 
 def test_addresses_are_secrets(configured):
@@ -72,7 +72,7 @@ def test_another_address_is_a_changed_configuration(configured):
         return sha256("\n".join(parts).encode()).hexdigest()
 
     before, after = (
-        fingerprints.of(configured(f'[notify]\nurls = ["ntfy://{topic}"]'), sign) for topic in ("one", "two")
+        fingerprints.compute(configured(f'[notify]\nurls = ["ntfy://{topic}"]'), sign) for topic in ("one", "two")
     )
     assert before["notify.urls"] != after["notify.urls"]
 

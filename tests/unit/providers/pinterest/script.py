@@ -10,10 +10,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Memo, Outcome
-from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.responses import HttpResponse
 from tests.support.going_back import counted
 from tests.support.scripted_calls import ScriptedCalls, SentCall

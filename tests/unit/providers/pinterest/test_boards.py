@@ -5,11 +5,11 @@ from typing import Any, cast
 
 import pytest
 
+from socialpub.providers.base import Done, Refused, Wait
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
-from socialpub.providers.outcomes import Done, Refused, Wait
 from socialpub.providers.pinterest.boards import Board, BoardSection
-from socialpub.providers.pinterest.client import MOST_PAGES
+from socialpub.providers.pinterest.client import MAX_PAGES
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run
 
@@ -141,8 +141,8 @@ def test_a_list_that_was_not_answered_is_an_error(reply: HttpResponse, kind: typ
 def test_a_list_that_goes_in_circles_or_never_ends_is_left() -> None:
     with pytest.raises(NoAnswer):
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
-    endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MOST_PAGES)))
-    assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MOST_PAGES
+    endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MAX_PAGES)))
+    assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MAX_PAGES
 
 
 # --- creating --------------------------------------------------------------------------------------------------------

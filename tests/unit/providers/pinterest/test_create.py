@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Content, ImageLimits, MediaFile
+from socialpub.providers.base import (
+    Again,
+    Content,
+    Done,
+    ImageLimits,
+    Kind,
+    MediaFile,
+    Published,
+    Refused,
+    Step,
+    Unfit,
+    Unknown,
+    Wait,
+)
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
-from socialpub.providers.job import Unfit
-from socialpub.providers.outcomes import Again, Done, Published, Refused, Unknown, Wait
-from socialpub.providers.protocol import Kind, Step
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     ADAPTER,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from socialpub.providers.base import CannotTell, Published, Readback
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
@@ -37,23 +37,23 @@ def page(*pins: Any, bookmark: str | None = None) -> HttpResponse:
     return answer(200, {"items": list(pins), "bookmark": bookmark})
 
 
-def look(tmp_path: Path, script: Script, **more: Any) -> Look | CannotTell:
+def look(tmp_path: Path, script: Script, **more: Any) -> Readback | CannotTell:
     media = more.pop("media", (picture(tmp_path, alt=more.pop("alt", None)),))
     since = more.pop("since", lambda: SINCE)
     found = ADAPTER.recover(job(script, *media, since=since, **more))
-    assert isinstance(found, Look | CannotTell)
+    assert isinstance(found, Readback | CannotTell)
     return found
 
 
 def found(tmp_path: Path, *pins: Any, **more: Any) -> list[str | None]:
     outcome = look(tmp_path, Script(page(*pins)), **more)
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     return [pin.post_id for pin in outcome.candidates]
 
 
 def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
     outcome = look(tmp_path, Script(page(*pins)), **more)
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert outcome.candidates == ()
     return outcome.similar
 
@@ -61,13 +61,13 @@ def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
 def test_one_page_of_the_board_is_one_look(tmp_path: Path) -> None:
     script = Script(page(shown("9", title="Poster")))
     outcome = look(tmp_path, script, title="Poster")
-    assert outcome == Look((Published("9", "https://www.pinterest.com/pin/9/"),))
+    assert outcome == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
     assert script.asked == [f"GET /boards/{BOARD}/pins"]
     assert script.calls[0].params == {"page_size": "250"}
 
 
 def test_an_empty_board_says_not_there_at_this_moment(tmp_path: Path) -> None:
-    assert look(tmp_path, Script(page())) == Look(())
+    assert look(tmp_path, Script(page())) == Readback(())
 
 
 def test_nothing_can_be_looked_for_before_a_commit(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ def test_a_pin_of_another_kind_place_or_time_is_not_ours_whatever_it_says(
 def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path: Path) -> None:
     script = Script(page(shown("9", board_section_id=SECTION), shown("8", board_section_id=None)))
     outcome = look(tmp_path, script, boardSectionId=SECTION)
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["8", "9"]
-    assert look(tmp_path, Script(page()), boardSectionId=SECTION) == Look(())
+    assert look(tmp_path, Script(page()), boardSectionId=SECTION) == Readback(())
 
 
 def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_what_is_in_the_time_is_judged_by_the_clock_that_the_answers_tell(tmp_pa
     def since() -> Any:
         return SINCE if script.calls else SINCE - timedelta(days=1)
 
-    assert look(tmp_path, script, since=since) == Look(())
+    assert look(tmp_path, script, since=since) == Readback(())
     assert len(script.calls) == 1, "all that follows is older still"
 
 
@@ -229,7 +229,7 @@ def test_a_video_is_looked_for_among_videos(tmp_path: Path) -> None:
 
 def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:
     script = Script(page(shown("9", 5), shown("8", -4000), bookmark="more"))
-    assert look(tmp_path, script) == Look((Published("9", "https://www.pinterest.com/pin/9/"),))
+    assert look(tmp_path, script) == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
     assert script.over
 
 
@@ -238,7 +238,7 @@ def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: li
     pins = [shown(str(n), seconds) for n, seconds in enumerate(first, 100)]
     script = Script(page(*pins, bookmark="a"), page(shown("9")))
     outcome = look(tmp_path, script)
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["9"]
     assert script.calls[1].params["bookmark"] == "a"
 
@@ -253,7 +253,7 @@ def test_a_board_too_large_to_read_is_no_look(tmp_path: Path) -> None:
 def test_a_pin_that_is_found_counts_however_large_the_board_is(tmp_path: Path) -> None:
     pages = [page(shown("9"), bookmark="0"), *(page(shown(str(n), -90_000), bookmark=str(n)) for n in range(1, 3))]
     outcome = look(tmp_path, Script(*pages))
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["9"]
 
 

@@ -8,10 +8,10 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.pinterest.adapter import Pinterest
-from socialpub.providers.pinterest.errors import SANDBOX_API
+from socialpub.providers.pinterest import Pinterest
+from socialpub.providers.pinterest.client import SANDBOX_API
 from socialpub.providers.responses import HttpResponse
 from tests.support.scripted_http import Answering
 

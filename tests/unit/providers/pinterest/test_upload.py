@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from socialpub.providers.base import Again, Done, Held, Refused, Wait
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.outcomes import Again, Done, Held, Refused, Wait
 from socialpub.providers.pinterest import upload
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
@@ -111,7 +111,7 @@ PRODUCTION = SECTION_OF_THE_CONFIGURATION
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
     script = Script(FORM, answer(204, x_amz_request_id="S3RID"))
     conversation = job(script, film(size_bytes=150_000_000))
-    outcome = upload.upload(conversation, PRODUCTION)
+    outcome = upload.upload_video(conversation, PRODUCTION)
     _, call = script.calls
     assert (call.method, call.path) == ("POST", STORAGE)
     parts = call.request["multipart"]

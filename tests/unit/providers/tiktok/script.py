@@ -10,12 +10,10 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers.base import Account, CallTrace, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FileBody
-from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
-from socialpub.providers.job import CallTrace, Job
-from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.tiktok import TikTok
 from tests.support.going_back import counted
 from tests.support.scripted_calls import ScriptedCalls, SentCall
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Account
+from socialpub.providers.base import Account, Done, Held, Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.outcomes import Done, Held, Refused
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused, Unfit
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
-from socialpub.providers.job import Unfit
-from socialpub.providers.outcomes import Again, Done, More, Refused
-from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.tiktok import TikTok
 from tests.unit.providers.tiktok.script import (
     ADAPTER,
     DIRECT,

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Account
+from socialpub.providers.base import Account, Again, CannotTell, Done, Memo, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Memo, Outcome, Published, Refused, Wait
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADAPTER,
@@ -267,7 +266,7 @@ def test_a_video_that_may_be_whole_at_tiktok_is_only_watched_from_then_on(told: 
 
 def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
     for got in (0, 50_000_000, 64_000_000):
-        assert ADAPTER.recover(job(Script(received(got)), film(64_000_001), memo=opened(5))) == Look(whole=False)
+        assert ADAPTER.recover(job(Script(received(got)), film(64_000_001), memo=opened(5))) == Readback(whole=False)
 
 
 @pytest.mark.parametrize(

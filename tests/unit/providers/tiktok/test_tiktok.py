@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.content import Account, Content, MediaFile, Problem
-from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.tiktok import TikTok
 
 OWNER = Account("oid", "owner")
 DIRECT = {"privacyLevel": "SELF_ONLY"}

@@ -2,9 +2,8 @@
 
 import pytest
 
+from socialpub.providers.base import Again, Done, Held, More, Outcome, Refused, Unknown, Wait, Withdrawn
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.job import Withdrawn
-from socialpub.providers.outcomes import Again, Done, Held, More, Outcome, Refused, Unknown, Wait
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,

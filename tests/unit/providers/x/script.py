@@ -10,12 +10,10 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FilePart
-from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.x.adapter import X
+from socialpub.providers.x import X
 from tests.support.going_back import counted
 from tests.support.scripted_calls import ScriptedCalls, SentCall
 from tests.unit.providers.x import official

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.x import links
 from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
 

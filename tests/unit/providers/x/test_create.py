@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Content
+from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Throttled
-from socialpub.providers.outcomes import Again, Published, Refused, Unknown, Wait
-from socialpub.providers.protocol import Kind
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.x.script import (
     ADAPTER,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from socialpub.providers.base import Readback
 from socialpub.providers.errors import AppRefused, NoAnswer, Rejected, Throttled
-from socialpub.providers.outcomes import Look
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.x.adapter import X
+from socialpub.providers.x import X
 from tests.unit.providers.x.script import NOW, SECTION, Script, answer, invalid, job, problem
 from tests.unit.providers.x.test_find_post import shown, timeline
 
@@ -29,7 +29,7 @@ def test_the_names_that_were_taken_are_kept_for_the_next_look() -> None:
     first, second, third = Script(UNKNOWN_NAME, FOUND), Script(FOUND), Script(invalid("[tweet.fields]"), FOUND)
     for script in (first, second, third):
         outcome = look(adapter, script)
-        assert isinstance(outcome, Look)
+        assert isinstance(outcome, Readback)
         assert [post.post_id for post in outcome.candidates] == ["5"]
     assert [asked_in(script) for script in (first, second, third)] == [["new", "old"], ["old"], ["old", "new"]]
     assert first.calls[1].params["start_time"] == first.calls[0].params["start_time"]
@@ -87,7 +87,7 @@ def test_only_a_refusal_of_the_question_itself_leads_to_the_other_names(
 def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
     more = timeline(shown("9", "Other"), next_token="more")
     script = Script(more, UNKNOWN_NAME, FOUND)
-    assert isinstance(look(X(SECTION), script), Look)
+    assert isinstance(look(X(SECTION), script), Readback)
     assert asked_in(script) == ["new", "new", "old"]
     assert script.calls[2].params["pagination_token"] == "more"
     with pytest.raises(Rejected):

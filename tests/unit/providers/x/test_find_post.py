@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import MediaFile
+from socialpub.providers.base import CannotTell, MediaFile, Readback
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.outcomes import CannotTell, Look
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.x.adapter import X
+from socialpub.providers.x import X
 from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, job, picture, problem
 
 
@@ -39,7 +38,9 @@ def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpRespo
 SINCE = NOW - timedelta(minutes=3)
 
 
-def look(script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any) -> Look | CannotTell:
+def look(
+    script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any
+) -> Readback | CannotTell:
     """By an adapter that has not asked X yet."""
     asked = job(script, text, *media, options=options, since=lambda: SINCE)
     return (adapter or X(SECTION)).recover(asked)
@@ -47,13 +48,13 @@ def look(script: Script, text: str, *media: MediaFile, adapter: X | None = None,
 
 def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), **options: Any) -> list[str | None]:
     outcome = look(Script(timeline(*posts)), text, *media, **options)
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     return [post.post_id for post in outcome.candidates]
 
 
 def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> None:
     script = Script(timeline())
-    assert look(script, "Hello") == Look(())
+    assert look(script, "Hello") == Readback(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
     assert script.calls[0].params == {
         "max_results": "100",
@@ -84,13 +85,13 @@ def test_the_window_is_narrowed_by_the_answer_that_tells_the_time() -> None:
     script = Script(timeline(shown("5", "Hi", created_at="2026-11-20T18:00:00.000Z"), shown("6", "Hi")))
     outcome = X(SECTION).recover(job(script, "Hi", since=lambda: known.pop(0) if len(known) > 1 else known[0]))
     assert script.calls[0].params["start_time"] == "2026-11-20T12:00:00Z"
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [post.post_id for post in outcome.candidates] == ["6"]
 
 
 def test_a_post_is_found_with_its_address() -> None:
     outcome = look(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     (post,) = outcome.candidates
     assert (post.post_id, post.url) == ("5", "https://x.com/acme/status/5")
 
@@ -186,7 +187,7 @@ def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
 def test_the_whole_list_is_read() -> None:
     script = Script(timeline(shown("9", "Other"), next_token="more"), timeline(shown("5", "Hello")))
     outcome = look(script, "Hello")
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [post.post_id for post in outcome.candidates] == ["5"]
     assert script.calls[1].params["pagination_token"] == "more"
 
@@ -199,7 +200,7 @@ def test_a_page_of_what_is_older_than_the_commit_is_the_last_that_is_read() -> N
         timeline(shown("7", "Hello", **old), next_token="still more"),
     )
     outcome = look(script, "Hello")
-    assert isinstance(outcome, Look)
+    assert isinstance(outcome, Readback)
     assert [post.post_id for post in outcome.candidates] == ["9"]
 
 
@@ -211,7 +212,7 @@ def test_a_list_without_end_cannot_tell() -> None:
 
 def test_partial_success_is_a_look() -> None:
     partly = answer(200, {"data": [shown("5", "Hello")], "errors": [{"title": "Not Found"}], "meta": {}})
-    assert isinstance(look(Script(partly), "Hello"), Look)
+    assert isinstance(look(Script(partly), "Hello"), Readback)
 
 
 NOT_ENROLLED = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import Account, Content, MediaFile
-from socialpub.providers.x.listed_post import SentPost
+from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.x.read_back import SentPost
 from tests.unit.providers.x.script import film, gif, picture
 from tests.unit.providers.x.test_find_post import MEDIA_LINK, link, shown
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socialpub.providers.x import emoji, links
+from socialpub.providers.x.links import TLDS
 from socialpub.providers.x.text import V2, V3, Config, weigh
-from socialpub.providers.x.tlds import TLDS
 from tests.support.generated import examples
 from tests.support.provider_documents import document
 

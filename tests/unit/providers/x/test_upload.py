@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
-from socialpub.providers.job import Unfit
-from socialpub.providers.outcomes import Again, Done, More, Refused, Wait
 from tests.unit.providers.x.script import (
     NOW,
     Script,

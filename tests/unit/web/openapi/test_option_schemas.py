@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from socialpub.core.settings.sections import ProvidersSection
+from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 from socialpub.providers.options import Option
 from socialpub.providers.registry import OPTIONS
-from socialpub.web.openapi.option_schemas import component, option_schemas
+from socialpub.web.openapi.components import option_component, option_schemas
 
 ADAPTERS = registry.build(ProvidersSection())
 SCHEMAS = option_schemas()
@@ -32,7 +32,7 @@ def probes(option: Option) -> list[Any]:
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
 def test_what_the_document_describes_is_what_the_adapter_takes(network: str, option: Option) -> None:
     schema = Draft202012Validator(
-        SCHEMAS[component(network)]["properties"][option.name], format_checker=FormatChecker()
+        SCHEMAS[option_component(network)]["properties"][option.name], format_checker=FormatChecker()
     )
     taken = []
     for value in probes(option):
@@ -46,7 +46,7 @@ def test_what_the_document_describes_is_what_the_adapter_takes(network: str, opt
 
 @pytest.mark.parametrize("network", OPTIONS)
 def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> None:
-    schema = SCHEMAS[component(network)]
+    schema = SCHEMAS[option_component(network)]
     assert list(schema["properties"]) == [option.name for option in OPTIONS[network]]
     assert schema["additionalProperties"] is True
     assert "required" not in schema
@@ -56,7 +56,7 @@ def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> 
 
 @pytest.mark.parametrize("network", OPTIONS)
 def test_the_example_is_taken_by_the_adapter(network: str) -> None:
-    schema = SCHEMAS[component(network)]
+    schema = SCHEMAS[option_component(network)]
     (example,) = schema["examples"]
     assert len(example) > 1
     assert ADAPTERS[network].read_options(example) == (example, [])
@@ -65,7 +65,7 @@ def test_the_example_is_taken_by_the_adapter(network: str) -> None:
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
 def test_a_default_stands_in_words_and_is_sent_by_no_generated_client(network: str, option: Option) -> None:
-    schema = SCHEMAS[component(network)]["properties"][option.name]
+    schema = SCHEMAS[option_component(network)]["properties"][option.name]
     assert "default" not in schema
     if option.default is not None:
         shown = str(option.default).lower() if isinstance(option.default, bool) else str(option.default)

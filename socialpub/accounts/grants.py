@@ -1,0 +1,178 @@
+"""Grants: tokens and scopes as the operator gives them, as a network answers them, and as a profile stores them."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
+from pydantic.alias_generators import to_camel
+
+from socialpub.core import clock, validation
+from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import redaction
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.core.validation import format_mistakes, must_be
+from socialpub.db.connection import Value
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.oauth import Tokens
+
+# MERGED from accounts/credentials.py: The tokens of an account as the operator hands them over: one JSON object, r
+
+FORM = (
+    '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
+    '"scope": "…"}; all but accessToken may be left out.'
+)
+MAX_TOKEN_LENGTH = 8192
+"""Far above what networks issue: whatever is longer is a whole file that was pasted into the field."""
+
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LEFT_OUT: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """One grant. `None`: not known; `scopes` empty is the same as None."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
+    refresh_expires_at: datetime | None = None
+    scopes: frozenset[str] | None = None
+
+
+def read_credentials(text: str) -> Credentials:
+    """The credentials in `text`. Raises OperatorError, which lists every mistake and the form that is expected."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        # json's own message names line and column and never quotes the text.
+        raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
+    if not isinstance(given, dict):
+        raise OperatorError("The credentials are not a JSON object.", f"Expected is {FORM}")
+    found, mistakes = validation.read(_CredentialsFile, given)
+    if mistakes or found is None:
+        sentences = [one.sentence for one in mistakes.errors]
+        raise OperatorError(format_mistakes("The credentials have", sentences), f"Expected is {FORM}")
+    scopes = frozenset((found.scope or "").replace(",", " ").split())
+    return Credentials(
+        found.access_token, found.refresh_token, found.expires_at, found.refresh_expires_at, scopes or None
+    )
+
+
+def _check_token(value: str, info: ValidationInfo) -> str:
+    value = value.strip()
+    if not value:
+        may_be_left_out = info.field_name != "access_token"
+        raise ValueError("must not be empty" + ("; leave it out when there is none" if may_be_left_out else ""))
+    if len(value) > MAX_TOKEN_LENGTH:
+        raise ValueError(f"has {len(value)} characters, which is too long for a token (at most {MAX_TOKEN_LENGTH})")
+    if not re.fullmatch(r"[\x21-\x7e]+", value):
+        raise ValueError("holds spaces, line breaks or characters that no token has; paste it again")
+    return value
+
+
+def _read_date_time(value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError(must_be("a string such as 2026-11-21T12:00:00Z", value))
+    try:
+        if not _DATE_TIME.fullmatch(value):
+            raise ValueError
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date-time with an offset, such as 2026-11-21T12:00:00Z") from None
+
+
+def _check_refresh_token_is_given(value: datetime, info: ValidationInfo) -> datetime:
+    # A refresh token that was given and is wrong is not among the data: that mistake is reported by itself.
+    if info.data.get("refresh_token", "") is None:
+        raise ValueError("is given without a refreshToken")
+    return value
+
+
+_Token = Annotated[str, AfterValidator(_check_token)]
+_DateTime = Annotated[datetime, BeforeValidator(_read_date_time)]
+
+
+class _CredentialsFile(BaseModel):
+    """The JSON object. Keys may be left out, but none may be null."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+    access_token: _Token
+    refresh_token: _Token = _LEFT_OUT
+    expires_at: _DateTime = _LEFT_OUT
+    refresh_expires_at: Annotated[_DateTime, AfterValidator(_check_refresh_token_is_given)] = _LEFT_OUT
+    scope: str = _LEFT_OUT
+
+
+# MERGED from accounts/token_answer.py: What a network's token answer becomes: values to go on with, and the column
+
+
+def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:
+    """The grant after this answer. The network counts from when it was asked, so its seconds end a little early."""
+    redaction.add_secrets(answer.access_token, answer.refresh_token)
+    previous = previous or Credentials("")
+    return Credentials(
+        answer.access_token,
+        answer.refresh_token or previous.refresh_token,
+        _ends(asked_at, answer.expires_in_seconds),
+        _ends(asked_at, answer.refresh_expires_in_seconds) or previous.refresh_expires_at,
+        answer.scopes or previous.scopes,
+    )
+
+
+def open_access_token(secrets: Secrets, profile: Profile) -> str:
+    """With it the refresh token is in hand, too, which a network may know and quote. Raises OperatorError when it
+    cannot be unsealed."""
+    assert profile.access_token is not None
+    with suppress(OperatorError):
+        open_refresh_token(secrets, profile)
+    return secrets.open(profile.access_token, "profile", profile.id, "access_token")
+
+
+def open_refresh_token(secrets: Secrets, profile: Profile) -> str | None:
+    """Raises OperatorError when it cannot be unsealed."""
+    sealed = profile.refresh_token
+    return secrets.open(sealed, "profile", profile.id, "refresh_token") if sealed else None
+
+
+def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
+    """The grant that a profile holds. Raises OperatorError when its tokens cannot be unsealed."""
+    return Credentials(
+        open_access_token(secrets, profile),
+        open_refresh_token(secrets, profile),
+        clock.parse(profile.access_expires_at) if profile.access_expires_at else None,
+        clock.parse(profile.refresh_expires_at) if profile.refresh_expires_at else None,
+        profile.scopes,
+    )
+
+
+def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Value]:
+    """The columns of this profile for this grant, tokens sealed. `expires_at` is when the owner must act: with a
+    refresh token only its own end counts, and X never names that."""
+    access_ends, refresh_ends = _stamp(grant.expires_at), _stamp(grant.refresh_expires_at)
+
+    def seal(token: str | None, column: str) -> bytes | None:
+        return secrets.seal(token, "profile", profile_id, column) if token else None
+
+    return {
+        "access_token": seal(grant.access_token, "access_token"),
+        "refresh_token": seal(grant.refresh_token, "refresh_token"),
+        "access_expires_at": access_ends,
+        "refresh_expires_at": refresh_ends,
+        "expires_at": refresh_ends if grant.refresh_token else access_ends,
+        "scopes": " ".join(sorted(grant.scopes or ())),
+        "renewed_at": now,
+        "updated_at": now,
+    }
+
+
+def _ends(asked_at: datetime, seconds: int | None) -> datetime | None:
+    return None if seconds is None else asked_at + timedelta(seconds=seconds)
+
+
+def _stamp(instant: datetime | None) -> str | None:
+    return None if instant is None else clock.stamp(instant)

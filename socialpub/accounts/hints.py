@@ -1,0 +1,94 @@
+"""What to do about an account that cannot be used, for each place where the owner reads it.
+
+A function that names one action returns it as a phrase, "run `…`" or "press “…”", without a period.
+"""
+
+from enum import StrEnum
+
+from socialpub.core import commands
+from socialpub.providers import registry
+from socialpub.providers.base import Provider
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+
+
+class Surface(StrEnum):
+    """Where a remedy is read: it names what can be done there."""
+
+    SHELL = "shell"
+    DASHBOARD = "dashboard"
+
+
+def sentence(phrase: str) -> str:
+    """Return the phrase as a sentence of its own."""
+    return f"{phrase[0].upper()}{phrase[1:]}."
+
+
+def connect(provider_name: str, door: Surface = Surface.SHELL, *options: str) -> str:
+    """Return how an account of this network is connected, again or for the first time."""
+    if door is Surface.DASHBOARD:
+        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
+    return _run("admin", "connect-profile", provider_name, *options)
+
+
+def reconnect(provider_name: str, door: Surface = Surface.SHELL) -> str:
+    """Return the same for an account that has a profile."""
+    return "press “Reconnect” on the profile's page" if door is Surface.DASHBOARD else connect(provider_name)
+
+
+def reconnect_anywhere(provider_name: str) -> str:
+    """Return the same for a message that is read anywhere, such as a post's."""
+    where = "under Profiles in the dashboard"
+    return f"press “Reconnect” {where}{commands.or_run('admin', 'connect-profile', provider_name)}"
+
+
+def begin_again(provider_name: str, door: Surface = Surface.SHELL) -> str:
+    """Return the sentence for an attempt to connect that came to nothing."""
+    return f"To begin again, {connect(provider_name, door)}."
+
+
+def resume(door: Surface = Surface.SHELL) -> str:
+    """Return how a pause is ended."""
+    return "press “Resume” under System" if door is Surface.DASHBOARD else _run("admin", "resume")
+
+
+def try_held(door: Surface = Surface.SHELL) -> str:
+    """Return how a network that refuses this app is asked again at once."""
+    return "press “Try now” under System" if door is Surface.DASHBOARD else _run("admin", "resume")
+
+
+def test_message(door: Surface = Surface.SHELL) -> str:
+    """Return how a notification service is tested."""
+    return "press “Send a test message” under System" if door is Surface.DASHBOARD else _run("admin", "notify-test")
+
+
+def add_address(door: Surface = Surface.SHELL) -> str:
+    """How the owner gets notifications, as a sentence."""
+    if door is Surface.DASHBOARD:
+        return "Add an address under System, “Notifications”: mail, ntfy, Gotify, Telegram or another service."
+    return "Set [notify] urls to where you can be reached: mail, ntfy, Gotify, Telegram and others."
+
+
+def after_failure(provider: Provider, error: ProviderError, door: Surface = Surface.SHELL) -> str:
+    """What to do about a call that failed while an account was being connected."""
+    if isinstance(error, NotSent | NoAnswer | Throttled):
+        return "Nothing was saved. Try again in a while."
+    return _after_refusal(provider, error, connect(provider.name, door))
+
+
+def after_question(provider: Provider, error: ProviderError, door: Surface = Surface.SHELL) -> str:
+    """What to do about a question, asked for a profile, that its network did not answer."""
+    if isinstance(error, NotSent | NoAnswer | Throttled):
+        return "Try again in a while."
+    return _after_refusal(provider, error, reconnect(provider.name, door))
+
+
+def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:
+    match error:
+        case AuthExpired() | Rejected(reauth=True):
+            return f"To consent again, {how}."
+        case _:
+            return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
+
+
+def _run(*words: str) -> str:
+    return f"run `{commands.line(*words)}`"

@@ -1,0 +1,251 @@
+"""How the owner signs in to the dashboard: browser sessions, links that work once, and the password."""
+
+import secrets
+import threading
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from socialpub.core import actor
+from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import InvalidRequest, NotFound
+from socialpub.core.secrets import crypto
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.tables import audit_log
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.runtime import Runtime
+
+# MERGED from accounts/browser_sessions.py: Browsers in which the owner is signed in to the dashboard.
+
+NOTED_EVERY = timedelta(minutes=10)
+"""How exactly it is known when a session was last used: a page that is read writes no more often."""
+MAX_USER_AGENT_LENGTH = 300
+FAILURES_NOTED_EVERY = timedelta(hours=1)
+"""Wrong passwords from one place within this time are one entry of the audit log."""
+MAX_FAILURE_ENTRIES = 50
+"""Within that time. The places beyond them have one entry together: no stranger fills the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """Instants are stamps. `token` is only known where the browser just brought it."""
+
+    id: str
+    created_at: str
+    last_seen_at: str
+    address: str
+    user_agent: str
+    token: str = field(default="", repr=False)
+
+
+_COLUMNS = "id, created_at, last_seen_at, address, user_agent"
+
+
+def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
+    """A new session for the browser that just signed in."""
+    token = secrets.token_urlsafe(32)
+    values = {
+        "id": secrets.token_hex(6),
+        "created_at": tx.stamp,
+        "last_seen_at": tx.stamp,
+        "address": address,
+        "user_agent": user_agent[:MAX_USER_AGENT_LENGTH],
+    }
+    clean_sessions(rt, tx)
+    tx.insert("session", token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
+    audit_log.record(tx, AuditAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
+    return BrowserSession(**values, token=token)
+
+
+def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
+    """Return whether a failed sign-in from `place` is to be noted: most of many need no write."""
+    since = stamp(rt.now() - FAILURES_NOTED_EVERY)
+    return not any(audit_log.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
+
+
+def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
+    """Note a wrong password, or that there are too many. `place` is an address, or the network that counts as one."""
+    since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:MAX_USER_AGENT_LENGTH]
+    audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
+
+
+def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
+    """Whose token this is; None when it is nobody's, ended or unused for too long."""
+    row = reader.one(
+        f"SELECT {_COLUMNS} FROM session WHERE token_hash = ? AND instance_id = ? AND last_seen_at > ?",
+        (crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp())),
+    )
+    return None if row is None else _session(row, token)
+
+
+def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
+    """Whether its use is to be noted again (`note`)."""
+    return rt.now() - parse(session.last_seen_at) >= NOTED_EVERY
+
+
+def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
+    """It is used at this moment, from this address."""
+    tx.update("session", session_id, last_seen_at=tx.stamp, address=address)
+
+
+def list_sessions(rt: Runtime, reader: Reader) -> list[BrowserSession]:
+    """Those that are signed in, the last used first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} FROM session WHERE instance_id = ? AND last_seen_at > ? ORDER BY last_seen_at DESC, id",
+        (rt.instance_id, _oldest(rt, rt.stamp())),
+    )
+    return [_session(row) for row in rows]
+
+
+def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
+    """The browser's own wish. Again is fine."""
+    _delete(tx, session.id, AuditAction.SIGNED_OUT)
+
+
+def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
+    """This browser has to sign in again. Raises NotFound."""
+    if not _delete(tx, session_id, AuditAction.SESSION_ENDED):
+        raise NotFound("This session has ended already.")
+
+
+def clean_sessions(rt: Runtime, tx: Tx) -> int:
+    """Forget those that nobody used for too long; how many."""
+    return tx.execute("DELETE FROM session WHERE last_seen_at <= ?", (_oldest(rt, stamp(tx.now)),)).rowcount
+
+
+def end_sessions(tx: Tx) -> None:
+    tx.execute("DELETE FROM session")
+
+
+def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
+    row = tx.one("DELETE FROM session WHERE id = ? RETURNING user_agent", (session_id,))
+    if row is not None:
+        audit_log.record(tx, action, session_id, row["user_agent"])
+    return row is not None
+
+
+def _oldest(rt: Runtime, now: str) -> str:
+    return stamp(parse(now) - rt.settings.dashboard.session_lifetime)
+
+
+def _session(row: Row, token: str = "") -> BrowserSession:
+    return BrowserSession(row["id"], row["created_at"], row["last_seen_at"], row["address"], row["user_agent"], token)
+
+
+# MERGED from accounts/sign_in_links.py: Links that let a browser in once: to set the first password, or straight i
+
+LINK_LIFETIME = timedelta(days=1)
+
+
+class Purpose(StrEnum):
+    SET_UP = "set_up"
+    """To set the password while there is none."""
+
+    SIGN_IN = "sign_in"
+    """To be signed in without one: what the demo prints."""
+
+
+_VALID = "token_hash = ? AND purpose = ? AND instance_id = ? AND expires_at > ?"
+
+
+def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
+    """The token of a new link. Former ones of this purpose are worthless from now on."""
+    token = secrets.token_urlsafe(32)
+    tx.execute("DELETE FROM sign_in_link WHERE purpose = ? OR expires_at <= ?", (purpose, tx.stamp))
+    tx.insert(
+        "sign_in_link",
+        token_hash=crypto.digest(token),
+        instance_id=rt.instance_id,
+        purpose=purpose,
+        created_at=tx.stamp,
+        expires_at=stamp(tx.now + LINK_LIFETIME),
+    )
+    return token
+
+
+def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
+    """Whether the link still works; it is not used up by this."""
+    values = (crypto.digest(token), purpose, rt.instance_id, rt.stamp())
+    return reader.one(f"SELECT 1 FROM sign_in_link WHERE {_VALID}", values) is not None
+
+
+def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
+    """Use the link up; whether it worked."""
+    values = (crypto.digest(token), purpose, rt.instance_id, tx.stamp)
+    return tx.execute(f"DELETE FROM sign_in_link WHERE {_VALID}", values).rowcount == 1
+
+
+def clean_links(rt: Runtime, tx: Tx) -> int:
+    """Forget those that work no more; how many."""
+    return tx.execute("DELETE FROM sign_in_link WHERE expires_at <= ?", (tx.stamp,)).rowcount
+
+
+def end_links(tx: Tx) -> None:
+    tx.execute("DELETE FROM sign_in_link")
+
+
+# MERGED from accounts/password.py: The owner's password for the dashboard, hashed with argon2id.
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+MIN_PASSWORD_LENGTH = 10
+MAX_PASSWORD_LENGTH = 1000
+
+_hashing = threading.Lock()
+
+
+def is_password_set(reader: Reader) -> bool:
+    return appliance_state.get(reader, appliance_state.PASSWORD) is not None
+
+
+def hash_password(password: str, repeated: str) -> str:
+    """What is stored of a new password. Raises InvalidRequest at `password` or `repeated`."""
+    if len(password) < MIN_PASSWORD_LENGTH:
+        raise InvalidRequest.at("password", message=f"must have at least {MIN_PASSWORD_LENGTH} characters")
+    if len(password) > MAX_PASSWORD_LENGTH:
+        raise InvalidRequest.at("password", message=f"may have at most {MAX_PASSWORD_LENGTH} characters")
+    if password != repeated:
+        raise InvalidRequest.at("repeated", message="must be the same as the password")
+    with _hashing:
+        return _hasher().hash(_password_bytes(password))
+
+
+def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
+    """Make this the password. Every browser has to sign in again, and links that were given out are worthless."""
+    appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
+    end_sessions(tx)
+    end_links(tx)
+    audit_log.record(tx, AuditAction.PASSWORD_SET)
+
+
+def is_password(rt: Runtime, password: str) -> bool:
+    """Whether this is the password. Takes its time: not on the event loop."""
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    stored = appliance_state.get(rt.reader, appliance_state.PASSWORD)
+    if stored is None or len(password) > MAX_PASSWORD_LENGTH:
+        return False
+    with _hashing:
+        try:
+            return _hasher().verify(stored, _password_bytes(password))
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def _password_bytes(password: str) -> bytes:
+    # Terminals and browsers may write the same letter in two ways.
+    import unicodedata
+
+    return unicodedata.normalize("NFC", password).encode("utf-8", "surrogatepass")
+
+
+@cache
+def _hasher() -> "PasswordHasher":
+    # argon2 is imported where somebody signs in, and costs no memory elsewhere.
+    from argon2 import PasswordHasher
+
+    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)

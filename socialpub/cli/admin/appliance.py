@@ -1,0 +1,213 @@
+"""`pause`, `resume`, `set-password`, `rotate-secret`, `notify-test` and `compact`: the appliance as a whole."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from socialpub.accounts import api_keys, hints, sign_in
+from socialpub.accounts.api_keys import UnrevokedKey
+from socialpub.accounts.hints import Surface
+from socialpub.cli import data_folder
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import CommandError, ask_hidden, format_time, print_line, print_note, print_table
+from socialpub.core import commands, units
+from socialpub.core.actor import COMMAND, act_as
+from socialpub.core.errors import OperatorError
+from socialpub.db import appliance_state
+from socialpub.ops import alerts, secret_key, storage
+from socialpub.ops.notify import send
+from socialpub.publishing.delivery import resume
+from socialpub.runtime import Runtime
+
+# MERGED from cli/admin/queue.py: `pause` and `resume`: nothing starts meanwhile, and the API goes on accepting.
+
+
+@click.command()
+@pass_command_context
+def pause(context: CommandContext) -> None:
+    """Start no delivery until `resume`. The API goes on accepting posts."""
+    with context.open() as rt:
+        since = appliance_state.paused_at(rt.reader)
+        rt.write(resume.pause)
+    if since:
+        print_note(f"Publishing was paused already, since {format_time(since)}.")
+    else:
+        print_note("Publishing is paused. Calls in progress are finished; nothing else starts.")
+    print_note(f"To continue, {hints.resume()}.")
+
+
+@click.command("resume")
+@click.option(
+    "--nothing-was-sent",
+    is_flag=True,
+    help="After a restore: your word that the original sent nothing since the backup.",
+)
+@click.option("--revoke-keys", is_flag=True, help="After a restore: revoke the API keys that came with the backup.")
+@click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and end the report about them.")
+@pass_command_context
+def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_keys: bool, keep_keys: bool) -> None:
+    """Let deliveries start again; says what is too late.
+
+    After a restore, what was due since the backup was made is looked up on the accounts first, and never sent; what is
+    still scheduled is listed on standard output. The API keys that came with the backup are listed on standard error
+    until you keep or revoke them. Keys created after the restore are not affected.
+    """
+    if revoke_keys and keep_keys:
+        raise click.UsageError("--revoke-keys and --keep-keys exclude each other.")
+    with context.open() as rt:
+        if revoke_keys or keep_keys:
+            _settle_keys(rt, revoke=revoke_keys)
+        else:
+            list_valid_keys(api_keys.list_undecided(rt.reader, rt.stamp()))
+        if appliance_state.paused_at(rt.reader) is None:
+            held = rt.write(resume.try_held)
+            print_note("Publishing was not paused.")
+            if held:
+                print_note("What networks refuse this app is tried again at once.")
+            return
+        resumed = rt.write(resume.resume, nothing_was_sent=nothing_was_sent)
+    for sentence in alerts.resume_sentences(resumed):
+        print_note(sentence)
+    if nothing_was_sent and not resumed.restored:
+        print_note("Nothing was restored here since the last resume, so --nothing-was-sent changes nothing.")
+    if resumed.scheduled:
+        print_note(alerts.STILL_SCHEDULED)
+        rows = [(post.id, format_time(post.scheduled_at), post.body or "") for post in resumed.scheduled]
+        print_table(("Post", "Scheduled", "Text"), rows, "")
+    too_late = alerts.too_late_sentence(resumed.too_late, rt.settings)
+    if too_late:
+        print_note(too_late)
+
+
+def list_valid_keys(keys: Sequence[UnrevokedKey]) -> None:
+    """List the keys that came with a restored backup, and how the owner settles them."""
+    if keys:
+        print_note(f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}")
+        for key in keys:
+            print_note(f"  {alerts.describe_key(key)}")
+        print_note(alerts.decide_keys(Surface.SHELL))
+
+
+def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
+    settled = rt.write(api_keys.revoke_restored if revoke else api_keys.keep_restored)
+    if not settled:
+        print_note("No valid API key of a restored backup waits for a decision.")
+        return
+    keys = "1 API key" if len(settled) == 1 else f"{len(settled)} API keys"
+    print_note(f"{'Revoked' if revoke else 'Kept'} {keys} of the restored backup:")
+    for key in settled:
+        print_note(f"  {alerts.describe_key(key)}")
+
+
+def note_paused(rt: Runtime) -> None:
+    """Tell whoever expects something to be published that nothing is."""
+    told = alerts.paused_sentences(rt.reader, Surface.SHELL)
+    if told is not None:
+        print_note(" ".join(told))
+
+
+# MERGED from cli/admin/password.py: `set-password`.
+
+
+@click.command()
+@pass_command_context
+def set_password(context: CommandContext) -> None:
+    """Set the dashboard's password. It is asked for twice, or read from a pipe; every browser has to sign in again."""
+    with context.open() as rt:
+        if sys.stdin.isatty():
+            given = ask_hidden("Password")
+            repeated = ask_hidden("Repeat password")
+        else:
+            given = repeated = sys.stdin.readline().rstrip("\r\n")
+            if not given:
+                again = commands.line("admin", "set-password")
+                raise CommandError("No password was given: there is no terminal to ask at.", f"Run `{again}`.")
+        rt.write(sign_in.set_password, sign_in.hash_password(given, repeated))
+        print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
+        if not rt.settings.dashboard.enabled:
+            print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.restart()}.")
+
+
+# MERGED from cli/admin/secret.py: `rotate-secret`.
+
+
+@click.command()
+@click.option(
+    "--end-addresses",
+    is_flag=True,
+    help="End the addresses that were handed out for uploads and media now: somebody else has the key.",
+)
+@pass_command_context
+def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
+    """Make a new secret.key, and seal everything that is stored with it. socialpub must be stopped meanwhile.
+
+    Accounts stay connected. The former key is kept beside the new one: copies made before need it.
+    """
+    settings = context.settings()
+    data_folder.refuse_root(settings)
+    with act_as(COMMAND):
+        done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
+    print_line(str(settings.secret_key_file))
+    print_note(f"The new key is in its place; keep a copy of it elsewhere. The former one is {done.former_key}:")
+    print_note("backups made before, and the database from before an upgrade, can be restored with it alone. Keep it")
+    print_note("apart from here, and destroy it with the last of those.")
+    print_note(f"Make a new backup now: `{commands.line('backup', 'FILE')}`")
+    if end_addresses:
+        print_note("Addresses handed out for uploads and media have ended; a network that was to fetch one fails.")
+    else:
+        print_note(
+            f"Addresses handed out for uploads and media are valid until they end, {format_time(done.urls_end_at)}"
+        )
+        print_note("at the latest.")
+    print_note(f"{commands.start()}.")
+
+
+# MERGED from cli/admin/notify_test.py: `notify-test`: whether messages to the owner arrive.
+
+
+@click.command("notify-test")
+@pass_command_context
+def notify_test(context: CommandContext) -> None:
+    """Send a test message to every service of `[notify] urls` and of the dashboard, and say what became of each.
+
+    Ends with 1 when one of them did not accept it.
+    """
+    with context.open() as rt:
+        if not send.list_services(rt):
+            raise OperatorError(
+                "There is no address to send a message to: notify.urls is empty.",
+                "Add an address under System in the dashboard, or under [notify] in the configuration. "
+                f"`{commands.line('config', '--example')}` shows how.",
+            )
+        send.refuse_wrong_addresses(rt.settings)
+        failed = 0
+        for service, failure in send.send_test(rt):
+            print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
+            failed += failure is not None
+        unknown = send.unknown_to_processes(rt, Surface.SHELL)
+        if unknown is not None:
+            print_note(unknown)
+    if failed:
+        raise CommandError(
+            "1 service did not accept the message."
+            if failed == 1
+            else f"{failed} services did not accept the message.",
+            "Check their addresses under System in the dashboard or in [notify] urls: https://appriseit.com/services/",
+        )
+
+
+# MERGED from cli/admin/compact.py: `compact`.
+
+
+@click.command()
+@pass_command_context
+def compact(context: CommandContext) -> None:
+    """Write the database anew, as small as its rows are. Only while socialpub is stopped.
+
+    It is needed once, for a database that an older version made; a new one shrinks by itself.
+    """
+    with context.open() as rt:
+        found = storage.compact(rt)
+    print_note(f"The database has {units.size(found.after_bytes)} now; it had {units.size(found.before_bytes)}.")
+    print_note("From now on it shrinks by itself when much was removed.")

@@ -1,0 +1,1 @@
+"""`socialpub install-service` and `go-back`."""

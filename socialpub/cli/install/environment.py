@@ -1,0 +1,295 @@
+"""Which Python runs the service: one that its user can execute, though home folders are hidden from it.
+
+The one that this command runs with, if the service sees it; else the system's own of the same version; else a copy of
+the first, which is only possible where it can be moved (uv's can).
+"""
+
+import compileall
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import socialpub
+from socialpub.cli.install.files import InstallationPlaces, is_hidden
+from socialpub.core import version
+from socialpub.core.errors import OperatorError
+from socialpub.ops.backup import rollback
+
+PYTHON_NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+SYSTEM_FOLDERS = (Path("/usr/bin"), Path("/usr/local/bin"))
+_ABOUT = "import sys, sysconfig; print(sys.version_info[:2], sysconfig.get_config_var('SOABI'))"
+_LEFT_OUT = ("__pycache__", "site-packages", "test", "idlelib", "tkinter", "turtledemo", "ensurepip", "*.a")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceInterpreter:
+    """`copied_from` is the folder of an installation of Python that has to come along; None: it is used as it lies."""
+
+    executable: Path
+    copied_from: Path | None = None
+
+
+def choose_interpreter() -> ServiceInterpreter:
+    own = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    for candidate in (own, *(folder / PYTHON_NAME for folder in SYSTEM_FOLDERS)):
+        if is_visible(candidate) and (candidate == own or _is_the_same(candidate)):
+            return ServiceInterpreter(candidate.resolve())
+    return ServiceInterpreter(own, copied_from=Path(sys.base_prefix).resolve())
+
+
+def is_visible(executable: Path) -> bool:
+    """Whether a user without any rights can execute it in the surroundings of a unit."""
+    path = executable.resolve()
+    if not path.is_file() or is_hidden(path) or path.stat().st_mode & 0o005 != 0o005:
+        return False
+    return all(folder.stat().st_mode & 0o001 for folder in path.parents)
+
+
+def copy_interpreter(interpreter: ServiceInterpreter, folder: Path) -> Path:
+    """Bring the installation of Python into `folder`; the program there, relative to it."""
+    assert interpreter.copied_from is not None
+    shutil.copytree(
+        interpreter.copied_from, folder, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT), dirs_exist_ok=True
+    )
+    for path, folders, files in os.walk(folder):
+        for name in (*folders, *files, "."):
+            entry = Path(path, name)
+            if not entry.is_symlink():
+                executable = entry.is_dir() or entry.stat().st_mode & 0o100
+                entry.chmod(0o755 if executable else 0o644)
+    return interpreter.executable.relative_to(interpreter.copied_from)
+
+
+def _is_the_same(executable: Path) -> bool:
+    """Whether what was compiled for this Python runs with that one."""
+    asked = subprocess.run(  # noqa: S603
+        [executable, "-I", "-c", _ABOUT], capture_output=True, text=True, check=False, cwd="/"
+    )
+    return asked.stdout.strip() == f"{tuple(sys.version_info[:2])} {sysconfig.get_config_var('SOABI')}"
+
+
+# MERGED from cli/installation/packages.py: What socialpub consists of here: itself and the packages that it needs,
+
+PACKAGE_NAME = "socialpub"
+
+
+def needed_packages(name: str = PACKAGE_NAME) -> list[Distribution]:
+    """The installed package of that name and all that it needs, with the extras that are asked for."""
+    found: dict[str, Distribution] = {}
+    waiting, seen = [(name, "")], set[tuple[str, str]]()
+    while waiting:
+        name, extra = waiting.pop()
+        if (canonicalize_name(name), extra) in seen:
+            continue
+        seen.add((canonicalize_name(name), extra))
+        try:
+            package = found.setdefault(canonicalize_name(name), distribution(name))
+        except PackageNotFoundError:
+            raise OperatorError(f"The package {name} is missing here.", "Install socialpub again, whole.") from None
+        for line in package.requires or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                waiting += [(requirement.name, wanted) for wanted in ("", *requirement.extras)]
+    return list(found.values())
+
+
+def copy_packages(packages: list[Distribution], site: Path) -> None:
+    """Put all of their modules into the folder `site`. Raises OperatorError."""
+    for package in packages:
+        if canonicalize_name(package.name) == PACKAGE_NAME and _is_linked(package):
+            _copy_linked(package, site)
+        elif package.files is None:
+            raise OperatorError(
+                f"What belongs to the package {package.name} is not known: it was not installed by pip or uv.",
+                "Install socialpub into an environment of its own: pipx install ./dist/socialpub-*.whl",
+            )
+        else:
+            for file in package.files:
+                # Scripts and manuals lie outside of the modules' folder; what is compiled is made anew.
+                if ".." not in file.parts and not file.is_absolute() and "__pycache__" not in file.parts:
+                    _copy_file(Path(str(package.locate_file(file))), site / file)
+
+
+def _is_linked(package: Distribution) -> bool:
+    """Whether the environment only leads to a checkout, as `make setup` has it."""
+    origin = json.loads(package.read_text("direct_url.json") or "{}")
+    return bool(origin.get("dir_info", {}).get("editable")) or package.read_text("RECORD") is None
+
+
+def _copy_linked(package: Distribution, site: Path) -> None:
+    """The code as it lies in the checkout, and the description that an installed package has."""
+    source = Path(socialpub.__file__).parent
+    files = [path.relative_to(source.parent) for path in _files_below(source)]
+    for file in files:
+        _copy_file(source.parent / file, site / file)
+    described = Path(f"{PACKAGE_NAME}-{version.current()}.dist-info")
+    # What the environment states is the version that was checked out when it was made.
+    stated = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
+    metadata = re.sub(r"^Version: .*$", f"Version: {version.current()}", stated, count=1, flags=re.MULTILINE)
+    texts = {"METADATA": metadata, "entry_points.txt": package.read_text("entry_points.txt") or "", "RECORD": ""}
+    texts["RECORD"] = "".join(f"{file},,\n" for file in [*files, *(described / name for name in texts)])
+    (site / described).mkdir()
+    for name, text in texts.items():
+        (site / described / name).write_text(text)
+        (site / described / name).chmod(0o644)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if path.name != "__pycache__":
+                yield from _files_below(path)
+        else:
+            yield path
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """With the same content, readable for all, whoever the original was for."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o755 if source.stat().st_mode & 0o100 else 0o644)
+
+
+# MERGED from cli/installation/environment.py: The environment that the service runs from: built beside the one in
+
+_PARTIAL = ".partial"
+_PROBE = """
+import json, sys
+import socialpub.cli.run, socialpub.worker.process, socialpub.ops.backup.create
+import av, magic, PIL.Image, uvloop, httptools, cryptography.hazmat.bindings._rust, argon2
+maps = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/" in line}
+print(json.dumps([sys.prefix, sys.base_prefix, *sorted(path for path in maps if path.startswith("/"))]))
+"""
+
+
+def is_running(places: InstallationPlaces) -> bool:
+    """Whether this very program is the installed one."""
+    return places.destdir is None and _is_ours(places) and places.environment.resolve() == Path(sys.prefix).resolve()
+
+
+def refuse_checkout(places: InstallationPlaces) -> None:
+    """Raises OperatorError where the place of the environments is a checkout's, as former versions told it."""
+    if (places.real(places.programs) / "pyproject.toml").exists():
+        raise OperatorError(
+            f"{places.programs} holds a checkout, and the installed programs belong there.",
+            "Move the checkout elsewhere, such as /usr/local/src/socialpub, and install from there.",
+        )
+
+
+def build(places: InstallationPlaces, python: ServiceInterpreter) -> Path:
+    """A new environment with socialpub as it is installed here; its path. It is not in use yet."""
+    folder = _free_name(places)
+    real = places.real(folder)
+    for leftover in real.parent.glob(f"*{_PARTIAL}"):
+        shutil.rmtree(leftover)
+    building = real.with_name(f"{real.name}{_PARTIAL}")
+    site = building / "lib" / PYTHON_NAME / "site-packages"
+    site.mkdir(parents=True)
+    try:
+        _fill(building, folder, python)
+        copy_packages(needed_packages(), site)
+        _compile(site, folder / site.relative_to(building))
+        building.rename(real)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return folder
+
+
+def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Have it load all that it consists of, as the service's user. Raises OperatorError, and removes it."""
+    real = places.real(folder)
+    asked = subprocess.run(  # noqa: S603
+        [real / "bin" / "python", "-I", "-c", _PROBE],
+        capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity,
+    )  # fmt: skip
+    why = asked.stderr.strip().rpartition("\n")[2] if asked.returncode else ""
+    if not why:
+        loaded = map(Path, json.loads(asked.stdout))
+        unseen = [path for path in loaded if is_hidden(path) and not path.is_relative_to(real)]
+        why = f"it loads {unseen[0]}, which is hidden from a service" if unseen else ""
+    if why:
+        shutil.rmtree(real)
+        raise OperatorError(
+            f"{Path(sys.base_prefix)}, the Python that socialpub runs with here, cannot run it as a service: {why}.",
+            "Install socialpub with a Python that is not in a home folder, such as the system's: "
+            "pipx install --python /usr/bin/python3 ./dist/socialpub-*.whl, or in a checkout: "
+            "make PYTHON=/usr/bin/python3 clean install",
+        )
+
+
+def put_in_place(places: InstallationPlaces, folder: Path) -> None:
+    """Have `.venv` lead to it."""
+    link = places.real(places.environment)
+    if link.is_dir() and not link.is_symlink():
+        link.rename(places.real(places.environments) / "before-install-service")
+    fresh = link.with_name(".venv.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(folder.relative_to(places.programs))
+    fresh.rename(link)
+
+
+def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
+    """Remove the environments of former versions but for those named, and for the one that `go-back` uses."""
+    former = rollback.find_former(places.real(places.environment).resolve())
+    if former is not None:
+        kept = kept | {former.folder.name}
+    for folder in places.real(places.environments).iterdir():
+        if folder.name not in kept:
+            shutil.rmtree(folder)
+
+
+def in_use(places: InstallationPlaces) -> str | None:
+    """The name of the environment that `.venv` leads to."""
+    return places.real(places.environment).readlink().name if _is_ours(places) else None
+
+
+def _is_ours(places: InstallationPlaces) -> bool:
+    link = places.real(places.environment)
+    return link.is_symlink() and link.readlink().parent == places.environments.relative_to(places.programs)
+
+
+def _free_name(places: InstallationPlaces) -> Path:
+    number, name = 1, version.current()
+    folder = places.environments / name
+    while os.path.lexists(places.real(folder)):
+        number += 1
+        folder = places.environments / f"{name}-{number}"
+    return folder
+
+
+def _fill(building: Path, folder: Path, python: ServiceInterpreter) -> None:
+    """What makes a folder an environment (PEP 405), and the command."""
+    programs = building / "bin"
+    programs.mkdir()
+    if python.copied_from is None:
+        (programs / "python").symlink_to(python.executable)
+        home = python.executable.parent
+    else:
+        executable = copy_interpreter(python, building / "base")
+        (programs / "python").symlink_to(Path("..", "base") / executable)
+        home = folder / "base" / executable.parent
+    for name in ("python3", PYTHON_NAME):
+        (programs / name).symlink_to("python")
+    (building / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+    # By the environment's own path, not the link's: what runs keeps its version while another takes the link.
+    script = programs / "socialpub"
+    script.write_text(f"#!{folder}/bin/python\nimport sys\n\nfrom socialpub.cli import main\n\nsys.exit(main())\n")
+    script.chmod(0o755)
+
+
+def _compile(site: Path, told: Path) -> None:
+    """The service may not write here, and would compile everything at each start."""
+    compileall.compile_dir(site, quiet=2, stripdir=str(site), prependdir=str(told), workers=0)

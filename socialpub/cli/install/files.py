@@ -1,0 +1,268 @@
+"""The files of an installed service: where they are, the configuration, the units and the command."""
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from socialpub.core import commands
+from socialpub.core.command_forms import ServiceCommands
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import messages, template
+from socialpub.core.settings.loader import Settings
+from socialpub.ops.doctor import addresses
+
+# MERGED from cli/installation/places.py: Where everything of an installed service lies.
+
+HIDDEN = tuple(map(Path, ("/home", "/root", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108
+"""What the units' ProtectHome= and PrivateTmp= take out of the service's sight."""
+
+
+@dataclass(frozen=True)
+class InstallationPlaces:
+    programs: Path = Path("/opt/socialpub")
+    configuration: Path = Path("/etc/socialpub")
+    data: Path = Path("/var/lib/socialpub")
+    commands: Path = Path("/usr/local/bin")
+    # Not /etc/systemd/system: that stays its owner's, for `systemctl edit --full` and `mask`, which win over these.
+    units: Path = Path("/usr/local/lib/systemd/system")
+    user: str = "socialpub"
+    destdir: Path | None = None
+
+    def real(self, path: Path) -> Path:
+        return path if self.destdir is None else self.destdir / path.relative_to("/")
+
+    @property
+    def environments(self) -> Path:
+        return self.programs / "environments"
+
+    @property
+    def environment(self) -> Path:
+        """A link to the environment in use: one version takes the place of another in one moment."""
+        return self.programs / ".venv"
+
+    @property
+    def program(self) -> Path:
+        return self.environment / "bin" / "socialpub"
+
+    @property
+    def config(self) -> Path:
+        return self.configuration / "config.toml"
+
+    @property
+    def command(self) -> Path:
+        return self.commands / "socialpub"
+
+    def checked(self) -> "InstallationPlaces":
+        """The same, if a service can work there. Raises OperatorError."""
+        for name in ("programs", "configuration", "data", "commands", "units"):
+            path: Path = getattr(self, name)
+            if not path.is_absolute() or ".." in path.parts or not str(path).isprintable() or " " in str(path):
+                raise OperatorError(
+                    f"{path} is no folder that units can name.", "Give an absolute path without spaces, such as /opt."
+                )
+        for path in (self.programs, self.configuration, self.data):
+            if is_hidden(path):
+                raise OperatorError(
+                    f"The service may not see {path}: home folders and those for temporary files are hidden from it.",
+                    "Choose a folder elsewhere, such as one below /opt, /etc or /var/lib.",
+                )
+        if self.user == "root":
+            raise OperatorError("The service does not run as root.", "Give it a user of its own: --user socialpub")
+        return self
+
+    def with_data(self, folder: Path) -> "InstallationPlaces":
+        return replace(self, data=folder)
+
+
+DEFAULT_PLACES = InstallationPlaces()
+
+
+def is_hidden(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in HIDDEN)
+
+
+# MERGED from cli/installation/steps.py: What an installation does, one sentence each: shown before, as `--dry-run`
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationStep:
+    sentence: str
+    do: Callable[[], object]
+
+
+def file_step(
+    real: Path, shown: Path, text: str, mode: int, owner: tuple[int, int] | None
+) -> Iterator[InstallationStep]:
+    """Have a file hold this text. No step where it does already."""
+    if not real.is_symlink() and real.exists() and real.read_text() == text:
+        return
+
+    def write() -> None:
+        make_folder(real.parent, 0o755, None)
+        fresh = real.with_name(f".{real.name}.new")
+        fresh.write_text(text)
+        set_owner(fresh, mode, owner)
+        fresh.rename(real)
+
+    yield InstallationStep(f"{'Renew' if real.exists() else 'Write'} {shown}", write)
+
+
+def make_folder(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
+    """Make a folder, and those above it, if it is missing."""
+    missing = [path for path in (real, *real.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir()
+        path.chmod(0o755)
+    if real in missing:
+        set_owner(real, mode, owner)
+
+
+def set_owner(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
+    """`owner` are the numbers of a user and a group; None: whoever makes it."""
+    if owner is not None:
+        os.chown(real, *owner)
+    real.chmod(mode)
+
+
+# MERGED from cli/installation/configuration.py: The service's configuration: made once, never overwritten, and rea
+
+NEEDED = ("listen", "data_dir")
+
+
+def new_config_text(places: InstallationPlaces) -> str:
+    return template.config_for(places.data)
+
+
+def read_config(places: InstallationPlaces) -> Settings:
+    """What of it the units have to agree with. Raises OperatorError."""
+    file = places.real(places.config)
+    written = file.read_text("utf-8-sig") if file.exists() else new_config_text(places)
+    try:
+        values = tomllib.loads(written)
+        return Settings.model_validate(
+            {name: values[name] for name in NEEDED if name in values}, context={"folder": places.configuration}
+        )
+    except tomllib.TOMLDecodeError as error:
+        mistake, remedy = messages.explain_toml(written, error)
+        raise OperatorError(f"{file} {mistake}.", remedy) from None
+    except ValidationError as error:
+        name = ".".join(map(str, error.errors()[0]["loc"]))
+        raise OperatorError(
+            f"{file}: {name} cannot be used.",
+            f"Correct it. `{commands.line('config', '--example')}` explains every key.",
+        ) from None
+
+
+def config_refusal(program: Path, config: Path, identity: Mapping[str, Any]) -> str:
+    """What the program of a version says against a configuration, as the service's user; empty: nothing."""
+    asked = subprocess.run(  # noqa: S603
+        [program, "--config", str(config), "config"],
+        capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity,
+    )  # fmt: skip
+    return asked.stderr.strip() if asked.returncode else ""
+
+
+def make_secret(places: InstallationPlaces, program: Path, identity: Mapping[str, Any]) -> None:
+    """Have the service's user make secret.key. Raises OperatorError."""
+    made = subprocess.run(  # noqa: S603
+        [program, "--config", str(places.config), "init", "--new-secret"],
+        capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity,
+    )  # fmt: skip
+    if made.returncode:
+        raise OperatorError(f"secret.key could not be made. {made.stderr.strip()}")
+
+
+# MERGED from cli/installation/command_script.py: The command `socialpub` of the machine: root does with it what th
+
+MARK = "# Made by `socialpub install-service`."
+
+
+def script_text(places: InstallationPlaces) -> str:
+    return f"""\
+#!/bin/sh
+{MARK} Root's commands are run as the user whose files they work on; those that
+# change the installation itself, as root. Everybody else runs them as they are.
+program={places.program}
+if [ "$(id -u)" != 0 ]; then
+    exec "$program" "$@"
+fi
+case "${{1-}}" in install-service | uninstall-service | go-back)
+    exec "$program" "$@" ;;
+esac
+export HOME={places.data}
+exec setpriv --reuid={places.user} --regid={places.user} --init-groups --inh-caps=-all -- \\
+    "$program" --config {places.config} "$@"
+"""
+
+
+def typed_commands(places: InstallationPlaces) -> ServiceCommands:
+    """Return how the commands of the installed service are typed."""
+    program, config = str(places.program), str(places.config)
+    if is_foreign_command(places):
+        return ServiceCommands(("sudo", f"--user={places.user}", program, "--config", config), program, places.user)
+    return ServiceCommands(path=program, user=places.user)
+
+
+def is_foreign_command(places: InstallationPlaces) -> bool:
+    """Whether something else has that name, such as what `pipx install --global` puts there."""
+    path = places.real(places.command)
+    if path.is_symlink():
+        return True
+    return path.exists() and MARK.encode() not in path.read_bytes()
+
+
+# MERGED from cli/installation/units.py: The units as they are installed: fitted to where everything lies, and the
+
+_FILES = resources.files("socialpub.cli") / "examples"
+_KINDS = (".service", ".socket", ".timer")
+SOCKET = "socialpub-web.socket"
+ADDRESSES = f"{SOCKET}.d/listen.conf"
+_STATE = Path("/var/lib")
+
+
+def unit_texts(places: InstallationPlaces, settings: Settings) -> dict[str, str]:
+    """Every file by its name, relative to the folder of the units."""
+    found = {
+        file.name: _fitted(file.read_text("utf-8"), places)
+        for file in sorted(_FILES.iterdir(), key=lambda file: file.name)
+        if file.name.startswith("socialpub-") and file.name.endswith(_KINDS)
+    }
+    if SOCKET in found:
+        found[ADDRESSES] = "\n".join([
+            "# The value of `listen` in the configuration. install-service writes this file again.",
+            "[Socket]",
+            "BindIPv6Only=ipv6-only",
+            "ListenStream=",
+            *(f"ListenStream={address}" for address in addresses.resolve_listen(settings)),
+            "",
+        ])  # fmt: skip
+    return found
+
+
+def _fitted(text: str, places: InstallationPlaces) -> str:
+    for usual, wanted in (
+        (DEFAULT_PLACES.programs, places.programs),
+        (DEFAULT_PLACES.configuration, places.configuration),
+        (DEFAULT_PLACES.data, places.data),
+    ):
+        text = text.replace(str(usual), str(wanted))
+    for key in ("User", "Group"):
+        text = text.replace(f"\n{key}={DEFAULT_PLACES.user}\n", f"\n{key}={places.user}\n")
+    if places.data == DEFAULT_PLACES.data:
+        return text
+    return "\n".join(line for before in text.split("\n") for line in _with_data(before, places.data))
+
+
+def _with_data(line: str, data: Path) -> list[str]:
+    """A line of a unit whose data lies elsewhere: systemd makes what lies below /var/lib, and nothing else."""
+    below = data.is_relative_to(_STATE)
+    if line.startswith("StateDirectory=") and below:
+        return [f"StateDirectory={data.relative_to(_STATE)}"]
+    return [] if line.startswith("StateDirectory") and not below else [line]

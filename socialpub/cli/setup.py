@@ -1,0 +1,150 @@
+"""`socialpub init` and `config`: the folder in which everything begins, and the files that come with socialpub."""
+
+import os
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from socialpub.cli import data_folder
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import print_line, print_note
+from socialpub.core import commands
+from socialpub.core.actor import COMMAND, act_as
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import loader, template
+
+# MERGED from cli/init.py: `socialpub init`: the folder in which everything begins.
+
+KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), required=False)
+@click.option(
+    "--new-secret",
+    is_flag=True,
+    help="Make only secret.key: for a configuration that has none yet, or whose secret.key is lost for good.",
+)
+@pass_command_context
+def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None:
+    """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
+    if new_secret:
+        if folder is not None:
+            context.config = folder / "config.toml"
+            commands.settle(context.config)
+        _make_new_secret(context)
+        return
+    folder = folder or Path()
+    for path in template.create(folder):
+        print_line(str(path))
+    config = folder / "config.toml"
+    commands.settle(config)
+    print_note()
+    print_note(f"Next: fill in [providers.x] in {config}, then start it with `{commands.line('serve')}`.")
+    print_note(KEEP)
+
+
+def create_if_missing(context: CommandContext) -> None:
+    """Write what `init` writes where the configuration is meant to lie, if there is none: a container's first start."""
+    file = loader.named_file(context.config) or commands.USUAL_FILES[0]
+    give = commands.system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
+    owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run this as the user that owns it."
+    try:
+        if file.exists():
+            return
+    except PermissionError as error:
+        raise OperatorError(f"{file} cannot be used: {error.strerror}.", owner) from error
+    if file.name != "config.toml":
+        raise OperatorError(f"There is no {file}, and init makes a config.toml.", "Name it so, or write it yourself.")
+    try:
+        template.create(file.parent)
+    except template.AlreadyThere:
+        raise
+    except OperatorError as error:
+        raise OperatorError(error.message, owner) from error
+    print_note(f"{file} is new. {KEEP}")
+
+
+def _make_new_secret(context: CommandContext) -> None:
+    from socialpub.ops import secret_key
+    from socialpub.providers import registry
+
+    settings = context.settings()
+    data_folder.refuse_root(settings)
+    is_first = not settings.database_file.exists()
+    with act_as(COMMAND):
+        lost = secret_key.replace_lost(settings, context.clock())
+    print_line(str(settings.secret_key_file))
+    if is_first:
+        print_note(KEEP)
+        return
+    if lost.accounts:
+        names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost.accounts)
+        print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")
+        print_note(f"connected each of them again: {commands.line('admin', 'connect-profile', 'PROVIDER')}")
+    if lost.addresses:
+        print_note(
+            f"Lost as well: the notification addresses {', '.join(lost.addresses)}. Add them again under System."
+        )
+    print_note("Posts, media and API keys are as they were. Addresses handed out for uploads and media have ended, and")
+    print_note("backups made before can only be restored with the old key: make a new one. Keep the new key safe.")
+
+
+# MERGED from cli/config.py: `socialpub config`: which configuration counts here, and the files that come with soci
+
+EXAMPLES = resources.files("socialpub.cli") / "examples"
+"""In a checkout these are links to the files that lie at its top."""
+UNITS = {
+    "web": "socialpub-web.service",
+    "socket": "socialpub-web.socket",
+    "worker": "socialpub-worker.service",
+    "backup": "socialpub-backup.service",
+    "timer": "socialpub-backup.timer",
+}
+
+MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.json"}
+
+
+@click.command("config")
+@click.option("--example", is_flag=True, help="Print config.example.toml: every key with its default.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="Print this systemd unit.")
+@click.option(
+    "--monitoring",
+    type=click.Choice(list(MONITORING)),
+    help="Print the alert rules for Prometheus, or the dashboard for Grafana.",
+)
+@pass_command_context
+def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None) -> None:
+    """Check the configuration and print the file that is used; or print an example to begin from."""
+    if example:
+        _print(_read("config.example.toml"))
+    elif unit:
+        _print(_for_this_installation(_read(UNITS[unit])))
+    elif monitoring:
+        _print(_read(MONITORING[monitoring]))
+    else:
+        print_line(str(context.settings().config_file))
+
+
+def _print(text: str) -> None:
+    for line in text.splitlines():
+        print_line(line)
+
+
+def _read(name: str) -> str:
+    return (EXAMPLES / name).read_text("utf-8")
+
+
+def _for_this_installation(unit: str) -> str:
+    """The unit with this very program in place of the one in /opt/socialpub, in its first lines as well."""
+    beside = Path(sys.executable).with_name("socialpub")
+    program = str(beside) if beside.exists() else shutil.which("socialpub")
+    if program is None:
+        return unit
+    if program.startswith(("/home/", "/root/")):
+        print_note(f"The service may not enter home folders, where {program} lies. This copies it to where it may:")
+        print_note(commands.line("install-service"))
+    return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)

@@ -1,0 +1,1 @@
+"""Encryption, signatures and the values that no log may show."""

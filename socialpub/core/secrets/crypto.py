@@ -1,0 +1,192 @@
+"""Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
+
+Every use derives a key of its own from `secret.key`, so that what was made for one purpose is worthless for another:
+a URL's signature gives nothing away about stored tokens. A sealed text belongs to one place in the database: carried
+to another row or column it cannot be opened, so that nobody who can write there publishes with another account's token.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import pwd
+import secrets
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from socialpub.core import commands
+from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import redaction
+
+_FORM = b"2."
+"""How sealed texts begin. Former ones, which know no place, are Fernet's."""
+_NONCE_BYTES = 12
+KEY_BYTES = 32
+
+
+class Secrets:
+    """Encrypts, decrypts and signs with keys derived from `secret.key`. Its repr shows nothing."""
+
+    def __init__(self, key: bytes) -> None:
+        self._sealing = AESGCM(_derive(key, b"sealed texts"))
+        self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
+        self._copies = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
+        self.url_key = _derive(key, b"signed urls")
+        self._signing = hmac.new(self.url_key, digestmod=hashlib.sha256)
+        self._former_urls: list[tuple[bytes, int]] = []
+        self.check_value = _derive(key, b"check value").hex()[:32]
+        """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
+
+    def __repr__(self) -> str:
+        return "Secrets(****)"
+
+    def seal(self, text: str, table: str, row_id: str, column: str) -> bytes:
+        """Encrypt a token for this place in the database. ASCII."""
+        redaction.add_secrets(text)
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = self._sealing.encrypt(nonce, text.encode(), _place(table, row_id, column))
+        return _FORM + base64.urlsafe_b64encode(nonce + sealed)
+
+    def open(self, sealed: bytes, table: str, row_id: str, column: str) -> str:
+        """Decrypt what `seal` returned for this place. Raises OperatorError when it was sealed for another one, or with
+        another `secret.key`."""
+        try:
+            if not sealed.startswith(_FORM):
+                raise ValueError
+            content = base64.b64decode(sealed[len(_FORM) :], altchars=b"-_", validate=True)
+            nonce, content = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+            text = self._sealing.decrypt(nonce, content, _place(table, row_id, column)).decode()
+        except (InvalidTag, ValueError):
+            raise OperatorError(
+                "A stored token cannot be read with this secret.key.",
+                "Put back the secret.key that belongs to this database, or connect the account again.",
+            ) from None
+        redaction.add_secrets(text)
+        return text
+
+    def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
+        """What a former version sealed, for no place, sealed for the one where it lies; all else as it is."""
+        try:
+            return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
+        except InvalidToken:
+            return sealed
+
+    def sign_copy(self, digest: str) -> str:
+        """The seal of a copy whose parts have this digest: hexadecimal digits."""
+        signing = self._copies.copy()
+        signing.update(digest.encode())
+        return signing.hexdigest()
+
+    def has_signed_copy(self, seal: str, digest: str) -> bool:
+        """Whether the seal is that of this digest, compared in constant time."""
+        return hmac.compare_digest(seal.encode(), self.sign_copy(digest).encode())
+
+    def sign(self, *parts: str) -> str:
+        """A signature over the parts: first the purpose (a method), then what it binds. URL-safe text.
+
+        Parts are joined with a newline, which none of them may contain.
+        """
+        signing = self._signing.copy()
+        signing.update("\n".join(parts).encode())
+        return _as_text(signing.digest()).decode()
+
+    def verify(self, signature: str, *parts: str) -> bool:
+        """Whether `signature` is that of `parts`, compared in constant time."""
+        return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
+
+    def accept_urls(self, url_key: bytes, until: int) -> None:
+        """Have `verify_url` take what another `secret.key` signed with its `url_key`, if it ends by then."""
+        self._former_urls.append((url_key, until))
+
+    def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:
+        """`verify` for an address that ends at this second, and that may be of before a change of `secret.key`."""
+        if self.verify(signature, *parts):
+            return True
+        signed = "\n".join(parts).encode()
+        return any(
+            ends_at <= until and hmac.compare_digest(signature.encode(), _as_text(hmac.digest(key, signed, "sha256")))
+            for key, until in self._former_urls
+        )
+
+
+def _as_text(signature: bytes) -> bytes:
+    return base64.urlsafe_b64encode(signature).rstrip(b"=")
+
+
+def _place(*names: str) -> bytes:
+    return "\n".join(names).encode()
+
+
+def _derive(key: bytes, purpose: bytes) -> bytes:
+    return HKDF(SHA256(), length=32, salt=None, info=b"socialpub " + purpose).derive(key)
+
+
+def load(path: Path) -> Secrets:
+    """Read `secret.key`. Raises OperatorError, which names the file and what to do."""
+    try:
+        text = path.read_text("ascii").strip()
+        key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except FileNotFoundError:
+        raise OperatorError(
+            f"{path} is missing.",
+            "Bring the original back first: from where you keep it, or out of a backup made with --with-secret "
+            "(tar -xf BACKUP secret.key). Only for a new installation, or if it is lost for good: run "
+            f"`{commands.line('init', '--new-secret')}`. Stored tokens are lost then (connect the accounts again), and "
+            "so are older backups; posts, media and API keys stay.",
+        ) from None
+    except PermissionError:
+        raise _unreadable(path) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
+        raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
+    if len(key) < KEY_BYTES:
+        raise OperatorError(
+            f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original secret.key there."
+        )
+    return Secrets(key)
+
+
+def _unreadable(path: Path) -> OperatorError:
+    """Return what is wrong with the rights of a `secret.key`, such as one that root copied here."""
+    own = _user_name(os.geteuid())
+    try:
+        owner = _user_name(path.stat().st_uid)
+    except OSError:
+        return OperatorError(f"{path} cannot be read by {own}.", "Run the command as the user that socialpub runs as.")
+    if owner != own:
+        line = commands.system_line("chown", f"{own}:", str(path), root=True)
+        return OperatorError(f"{path} belongs to {owner}, and {own} cannot read it.", f"Run `{line}`.")
+    line = commands.system_line("chmod", "600", str(path))
+    return OperatorError(f"{path} cannot be read: its mode forbids that.", f"Run `{line}`.")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def new_key() -> bytes:
+    """The content of a new `secret.key`."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n"
+
+
+def new_api_secret() -> str:
+    """256 random bits, URL-safe."""
+    return secrets.token_urlsafe(32)
+
+
+def digest(secret: str) -> bytes:
+    """What is stored of an API key's secret. SHA-256 is enough: the secret is random, not chosen."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def matches(secret: str, stored: bytes) -> bool:
+    """Constant-time comparison with what is stored."""
+    return hmac.compare_digest(digest(secret), stored)

@@ -1,0 +1,174 @@
+"""Replaces secrets in logs, messages and stored details by `****`."""
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, quote_plus
+
+# MERGED from core/held_secrets.py: The very secrets in hand: tokens that were sealed, opened or sent a moment ago,
+
+T = TypeVar("T")
+
+MASK = "****"
+MIN_SECRET_LENGTH = 8
+"""Characters of a secret. Shorter ones are made up for a trial, and may be a part of any word."""
+_MAX_IN_USE = 16
+
+_Forms = tuple[str, ...]
+
+_in_use: ContextVar[tuple[tuple[str, _Forms], ...]] = ContextVar("socialpub_held_secrets", default=())
+"""The last ones of this thread or task, the newest last: more than one conversation needs."""
+_configured: dict[str, _Forms] = {}
+"""The app's own, in hand of the whole process."""
+
+
+def add_secrets(*secrets: str | None) -> None:
+    """Have these taken out of what this thread or task shows from now on, until enough others have come after them."""
+    for secret in secrets:
+        if secret is not None and len(secret) >= MIN_SECRET_LENGTH:
+            others = tuple(one for one in _in_use.get() if one[0] != secret)
+            _in_use.set((*others[1 - _MAX_IN_USE :], (secret, _forms(secret))))
+
+
+def add_configured_secrets(*secrets: str) -> None:
+    """The same for the whole process, and as long as it lives."""
+    for secret in secrets:
+        if len(secret) >= MIN_SECRET_LENGTH:
+            _configured[secret] = _forms(secret)
+
+
+def mask(text: str) -> str:
+    """`text` without the secrets in hand, in whatever usual form they are quoted there."""
+    for form in _all_forms():
+        if form in text:
+            text = text.replace(form, MASK)
+    return text
+
+
+def mask_value(value: T) -> T:
+    """The same for a value of any kind: the texts in mappings, lists and fields of data classes."""
+    return cast(T, _mask_value(value)) if _in_use.get() or _configured else value
+
+
+def _mask_value(value: Any) -> Any:
+    match value:
+        case str():
+            return mask(value)
+        case dict():
+            return {name: _mask_value(inner) for name, inner in value.items()}
+        case list():
+            return [_mask_value(inner) for inner in value]
+        case tuple():
+            return tuple(_mask_value(inner) for inner in value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{one.name: _mask_value(getattr(value, one.name)) for one in fields(value) if one.init}
+            )
+        case _:
+            return value
+
+
+def _all_forms() -> Iterator[str]:
+    for forms in _configured.values():
+        yield from forms
+    for _, forms in _in_use.get():
+        yield from forms
+
+
+def _forms(secret: str) -> _Forms:
+    """As it is, in a URL (of either spelling), in JSON, and in JSON that is quoted in JSON."""
+    in_json = json.dumps(secret)[1:-1]
+    slashed = in_json.replace("/", "\\/")
+    written = [quote(secret, safe=""), quote_plus(secret), quote(secret, safe="/:=+~!*'(),;@&$")]
+    lower = [_lower_escapes(one) for one in written]
+    every = [secret, in_json, slashed, json.dumps(in_json)[1:-1], json.dumps(slashed)[1:-1], *written, *lower]
+    # The longest first: what is left of a form would show the rest of it.
+    return tuple(sorted(dict.fromkeys(every), key=len, reverse=True))
+
+
+def _lower_escapes(text: str) -> str:
+    head, *rest = text.split("%")
+    return "%".join([head, *(one[:2].lower() + one[2:] for one in rest)])
+
+
+# MERGED from core/redaction.py: Secrets in logs, messages and stored details are replaced by `****`.
+
+_WORDS = (
+    r"(?:access|refresh|id|upload|oauth|bearer)[_-]?token|token_secret|(?:client|app|consumer)[_-]?secret"
+    r"|verifier|auth(?:orization)?[_-]?code|signature|password|passwd|authorization|api[_-]?key"
+)
+_SECRET_NAME = re.compile(rf"(?:{_WORDS}|code[_-]?verifier|token|secret|cookie|set-cookie)", re.IGNORECASE)
+_PERHAPS_SECRET_NAME = re.compile(r"code|state", re.IGNORECASE)
+
+_BEARER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=%|:-]{8,}", re.IGNORECASE)
+_API_KEY = re.compile(r"\bspk_[A-Za-z0-9_-]+")
+_USER_INFO = re.compile(r"(?<=://)[^/\s?#@\"'<>]{1,512}@")
+_QUERY = re.compile(r"(?<=[\w/.~%)\]-])\?[^\s\"'<>?=]*=[^\s\"'<>]*")
+_URL_QUERY = re.compile(r"(\bhttps?://[^\s?\"'<>]{1,2048})\?[^\s\"'<>]+", re.IGNORECASE)
+# A name, perhaps in quotes, then = or :, then a value: quoted, quoted inside a quoted text (\\"), or a bare word.
+_NAMED = re.compile(
+    rf"((?:{_WORDS})\\{{0,3}}[\"']?\s{{0,8}}[:=]\s{{0,8}})"
+    r"(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|\\{1,3}\"[^\"]*\"?|(?:(?:bearer|basic)\s+)?[^\s&,;(){}\[\]\"']+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_COOKIE = re.compile(
+    r"(\b(?:set-)?cookie\\{0,3}[\"']?\s{0,8}[:=]\s{0,8})"
+    r"(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|\\{1,3}\"[^\"]*\"?|[^\r\n]+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MIN_RANDOM_LENGTH = 16
+_PERHAPS = re.compile(
+    r"((?<![\w-])(?:code|state)\\{0,3}[\"']?\s{0,8}[:=]\s{0,8}\\{0,3}[\"']?)"
+    rf"([\w.~%+/!*=:-]{{{_MIN_RANDOM_LENGTH},}})",
+    re.IGNORECASE,
+)
+_WORD = "(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+|[0-9]{1,6})"
+_WORDY = re.compile(rf"{_WORD}(?:[_.:-]{_WORD})*")
+
+
+def redact(text: str) -> str:
+    """`text` without the secrets in hand, bearer tokens, API keys, query strings, user names in URLs, cookies, and
+    values named like secrets."""
+    text = mask(text)
+    # Looking for single characters is much cheaper than a search; most lines hold none of these.
+    if "?" in text:
+        text = _URL_QUERY.sub(rf"\1?{MASK}", text)
+        text = _QUERY.sub(f"?{MASK}", text)
+    if "@" in text:
+        text = _USER_INFO.sub(f"{MASK}@", text)
+    if "spk_" in text:
+        text = _API_KEY.sub(f"spk_{MASK}", text)
+    if ":" in text or "=" in text:
+        text = _NAMED.sub(rf"\1{MASK}", text)
+        text = _COOKIE.sub(rf"\1{MASK}", text)
+        text = _PERHAPS.sub(lambda found: f"{found[1]}{MASK}" if _is_random(found[2]) else found[0], text)
+    if " " in text or not text.isprintable():
+        text = _BEARER.sub(rf"\1 {MASK}", text)
+    return text
+
+
+def is_secret(name: str, value: Any) -> bool:
+    """Whether a field may not be shown: its name says so (`access_token`, `clientSecret`), or name and value."""
+    if is_secret_name(name):
+        return True
+    return (
+        isinstance(value, str)
+        and len(value) >= _MIN_RANDOM_LENGTH
+        and _PERHAPS_SECRET_NAME.fullmatch(name) is not None
+        and _is_random(value)
+    )
+
+
+def _is_random(value: str) -> bool:
+    """Whether a long value looks drawn at random: it is not made of words and short numbers."""
+    return _WORDY.fullmatch(value) is None
+
+
+@functools.lru_cache(maxsize=512)
+def is_secret_name(name: str) -> bool:
+    """Whether a field of this name (`access_token`, `clientSecret`, `authorization`) may not be shown at all."""
+    return _SECRET_NAME.fullmatch(name) is not None

@@ -1,0 +1,99 @@
+"""Signed URLs: they let somebody without a key send the bytes of an upload, or read a file for some time.
+
+A signature binds the method, the path below base_url's own path, the expiry and the headers that the sender must send;
+never the Host, which proxies change. The method is the purpose: a URL for uploading cannot be read from, one for
+reading cannot be written to.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+from socialpub.core.errors import Forbidden
+from socialpub.core.secrets.crypto import Secrets
+
+UPLOADS = "/storage/uploads/"
+MEDIA = "/storage/media/"
+MAX_DIGITS = 12
+
+
+class UrlLifetime(Protocol):
+    @property
+    def url_lifetime(self) -> timedelta: ...
+
+
+class UrlSettings(Protocol):
+    """The settings that URLs depend on."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def uploads(self) -> UrlLifetime: ...
+
+    @property
+    def media(self) -> UrlLifetime: ...
+
+
+def upload_url(settings: UrlSettings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
+    """The URL that takes the bytes of a reservation, with one PUT, until `uploads.url_lifetime` is over."""
+    expires = now + settings.uploads.url_lifetime
+    return _url(settings, secrets, "PUT", UPLOADS + artifact_id, expires, required_headers(mime_type))
+
+
+def media_url(
+    settings: UrlSettings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
+) -> str:
+    """The URL under which a stored file can be read until `lifetime` (by default `media.url_lifetime`) is over."""
+    return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
+
+
+def required_headers(mime_type: str) -> dict[str, str]:
+    """The headers that the PUT of an upload must carry; names are lower case."""
+    return {"content-type": mime_type}
+
+
+def check_upload(secrets: Secrets, artifact_id: str, mime_type: str, query: str, now: datetime) -> None:
+    """Raises Forbidden unless `query` is that of an upload URL of this reservation whose time is not over."""
+    _check(secrets, "PUT", UPLOADS + artifact_id, query, now, required_headers(mime_type))
+
+
+def check_media(secrets: Secrets, storage_key: str, query: str, now: datetime) -> int:
+    """The whole seconds left. Raises Forbidden unless `query` is that of a read URL of this file."""
+    return _check(secrets, "GET", MEDIA + storage_key, query, now, {})
+
+
+def _url(
+    settings: UrlSettings, secrets: Secrets, method: str, path: str, expires_at: datetime, headers: Mapping[str, str]
+) -> str:
+    expires = str(int(expires_at.timestamp()))
+    signature = secrets.sign(*_bound(method, path, expires, headers))
+    return f"{settings.base_url.rstrip('/')}{path}?expires={expires}&signature={signature}"
+
+
+def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, headers: Mapping[str, str]) -> int:
+    given = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
+    expires = [value for name, value in given if name == "expires"]
+    signatures = [value for name, value in given if name == "signature"]
+    # One spelling of the number only, as what was signed is text; and what is signed never holds a line break.
+    well_formed = (
+        "\n" not in path
+        and len(expires) == len(signatures) == 1
+        and expires[0].isascii()
+        and expires[0].isdigit()
+        and len(expires[0]) <= MAX_DIGITS
+    )
+    bound = _bound(method, path, expires[0], headers) if well_formed else []
+    if not well_formed or not secrets.verify_url(signatures[0], int(expires[0]), *bound):
+        raise Forbidden(
+            "The URL's signature is not valid here. Use the URL unchanged, with the method it was made for."
+        )
+    left = int(expires[0]) - now.timestamp()
+    if left <= 0:
+        raise Forbidden("The URL has expired. Ask for a new one.")
+    return int(left)
+
+
+def _bound(method: str, path: str, expires: str, headers: Mapping[str, str]) -> list[str]:
+    return [method, path, expires, *(f"{name}:{value}" for name, value in sorted(headers.items()))]

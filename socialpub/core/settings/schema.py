@@ -1,0 +1,348 @@
+"""The sections of the configuration, and what each value may be."""
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from ipaddress import ip_network
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, SecretStr, ValidationInfo, field_validator
+
+from socialpub.core import units
+from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
+from socialpub.core.settings.values import (
+    A_DURATION,
+    FILE_INSTEAD,
+    FOREVER,
+    NEVER,
+    NONE,
+    OFF,
+    UNLIMITED,
+    Duration,
+    DurationOrForever,
+    DurationOrNever,
+    Gap,
+    IntervalOrOff,
+    Kept,
+    Secret,
+    SecretList,
+    Section,
+    SizeOrUnlimited,
+    Trimmed,
+    read_list,
+)
+
+# MERGED from core/cause_kinds.py: What the owner can be needed for: the names that the configuration, the rows and
+
+
+class AlertKind(StrEnum):
+    ACCOUNT = "account"
+    """An account must be connected again, now or within a week."""
+
+    DELIVERY = "delivery"
+    """A delivery failed, or its outcome is unknown."""
+
+    DRAFT = "draft"
+    """A draft arrived in the network's app, where the owner finishes it."""
+
+    NETWORK = "network"
+    """A network refuses the whole app."""
+
+    WORKER = "worker"
+    """Deliveries are overdue, or the worker does not report or was away."""
+
+    DISK = "disk"
+    """There is little room left, or too little."""
+
+    COPY = "copy"
+    """The last copy is old, or failed."""
+
+    CLOCK = "clock"
+    """The clock was set."""
+
+    PAUSED = "paused"
+    """Publishing has been paused for long, as a restored copy is until it is resumed."""
+
+
+# MERGED from core/settings/proxies.py: Which proxies are believed when they name a caller's address.
+
+UNIX = "unix"
+"""Stands for whoever connects through a socket in the file system."""
+
+
+def _check_proxy(text: str) -> str:
+    text = text.strip()
+    if text == UNIX:
+        return text
+    try:
+        network = ip_network("" if "%" in text else text, strict=False)  # addresses are compared without their zone
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is neither an address nor a network") from None
+    if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
+        raise ValueError(f"{text!r} is an address inside of a network: write {network}")
+    return str(network) if "/" in text else str(network.network_address)
+
+
+class ProxiesSection(Section):
+    trusted: Annotated[tuple[Annotated[str, AfterValidator(_check_proxy)], ...], BeforeValidator(read_list)] = Field(
+        default=("127.0.0.1", "::1"),
+        description='a list of addresses and networks, such as ["127.0.0.1", "172.16.0.0/12"], and "unix" for a socket '
+        "in the file system; [] for none",
+    )
+
+
+# MERGED from core/settings/notify.py: `[notify]`: where the owner is told what needs them, and what they want to b
+
+_WITH_HOST = (
+    "apprise bark emby enigma2 evolution form gorush gotify growl hassio humhub irc jellyfin json kodi mailgun "
+    "mailto mastodon misskey mmost mqtt ncloud nctalk onebot parsep pjet rocket rsyslog signal smseagle "
+    "synology toot xbmc xml xmpp"
+)
+HOSTED = frozenset(f"{name}{secure}" for name in _WITH_HOST.split() for secure in ("", "s"))
+"""Schemes whose addresses always name a host. Most others have a token in its place, which is a secret."""
+HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
+"""Schemes whose addresses name a host if a path follows it. Otherwise they have a topic or a token there."""
+LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
+"""Schemes of a desktop or a log: Apprise needs nothing after them."""
+_HOST = re.compile(r"[a-z0-9][a-z0-9_.-]*|[0-9a-f:]+")
+
+EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
+
+
+def url_scheme(url: str) -> str:
+    """What an address begins with, in front of ://; empty when it does not begin as one."""
+    service, mark, rest = url.partition("://")
+    return service.lower() if mark and rest.strip() and service.isascii() and service.isalnum() else ""
+
+
+def display_url(url: str) -> str:
+    """Return scheme and host of an address, `ntfys://ntfy.example.com`. The host is missing if it could be a secret."""
+    scheme = url_scheme(url)
+    try:
+        parts = urlsplit(url.strip())
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return f"{scheme}://"
+    is_hosted = scheme in HOSTED or (scheme in HOSTED_WITH_PATH and parts.path.strip("/"))
+    # A name without a dot or a port can be half of an unescaped user name.
+    if is_hosted and _HOST.fullmatch(host) and (port or "." in host or ":" in host or host == "localhost"):
+        return f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
+    return f"{scheme}://"
+
+
+def check_form(url: str) -> str | None:
+    """Return what is wrong with the form of an address, as the end of a sentence; None when nothing is."""
+    scheme, mark, rest = url.strip().partition("://")
+    if mark and not rest.strip() and scheme.lower() in LOCAL:
+        return "is of a service of this machine itself, which socialpub does not support"
+    if mark and not rest.strip() and scheme.isascii() and scheme.isalnum():
+        return f"is not complete: it needs the rest after {scheme.lower()}://, as {EXAMPLES}"
+    if not url_scheme(url):
+        return f"must begin with a service and ://, and go on, as {EXAMPLES}"
+    return None if url.isprintable() else "must not hold line breaks or control characters"
+
+
+def _check_urls(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    for number, value in enumerate(values, 1):
+        url = value.get_secret_value()
+        fault = check_form(url)
+        if fault:
+            raise ValueError(f"number {number} {f'({url_scheme(url)}) ' if url_scheme(url) else ''}{fault}")
+        if value in values[: number - 1]:
+            raise ValueError(f"number {number} ({url_scheme(url)}) is there twice: keep one of them")
+    return values
+
+
+def _check_kind(name: str) -> str:
+    if name not in list(AlertKind):
+        raise ValueError(f"{name[:60]!r} is none of them")
+    return name
+
+
+_KINDS = ", ".join(f'"{kind}"' for kind in AlertKind)
+
+
+class NotifySection(Section):
+    urls: Annotated[SecretList, AfterValidator(_check_urls)] = Field(
+        default=(), description=f"a list of addresses, such as {EXAMPLES}"
+    )
+    urls_file: Trimmed = Field(
+        default="",
+        description="the name of a readable file with one address a line, looked for in $CREDENTIALS_DIRECTORY, then "
+        "beside the configuration; empty when urls itself is given",
+    )
+    causes: Annotated[tuple[Annotated[str, AfterValidator(_check_kind)], ...], BeforeValidator(read_list)] = Field(
+        default=tuple(kind.value for kind in AlertKind), description=f"a list of some of {_KINDS}"
+    )
+    daily_limit: int = Field(default=20, ge=1, le=1000, description="a whole number from 1 to 1000")
+
+
+# MERGED from core/settings/backup_section.py: The section of the configuration about scheduled copies: where they
+
+FOLDER_PLACEHOLDER = "{copy}"
+"""In the command that follows a copy: the copy's folder."""
+
+_MAX_KEPT = 3660
+
+
+def _check_folder(value: str) -> str:
+    if not value or "\0" in value or value.startswith("~"):
+        raise ValueError("must be a path, written out without ~")
+    return value
+
+
+def _check_command(value: tuple[str, ...]) -> tuple[str, ...]:
+    if value and not value[0].strip():
+        raise ValueError("must begin with a program")
+    if any("\0" in part for part in value):
+        raise ValueError("must not hold a NUL character")
+    return value
+
+
+A_NUMBER = f"a whole number from 0 to {_MAX_KEPT}"
+
+
+class BackupSection(Section):
+    folder: Annotated[Trimmed, AfterValidator(_check_folder)] = Field(
+        default="backups", description="a folder, relative to data_dir or absolute"
+    )
+    every: IntervalOrOff = Field(default=None, description=f'"{OFF}" or a duration of at least an hour, such as "24h"')
+    keep_days: int = Field(default=7, ge=0, le=_MAX_KEPT, description=A_NUMBER)
+    keep_weeks: int = Field(default=4, ge=0, le=_MAX_KEPT, description=A_NUMBER)
+    keep_months: int = Field(default=6, ge=0, le=_MAX_KEPT, description=A_NUMBER)
+    after: Annotated[tuple[str, ...], BeforeValidator(read_list), AfterValidator(_check_command)] = Field(
+        default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{copy}"]'
+    )
+    after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
+    max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)
+
+
+# MERGED from core/settings/sections.py: The sections of the configuration, and what each value may be.
+
+
+class ProvidersSection(Section):
+    x: XSection = XSection()
+    tiktok: TikTokSection = TikTokSection()
+    pinterest: PinterestSection = PinterestSection()
+
+
+class PublishingSection(Section):
+    max_lateness: Duration = Field(default=timedelta(hours=24), description=A_DURATION)
+    give_up_after: Duration = Field(default=timedelta(hours=48), description=A_DURATION)
+    resend_after: DurationOrNever = Field(
+        default=timedelta(minutes=10), description=f'"{NEVER}" or a duration of at least a minute, such as "10m"'
+    )
+    min_gap: Gap = Field(default=NONE, description='a duration such as "0s", "90s" or "15m"')
+    workers: int = Field(default=8, ge=1, le=64, description="a whole number from 1 to 64")
+
+
+class UploadsSection(Section):
+    """Limits go downwards only: the defaults are the promise of the API."""
+
+    url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
+    reservation_lifetime: Duration = Field(
+        default=timedelta(hours=24), description=f"{A_DURATION}, and not shorter than uploads.url_lifetime"
+    )
+    unreferenced_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
+    max_image_bytes: ByteSize = Field(
+        default=ByteSize(units.MAX_IMAGE_BYTES),
+        ge=1,
+        le=units.MAX_IMAGE_BYTES,
+        description='bytes or a size such as "16MiB", at most "32MiB"',
+    )
+    max_image_pixels: int = Field(
+        default=units.MAX_IMAGE_PIXELS,
+        ge=1,
+        le=units.MAX_IMAGE_PIXELS,
+        description=f"pixels of one frame, a whole number from 1 to {units.MAX_IMAGE_PIXELS}",
+    )
+    max_image_total_pixels: int = Field(
+        default=units.MAX_IMAGE_TOTAL_PIXELS,
+        ge=1,
+        le=units.MAX_IMAGE_TOTAL_PIXELS,
+        description="pixels of all frames, a whole number from uploads.max_image_pixels to "
+        f"{units.MAX_IMAGE_TOTAL_PIXELS}",
+    )
+    max_video_bytes: ByteSize = Field(
+        default=ByteSize(units.MAX_VIDEO_BYTES),
+        ge=1,
+        le=units.MAX_VIDEO_BYTES,
+        description=f'bytes or a size such as "100MB", at most {units.MAX_VIDEO_BYTES}',
+    )
+
+    @field_validator("reservation_lifetime")
+    @classmethod
+    def _outlives_its_url(cls, value: timedelta, info: ValidationInfo) -> timedelta:
+        url_lifetime = info.data.get("url_lifetime", NONE)
+        if value < url_lifetime:
+            raise ValueError(
+                f"is shorter than uploads.url_lifetime ({units.duration(url_lifetime)}): "
+                "an upload URL would outlive what it uploads to"
+            )
+        return value
+
+    @field_validator("max_image_total_pixels")
+    @classmethod
+    def _holds_one_frame(cls, value: int, info: ValidationInfo) -> int:
+        one_frame = info.data.get("max_image_pixels", 0)
+        if value < one_frame:
+            raise ValueError(f"is below uploads.max_image_pixels ({one_frame}): lower both")
+        return value
+
+
+class MediaSection(Section):
+    url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
+    keep_after_settled: DurationOrForever = Field(default=None, description=f'"{FOREVER}" or a duration such as "90d"')
+
+
+class StorageSection(Section):
+    quota: SizeOrUnlimited = Field(default=None, description=f'"{UNLIMITED}", bytes or a size such as "50GB"')
+
+
+KEPT_FOR = f'"{FOREVER}" or a duration of at least a week, such as "90d" or "400d"'
+
+
+class RetentionSection(Section):
+    posts: Kept = Field(default=None, description=KEPT_FOR)
+    log: Kept = Field(default=None, description=KEPT_FOR)
+    attempts: Kept = Field(default=None, description=KEPT_FOR)
+    trail: Kept = Field(default=None, description=KEPT_FOR)
+    usage: Kept = Field(default=timedelta(days=400), description=KEPT_FOR)
+
+
+class RateLimitSection(Section):
+    requests_per_minute: int = Field(default=600, ge=1, le=1_000_000, description="a whole number from 1 to 1000000")
+    failed_keys_per_minute: int = Field(default=30, ge=1, le=1_000_000, description="a whole number from 1 to 1000000")
+
+
+class MetricsSection(Section):
+    token: Secret = Field(default=SecretStr(""), description="the Bearer token that /metrics asks for; empty: open")
+    token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
+
+
+class DashboardSection(Section):
+    enabled: bool = Field(default=True, description="true or false")
+    session_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
+
+
+class HealthSection(Section):
+    disk_floor_bytes: ByteSize = Field(default=ByteSize(500_000_000), description='bytes or a size such as "500MB"')
+
+
+class LoggingSection(Section):
+    format: Literal["human", "json"] = Field(default="human", description='"human" or "json"')
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description='"debug", "info", "warning" or "error"'
+    )
+
+
+MAX_BUSY = timedelta(seconds=30)
+"""A worker that waits for longer may look as if it hung: systemd's watchdog would end it."""
+
+
+class DatabaseSection(Section):
+    busy_timeout: Duration = Field(
+        default=timedelta(seconds=5), le=MAX_BUSY, description='a duration up to "30s", such as "5s"'
+    )
+    replicated: bool = Field(default=False, description="true or false")

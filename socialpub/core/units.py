@@ -1,0 +1,69 @@
+"""Durations and sizes as people write them, and the largest files that the API accepts."""
+
+import re
+from datetime import timedelta
+
+# MERGED from core/durations.py: Durations as people write them: `90s`, `15m`, `24h`, `90d`.
+
+SECONDS_OF = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+MAX_DURATION = timedelta(days=36500)
+"""A hundred years: added to any instant of today it still is a date."""
+
+_DURATION = re.compile(r"([0-9]{1,12})([smhd])")
+
+
+def parse_duration(text: str) -> timedelta:
+    """The duration written as `text`. Raises `ValueError`, whose message says what is accepted."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("a duration is a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
+    seconds = int(match[1]) * SECONDS_OF[match[2]]
+    if seconds > MAX_DURATION.total_seconds():
+        raise ValueError(f"a duration is at most {duration(MAX_DURATION)}")
+    return timedelta(seconds=seconds)
+
+
+def in_words(seconds: float) -> str:
+    """Return about how long that is, for people."""
+    if seconds >= 2 * SECONDS_OF["d"]:
+        return f"{round(seconds / SECONDS_OF['d'], 1):g} days"
+    if seconds >= 2 * SECONDS_OF["h"]:
+        return f"{round(seconds / SECONDS_OF['h'], 1):g} hours"
+    return f"{seconds / SECONDS_OF['m']:.0f} minutes" if seconds > 2 * SECONDS_OF["m"] else f"{seconds:.0f} seconds"
+
+
+def duration(duration: timedelta) -> str:
+    """A text that `parse` reads as `duration`, in the largest unit that fits; fractions of a second are dropped.
+
+    Up to two days are written in hours, as the documentation speaks of them (`48h`, not `2d`).
+    """
+    seconds = int(duration.total_seconds())
+    for unit in ("d", "h", "m"):
+        if unit == "d" and seconds <= 2 * SECONDS_OF["d"]:
+            continue
+        if seconds and seconds % SECONDS_OF[unit] == 0:
+            return f"{seconds // SECONDS_OF[unit]}{unit}"
+    return f"{seconds}s"
+
+
+# MERGED from core/sizes.py: Sizes as people read them: with their unit, and with the exact number that a program n
+
+_SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def size(size_bytes: int) -> str:
+    """`150 MiB (157286400 bytes)`; of less than a KiB only the bytes."""
+    for unit_bytes, unit in _SIZE_UNITS:
+        if size_bytes >= unit_bytes:
+            return f"{round(size_bytes / unit_bytes, 1):g} {unit} ({size_bytes} bytes)"
+    return f"{size_bytes} bytes" if size_bytes != 1 else "1 byte"
+
+
+# MERGED from core/upload_limits.py: The largest files that the API promises to accept (spec section 8); the config
+
+MAX_IMAGE_BYTES = 32 * 1024 * 1024
+MAX_IMAGE_PIXELS = 100_000_000
+"""Pixels of one frame."""
+MAX_IMAGE_TOTAL_PIXELS = 500_000_000
+"""Pixels of all frames of an animation together."""
+MAX_VIDEO_BYTES = 157_286_400

@@ -1,0 +1,241 @@
+"""What the API shows, built by SQLite as JSON text: no object per row, one statement per answer.
+
+Every name and order here is the specification's (section 2); a field without a value is left out. Times are stored in
+the API's own form, so they go into the JSON as they are. This is the one room of camelCase below the doors.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Value, placeholders
+from socialpub.db.queries.profile_queue import WAIT_APPLIES
+from socialpub.db.states import READ_BACK, State
+
+
+def _text(name: str, column: str) -> tuple[str, str]:
+    """`"name": <column as JSON text>`, for a column that always has a value."""
+    return f'"{name}":%s', f"json_quote({column})"
+
+
+def _plain(name: str, column: str) -> tuple[str, str]:
+    """The same for ids, enums and stamps, which need no escaping."""
+    return f'"{name}":"%s"', column
+
+
+def _raw(name: str, column: str) -> tuple[str, str]:
+    """The same for what is JSON or a number already."""
+    return f'"{name}":%s', column
+
+
+def _maybe(name: str, column: str, plain: bool = False) -> tuple[str, str]:
+    """The same for a column that may be null: then nothing, comma included."""
+    value = f"""'"' || {column} || '"'""" if plain else f"json_quote({column})"
+    return "%s", f"""iif({column} IS NULL, '', ',"{name}":' || {value})"""
+
+
+def _object(*fields: tuple[str, str]) -> str:
+    """A JSON object of these fields; those that may be missing bring their own comma and follow one that may not.
+
+    One `format` instead of a chain of `||`, each of which would copy all that is before it.
+    """
+    form = ""
+    for part, _ in fields:
+        form += part if part == "%s" or not form else f",{part}"
+    return f"format('{{{form}}}', {', '.join(value for _, value in fields)})"
+
+
+_MEDIA = _object(
+    _plain("id", "m.id"),
+    _plain("artifactId", "m.artifact_id"),
+    _maybe("artifactStatus", "a.status", plain=True),
+    _maybe("contentType", "a.mime_type"),
+    _maybe("url", "CASE WHEN a.removed_at IS NULL THEN media_url(a.storage_key) END"),
+    _maybe("alt", "m.alt"),
+)
+
+_STATE = "CASE d.state " + " ".join(f"WHEN '{state}' THEN '{state.outside}'" for state in State) + " END"
+
+_DELIVERY = _object(
+    _plain("provider", "d.provider"),
+    _text("profileName", "d.profile_name"),
+    _plain("status", _STATE),
+    _raw("providerOptions", "d.options"),
+    _plain("profileId", "d.profile_id"),
+    _maybe("scheduledAt", "d.scheduled_at", plain=True),
+    _maybe("publishedAt", "d.published_at", plain=True),
+    _maybe("failedAt", "d.failed_at", plain=True),
+    _maybe("providerPostId", "d.provider_post_id"),
+    _maybe("url", "d.url"),
+    _maybe("errorMessage", "d.error_message"),
+)
+
+# The index holds them by position, so that they come in their order without being sorted.
+_MEDIA_OF_POST = f"""(SELECT ifnull(group_concat({_MEDIA}, ','), '')
+    FROM media m INDEXED BY media_of_post CROSS JOIN artifact a ON a.id = m.artifact_id WHERE m.post_id = p.id)"""
+
+_DELIVERIES_OF_POST = f"""(SELECT ifnull(group_concat({_DELIVERY}, ','), '')
+    FROM delivery d INDEXED BY delivery_of_post WHERE d.post_id = p.id)"""
+
+POST = _object(
+    _plain("id", "p.id"),
+    _plain("status", "p.status"),
+    _plain("createdAt", "p.created_at"),
+    _plain("updatedAt", "p.updated_at"),
+    ('"media":[%s]', _MEDIA_OF_POST),
+    ('"deliveries":[%s]', _DELIVERIES_OF_POST),
+    _maybe("body", "p.body"),
+    _maybe("scheduledAt", "p.scheduled_at", plain=True),
+    _maybe("canceledAt", "p.canceled_at", plain=True),
+)
+
+_ONE_POST = f"SELECT CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
+
+
+class Scope(Protocol):
+    """What of all this somebody may see."""
+
+    @property
+    def limited(self) -> bool: ...
+
+    def sees(self, provider: str, profile_id: str) -> bool: ...
+
+
+def post(reader: Reader, post_id: str) -> bytes | None:
+    """The post as the API shows it, or None."""
+    shown: bytes | None = reader.value(_ONE_POST, (post_id,))
+    return shown
+
+
+# --- attempts --------------------------------------------------------------------------------------------------------
+
+_ATTEMPT = _object(
+    _plain("deliveryId", "delivery_id"),
+    _plain("profileId", "profile_id"),
+    _plain("provider", "provider"),
+    _text("step", "step"),
+    _plain("startedAt", "started_at"),
+    _maybe("endedAt", "ended_at", plain=True),
+    _plain("outcome", "outcome"),
+    _maybe("message", "message"),
+    _maybe("providerCode", "provider_code"),
+    _maybe("requestId", "request_id"),
+    _maybe("nextAt", "next_at", plain=True),
+)
+
+_STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = waiting.id), '')"
+
+_KEPT_BACK = f"""
+    SELECT 9223372036854775807 AS n, waiting.id AS delivery_id, waiting.profile_id, waiting.provider,
+        CASE WHEN json_extract(progress, '$.reading_back') THEN '{READ_BACK}'
+            ELSE ifnull(json_extract(plan, '$[' || step || '][0]'), 'start') END AS step,
+        max(run_at, {_STARTED}) AS started_at, NULL AS ended_at,
+        iif(:paused IS NOT NULL OR h.provider IS NOT NULL, 'held', 'waiting') AS outcome,
+        CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
+            ELSE ifnull(h.reason, n.reason) END AS message, h.code AS provider_code, NULL AS request_id,
+        CASE WHEN :paused IS NULL THEN ifnull(h.probe_at, n.until) END AS next_at
+    FROM delivery waiting LEFT JOIN hold h ON h.provider = waiting.provider
+        AND h.scope = (SELECT max(scope) FROM hold WHERE provider = waiting.provider
+            AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))
+    LEFT JOIN not_before n ON n.profile_id = waiting.profile_id
+        AND n.endpoint = (SELECT endpoint FROM not_before w JOIN profile p ON p.id = w.profile_id
+            WHERE w.profile_id = waiting.profile_id AND p.status = 'active' AND until > :now AND {WAIT_APPLIES}
+            ORDER BY until DESC LIMIT 1)
+    WHERE waiting.post_id = :post AND state = 'queued' AND run_at <= :now
+        AND (:paused IS NOT NULL OR h.provider IS NOT NULL OR n.endpoint IS NOT NULL)"""
+
+
+def attempts(reader: Reader, post_id: str, now: str) -> bytes:
+    """Return every attempt of the post's deliveries, by when it started.
+
+    What keeps a due delivery back (a pause, a hold, a wait of its profile's queue) is shown as its last attempt.
+    """
+    paused = appliance_state.paused_at(reader)
+    row = reader.connection.execute(
+        f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
+            SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
+                t.outcome, t.message, t.provider_code, t.request_id, t.next_at
+                FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
+            UNION ALL {_KEPT_BACK}) ORDER BY started_at, n, delivery_id)""",
+        {"post": post_id, "now": now, "paused": paused},
+    ).fetchone()
+    return b"[" + str(row[0]).encode() + b"]"
+
+
+# --- profiles --------------------------------------------------------------------------------------------------------
+
+_PROFILE = _object(
+    _plain("id", "id"),
+    _text("name", "name"),
+    _plain("provider", "provider"),
+    _plain("status", "status"),
+    _maybe("username", "username"),
+    _maybe("pictureUrl", "picture_url"),
+    _maybe("expiresAt", "expires_at", plain=True),
+    _raw("postsCount", "posts_count"),
+    _plain("createdAt", "created_at"),
+    _plain("updatedAt", "updated_at"),
+)
+
+
+def profile(reader: Reader, profile_id: str) -> bytes | None:
+    row = reader.one(f"SELECT {_PROFILE} FROM profile WHERE id = ?", (profile_id,))
+    return None if row is None else str(row[0]).encode()
+
+
+def profiles(reader: Reader, scope: Scope) -> bytes:
+    """All that the key sees, oldest first."""
+    rows = reader.all(f"SELECT id, provider, {_PROFILE} FROM profile ORDER BY created_at, id")
+    return b"[" + b",".join(str(row[2]).encode() for row in rows if scope.sees(row[1], row[0])) + b"]"
+
+
+# --- publishing logs -------------------------------------------------------------------------------------------------
+
+_LOG_ENTRY = _object(
+    _plain("id", "id"),
+    _plain("deliveryId", "delivery_id"),
+    _plain("postId", "post_id"),
+    _plain("provider", "provider"),
+    _plain("type", "type"),
+    _plain("occurredAt", "occurred_at"),
+    _maybe("postBody", "post_body"),
+    _maybe("postScheduledAt", "post_scheduled_at", plain=True),
+    _maybe("profileName", "profile_name"),
+    _maybe("releaseUrl", "release_url"),
+    _maybe("providerPostId", "provider_post_id"),
+    _maybe("errorMessage", "error_message"),
+)
+
+
+_MOST_PARTS = 200
+"""SQLite takes 500 terms in one compound statement; beyond this many a plain search is as good."""
+
+
+def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
+    """The newest entries of deliveries that the key sees, as a JSON array."""
+    newest = "ORDER BY n DESC LIMIT ? OFFSET ?"
+    if not scope.limited:
+        numbers, params = f"SELECT n FROM log_entry {newest}", [limit, offset]
+    else:
+        seen = [row["id"] for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
+        if not seen:
+            return b"[]"
+        if len(seen) > _MOST_PARTS:
+            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) {newest}"
+            params = [*seen, limit, offset]
+        else:
+            each = "SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? ORDER BY n DESC LIMIT ?)"
+            numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {newest}"
+            params = [value for profile_id in seen for value in (profile_id, offset + limit)] + [limit, offset]
+    entries = f"SELECT {_LOG_ENTRY} AS j FROM log_entry WHERE n IN ({numbers}) ORDER BY n DESC"
+    return _array(reader, entries, params)
+
+
+def _array(reader: Reader, objects: str, params: Sequence[Value]) -> bytes:
+    """The objects `j` of this statement, in its order, as a JSON array.
+
+    SQLite hands over bytes: text would become a Python string and bytes again.
+    """
+    sql = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({objects})"
+    shown: bytes = reader.value(sql, params)
+    return shown

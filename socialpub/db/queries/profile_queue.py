@@ -1,0 +1,235 @@
+"""The queue of each profile: what of it is due, and what waits. Only read here.
+
+A queue has a line for each value of `waits_on` (and `next_scope`): deliveries whose next step calls the same endpoint.
+A wait of that endpoint (`not_before`) or a hold keeps the whole line back, however many deliveries are in it. So the
+statements here look at the head of each line. Only `overdue` counts.
+"""
+
+import json
+
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.delivery import Delivery
+
+_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = line.provider AND hold.probe_at > {}
+    AND (scope = line.next_scope OR (scope = '' AND line.next_scope <> 'questions')))"""
+"""What `publishing/holds.py` holds of a line, until its probe."""
+
+WAIT_APPLIES = """waiting.waits_on <> '' AND (endpoint IN ('', ltrim(waiting.waits_on, '+'))
+    OR (endpoint = 'commit' AND waiting.waits_on LIKE '+%'))"""
+"""Whether a row of `not_before` is a wait of what `waiting` does next (a delivery or a line of its profile)."""
+
+_ALL, _ONE = "true", "p.id = :profile"
+"""Which profiles."""
+
+
+def _lines(profiles: str) -> str:
+    """Return the queues of these profiles, a row for each line: what waits on the same, in the order of `turn_at`.
+
+    `until` is when the last wait of a line ends or ended. While it lasts, what is older than `outlasts` ends at once.
+    However long a line is, only the rows at its head are read.
+    """
+    return f"""WITH RECURSIVE waiting (profile_id, provider, active, waits_on, next_scope) AS (
+        SELECT p.id, p.provider, p.status = 'active', d.waits_on, d.next_scope
+            FROM profile p JOIN delivery d ON d.id = (SELECT id FROM delivery INDEXED BY delivery_queue
+                WHERE state = 'queued' AND profile_id = p.id ORDER BY waits_on, next_scope LIMIT 1)
+            WHERE {profiles}
+        UNION ALL
+        SELECT w.profile_id, w.provider, w.active, d.waits_on, d.next_scope
+            FROM waiting w JOIN delivery d ON d.id = ifnull(
+                (SELECT id FROM delivery INDEXED BY delivery_queue WHERE state = 'queued' AND profile_id = w.profile_id
+                    AND waits_on = w.waits_on AND next_scope > w.next_scope ORDER BY next_scope LIMIT 1),
+                (SELECT id FROM delivery INDEXED BY delivery_queue WHERE state = 'queued' AND profile_id = w.profile_id
+                    AND waits_on > w.waits_on ORDER BY waits_on, next_scope LIMIT 1))),
+    line AS MATERIALIZED (
+        SELECT waiting.*, (SELECT max(until) FROM not_before n WHERE n.profile_id = waiting.profile_id AND active
+                AND {WAIT_APPLIES}) AS until,
+            (SELECT max(outlasts) FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > :now
+                AND {WAIT_APPLIES}) AS outlasts
+            FROM waiting)"""
+
+
+def _due(profiles: str) -> str:
+    """Return the oldest due delivery of each line; of a line that waits, only one that would wait too long.
+
+    Where the probe of a hold is due, the order is that of `run_at`: a delivery whose probe was refused comes last.
+    `refused_at` is when the last delivery of such a line ran.
+    """
+    of_line = """FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued'
+            AND d.profile_id = line.profile_id AND d.waits_on = line.waits_on AND d.next_scope = line.next_scope"""
+    due = f"""SELECT d.id {of_line} AND d.run_at <= :now
+                AND d.turn_at <= iif(until > :now, min(outlasts, :now), :now)
+                AND (NOT ifnull(until > :now, 0) OR ifnull(d.started_at, d.due_at) < outlasts)"""
+    return f"""{_lines(profiles)}, open_line AS (
+        SELECT line.*, {_HELD.format("''")} AS probes FROM line WHERE NOT {_HELD.format(":now")}),
+    head AS (
+        SELECT line.profile_id, until > :now AS waits, probes,
+            iif(probes, ({due} ORDER BY d.run_at, d.started_at IS NOT NULL, d.turn_at, d.id LIMIT 1),
+                ({due} ORDER BY d.turn_at, d.id LIMIT 1)) AS id,
+            iif(probes, (SELECT max(d.run_at) {of_line} AND d.started_at IS NOT NULL), '') AS refused_at
+        FROM open_line line),
+    due AS (
+        SELECT d.id, d.profile_id, iif(probes, d.run_at, d.turn_at) AS turn_at, ifnull(head.waits, 0) AS waits,
+            ifnull(refused_at, '') AS refused_at
+            FROM head JOIN delivery d ON d.id = head.id)"""
+
+
+def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
+    """Return the next delivery of this profile's queue that neither waits for its network nor is held.
+
+    When there is none, return one that would have to wait for too long: its claim ends it.
+    """
+    row = reader.one(
+        f"""{_due(_ONE)} SELECT {Delivery.COLUMNS} FROM delivery
+            WHERE id = (SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1)""",
+        {"profile": profile_id, "now": now},
+    )
+    return None if row is None else Delivery.of(row)
+
+
+def due_per_profile(reader: Reader, now: str) -> list[str]:
+    """Return a due delivery of each profile, the longest waiting first; none that is held or waits for its network.
+
+    The profile whose probe was refused last comes last.
+    """
+    rows = reader.all(
+        f"{_due(_ALL)} SELECT min(id) FROM due GROUP BY profile_id ORDER BY max(refused_at), min(turn_at)",
+        {"now": now},
+    )
+    return [row[0] for row in rows]
+
+
+def next_run_at(reader: Reader, now: str) -> str | None:
+    """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
+    row = reader.one(
+        """SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
+            UNION ALL SELECT min(until) FROM not_before n WHERE until > :now AND EXISTS (SELECT 1 FROM delivery d
+                WHERE d.profile_id = n.profile_id AND d.state = 'queued' AND d.run_at <= :now))""",
+        {"now": now},
+    )
+    return None if row is None else row[0]
+
+
+def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
+    """Return how many deliveries are overdue, since when the longest waits, and its network. None: there are none.
+
+    Overdue is what waits to be taken up since before `due_before`, and what runs since before `taken_up_before`.
+    """
+    params = {"now": due_before, "running": taken_up_before}
+    held = _HELD.format("''")
+    if reader.one(f"{_lines(_ALL)} SELECT 1 FROM line WHERE until IS NOT NULL OR {held}", params) is None:
+        queued = """SELECT provider, NULL AS until, json_array(count(*), min(run_at)) AS late FROM delivery
+            WHERE state = 'queued' AND run_at < :now"""
+    else:
+        queued = f"""{_lines(_ALL)} SELECT provider, until, (SELECT json_array(count(*), min(d.run_at))
+                FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued' AND d.profile_id = line.profile_id
+                    AND d.waits_on = line.waits_on AND d.next_scope = line.next_scope
+                    AND d.turn_at < :now AND d.run_at < :now) AS late
+            FROM line WHERE ifnull(until, '') < :now AND NOT {held}"""
+    rows = reader.all(
+        f"""{queued} UNION ALL SELECT provider, NULL, json_array(count(*), min(run_at)) FROM delivery
+            WHERE state = 'running' AND run_at < :running""",
+        params,
+    )
+    counted = [(*json.loads(row["late"]), row["until"] or "", row["provider"]) for row in rows]
+    found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
+    if not found:
+        return None
+    _, since, provider = min(found, key=lambda one: one[1])
+    return sum(one[0] for one in found), since, provider
+
+
+# MERGED from db/waiting_deliveries.py: Deliveries that have no outcome yet, as owners, /metrics and deadlines see
+
+
+def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
+    """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
+    due_at, started_at, waits_for_owner (0 or 1)."""
+    columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
+        ifnull(json_extract(d.progress, '$.waits_for_owner'), 0) AS waits_for_owner"""
+    # Each from its own index: most deliveries have ended.
+    running, queued = (
+        f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id
+            WHERE d.profile_id = ? AND d.state = '{state}' ORDER BY {order} LIMIT ?"""
+        for state, order in (("running", "d.id"), ("queued", "d.run_at"))
+    )
+    found = reader.all(running, (profile_id, most))
+    return [*found, *reader.all(queued, (profile_id, most - len(found)))]
+
+
+def totals_of(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
+    """How many deliveries to this profile have no outcome yet (`waiting`), and how many of them wait for the owner
+    (`held`), for their time (`scheduled`), or are past their commit (`committed`). What runs after `soon` is taken to
+    wait for its time, so that a long plan is counted and not read."""
+    row = reader.one(
+        """SELECT near.waiting + later.waiting AS waiting, near.held, near.ahead + later.waiting AS scheduled,
+                (SELECT count(*) FROM delivery WHERE profile_id = :profile AND committed_at IS NOT NULL
+                    AND state IN ('queued', 'running')) AS committed
+            FROM (SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(ahead AND NOT held), 0) AS ahead
+                    FROM (SELECT ifnull(json_extract(progress, '$.waits_for_owner'), 0) AS held,
+                            started_at IS NULL AND due_at > :now AS ahead
+                        FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :soon
+                        UNION ALL SELECT 0, 0 FROM delivery WHERE profile_id = :profile AND state = 'running')) near,
+                (SELECT count(*) AS waiting FROM delivery
+                    WHERE profile_id = :profile AND state = 'queued' AND run_at > :soon) later""",
+        {"now": now, "soon": soon, "profile": profile_id},
+    )
+    assert row is not None
+    return row
+
+
+def count_queued_by_profile(reader: Reader) -> list[tuple[str, int]]:
+    """How many deliveries wait for each profile that has any."""
+    rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
+    """How many to each network wait though their time has come."""
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
+    """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
+    put off, and what waited for the profile's own queue all that time. Includes what waits for its account."""
+    row = store.one(
+        f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
+            AND (json_extract(progress, '$.waits_for_owner') AND json_extract(progress, '$.reconnected_at') IS NULL
+            OR started_at IS NULL AND run_at <= due_at
+            AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
+                AND endpoint <> 'commit' AND {WAIT_APPLIES})
+            AND (julianday(:instant) - julianday(due_at)) > (
+                SELECT ifnull(sum(julianday(until) - julianday(max(since, due_at))), 0) FROM own_wait
+                WHERE own_wait.profile_id = waiting.profile_id AND until > due_at))""",
+        {"instant": instant},
+    )
+    return int(row[0]) if row else 0
+
+
+def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: str | None) -> list[str]:
+    """The times of the open deliveries to this profile that are due by then, oldest first: those that have made nothing
+    public yet, and not of the post `besides`."""
+    rows = reader.all(
+        """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running')
+            AND committed_at IS NULL AND due_at <= ? AND post_id IS NOT ? ORDER BY due_at""",
+        (profile_id, instant, besides),
+    )
+    return [row[0] for row in rows]
+
+
+def oldest_open_call(reader: Reader) -> str | None:
+    """Return since when an open delivery may have made something public with an unknown outcome, or None."""
+    at: str | None = reader.value(
+        """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
+            WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""
+    )
+    return None if at == "~" else at

@@ -1,0 +1,155 @@
+"""Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
+
+import base64
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from socialpub.core import commands, durable_files
+from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import crypto
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.db import appliance_state, upgrade
+from socialpub.db.connection import Reader, Tx
+
+
+def if_lost() -> str:
+    """Return what to do if the key of a database is lost for good."""
+    new = commands.line("init", "--new-secret")
+    return f"If that key is lost for good, move this one away and run `{new}`. It says what is lost with the key."
+
+
+def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
+    """Refuse a database that remembers another key. Comes before anything in it is changed."""
+    try:
+        known = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        known = None  # a new one
+    if known not in (None, secrets.check_value):
+        raise OperatorError(
+            "The database belongs to another secret.key.",
+            f"Put back the one that belongs to it. {if_lost()}",
+        )
+
+
+def remember(connection: sqlite3.Connection, secrets: Secrets) -> None:
+    """Bind a new database to the key."""
+    if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
+        appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)
+
+
+def forget(tx: Tx) -> None:
+    """Let the next key that comes be the one of this database."""
+    appliance_state.remove(tx, appliance_state.SECRET_KEY)
+
+
+# MERGED from db/secret_rotation.py: The change from one `secret.key` to the next, in an order that a crash may cut
+
+NEXT = ".new"
+_PLACE = ("appliance", appliance_state.FORMER_URL_KEYS, "value")
+
+
+def next_key_file(key_file: Path) -> Path:
+    return key_file.with_name(key_file.name + NEXT)
+
+
+def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
+    """Have `key_file` be the one that the database belongs to, after a change that was cut off. Comes before it is
+    loaded. Raises OperatorError."""
+    following = next_key_file(key_file)
+    if not following.exists():
+        return
+    with upgrade.exclusive(run_dir):
+        if not following.exists():  # somebody else was faster
+            return
+        try:
+            bound, at = _binding(database)
+            if at is not None and crypto.load(following).check_value == bound:
+                swap_key_files(key_file, at)
+            else:
+                following.unlink()
+        except (OSError, sqlite3.Error) as error:
+            raise OperatorError(
+                f"A change of {key_file} was cut off, and it cannot be finished: {error}.",
+                f"Check the disk and who owns the folder. Keep {following}: the database may belong to it already.",
+            ) from error
+
+
+def swap_key_files(key_file: Path, at: str) -> Path:
+    """The next key becomes the present one; where the former one lies now. `at` is the instant of the change."""
+    former = key_file.with_name(f"{key_file.name}.until-{at.replace(':', '').replace('-', '')}")
+    if key_file.exists():
+        former.unlink(missing_ok=True)  # half of it, from a change that was cut off
+        with durable_files.create(former) as file:
+            file.write(key_file.read_bytes())
+            durable_files.flush(file)
+        durable_files.flush_folder(key_file.parent)
+    next_key_file(key_file).replace(key_file)
+    durable_files.flush_folder(key_file.parent)
+    return former
+
+
+def _binding(database: Path) -> tuple[str | None, str | None]:
+    """The check value of the key that the database belongs to, and when it was last bound to another one."""
+    if not database.exists():
+        return None, None
+    with closing(sqlite3.connect(database)) as connection:
+        try:
+            reader = Reader(connection)
+            bound = appliance_state.get(reader, appliance_state.SECRET_KEY)
+            return bound, appliance_state.get(reader, appliance_state.SECRET_ROTATED_AT)
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            return None, None
+
+
+# --- copies that were made before ------------------------------------------------------------------------------------
+
+
+def note_former(tx: Tx) -> None:
+    """The database is about to belong to another key: copies that the present one made stay this installation's own."""
+    present = appliance_state.get(tx, appliance_state.SECRET_KEY)
+    if present is not None:
+        known = [*_former_keys(tx.reader), present]
+        appliance_state.put(tx, appliance_state.FORMER_SECRET_KEYS, json.dumps(list(dict.fromkeys(known))))
+
+
+def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
+    """The check values of this installation's `secret.key` and of its former ones."""
+    return {secrets.check_value, *_former_keys(reader)}
+
+
+def _former_keys(reader: Reader) -> list[str]:
+    return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
+
+
+# --- addresses that were handed out before ---------------------------------------------------------------------------
+
+
+def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
+    """What `old` signed counts until it ends, at the latest `until` (seconds since 1970). Only its key for addresses is
+    kept, sealed."""
+    kept = [(key, ends) for key, ends in _former(Reader(tx.reader.connection), old) if ends > tx.now.timestamp()]
+    kept.append((old.url_key, until))
+    sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
+    appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))
+
+
+def accept_former_urls(reader: Reader, secrets: Secrets) -> None:
+    """Addresses of before the last changes are valid until they end."""
+    for key, until in _former(reader, secrets):
+        secrets.accept_urls(key, until)
+
+
+def _former(reader: Reader, secrets: Secrets) -> list[tuple[bytes, int]]:
+    found = []
+    for sealed, until in json.loads(appliance_state.get(reader, appliance_state.FORMER_URL_KEYS) or "[]"):
+        try:
+            found.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
+        except OperatorError:
+            continue  # the key was lost meanwhile: these addresses have ended with it
+    return found

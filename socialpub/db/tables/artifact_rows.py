@@ -1,0 +1,241 @@
+"""Statements about the table `artifact` and the count of stored files. `queries/api_json.py` has the API's view."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from socialpub.core.clock import after
+from socialpub.db.connection import SHIFTED, Reader, Row, Tx, Value, placeholders, shift_by
+from socialpub.db.states import ArtifactStatus
+
+# MERGED from db/artifact_rows.py: Rows of the table `artifact`, but for what the API shows (`json_views.py`), and
+
+# --- one -------------------------------------------------------------------------------------------------------------
+
+
+def find(store: Reader | Tx, artifact_id: str) -> Row | None:
+    return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
+
+
+_NEWEST_READ = 200
+"""The search for images reads this number of the newest artifacts."""
+
+
+def newest_images(reader: Reader, most: int) -> list[Row]:
+    """The newest verified images whose bytes are here: id and file_name."""
+    return reader.all(
+        f"""SELECT id, file_name FROM (SELECT * FROM artifact ORDER BY id DESC LIMIT {_NEWEST_READ})
+            WHERE status = 'verified' AND kind = 'image' AND storage_key IS NOT NULL ORDER BY id DESC LIMIT ?""",
+        (most,),
+    )
+
+
+def verified_type(reader: Reader, storage_key: str) -> str | None:
+    """The media type of the verified artifact under this key, or None."""
+    mime_type: str | None = reader.value(
+        "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
+    )
+    return mime_type
+
+
+def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
+    tx.insert("artifact", declared_bytes=declared_bytes, storage_key=storage_key, **columns)
+    if storage_key is not None:
+        _count(tx, 1, declared_bytes)
+
+
+def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
+    """Bytes have arrived for this row, which they fill for the first time or anew."""
+    generation = artifact["generation"] + 1
+    tx.update(
+        "artifact",
+        artifact["id"],
+        generation=generation,
+        stored_generation=generation,
+        storage_key=storage_key,
+        etag=etag,
+    )
+    if artifact["storage_key"] is None:
+        _count(tx, 1, artifact["declared_bytes"])
+
+
+def verify(
+    tx: Tx, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
+) -> None:
+    """Write down what was found about the bytes of this generation; nothing happens when others came meanwhile."""
+    tx.execute(
+        """UPDATE artifact SET status = ?, kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
+           WHERE id = ? AND status = ? AND stored_generation = ?""",
+        (
+            ArtifactStatus.VERIFIED,
+            kind,
+            mime_type,
+            size_bytes,
+            facts,
+            tx.stamp,
+            artifact_id,
+            ArtifactStatus.RESERVED,
+            generation,
+        ),
+    )
+
+
+def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
+    """The same for bytes that are refused; returns whether it was written."""
+    row = find(tx, artifact_id)
+    if row is None or (row["status"], row["stored_generation"]) != (ArtifactStatus.RESERVED, generation):
+        return False
+    tx.update(
+        "artifact", artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
+    )
+    _uncount(tx, row["declared_bytes"])
+    return True
+
+
+# --- what nobody needs -----------------------------------------------------------------------------------------------
+
+_UNUSED = """
+    (a.status = 'reserved' AND a.created_at <= ?
+     OR a.status = 'rejected' AND a.created_at <= ?
+     OR a.status = 'verified' AND max(a.verified_at, ifnull(a.dropped_at, '')) <= ?)
+    AND NOT EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)"""
+
+_SETTLED = """
+    a.status = 'verified' AND a.removed_at IS NULL AND a.verified_at <= ?
+    AND EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
+        WHERE m.artifact_id = a.id AND (p.status IN ('pending', 'scheduled') OR p.updated_at > ?))"""
+
+
+_EARLIER_OF_OPEN = """
+    (SELECT progress FROM delivery WHERE state = 'queued'
+     UNION ALL SELECT progress FROM delivery WHERE state = 'running') d,
+    json_each(d.progress, '$.earlier') e, json_each(e.value, '$.media') m"""
+"""The media with which another installation may have published open deliveries: each an id and an alt text."""
+
+_OPTIONS_OF_OPEN = """
+    (SELECT options FROM delivery WHERE state = 'queued'
+     UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
+"""Every value in the options of open deliveries, ids of artifacts among them."""
+
+
+def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
+    """A post lets go of these (what is no artifact's id is passed over): they count as unused since then, unless
+    another one uses them."""
+    tx.many(
+        "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
+        [(at, artifact_id) for artifact_id in sorted(artifact_ids)],
+    )
+
+
+def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
+    """The ids of artifacts that no post references, as old as that."""
+    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
+    return _without_named(reader, [row[0] for row in rows])
+
+
+def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
+    """Delete those of these that are still unused; returns the storage keys of their bytes."""
+    times = (reserved_before, others_before, others_before)
+    return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
+
+
+def settled(reader: Reader, before: str) -> list[str]:
+    """The ids of artifacts all of whose posts settled that long ago, and whose bytes are still here."""
+    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
+    return _without_named(reader, [row[0] for row in rows])
+
+
+def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
+    """Note that the bytes of those that are still settled are gone; returns their storage keys."""
+    change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
+    return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
+
+
+def _change_if_still(
+    tx: Tx, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
+) -> list[str]:
+    keys = []
+    for artifact_id in _without_named(tx, artifact_ids):
+        row = tx.one(f"SELECT * FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
+        if row is not None:
+            tx.execute(change, (*values, artifact_id))
+            if row["storage_key"] is not None:
+                _uncount(tx, row["declared_bytes"])
+                keys.append(row["storage_key"])
+    return keys
+
+
+def _without_named(store: Reader | Tx, artifact_ids: Sequence[str]) -> list[str]:
+    """Those that no open delivery names in its options, nor among what another installation may have published."""
+    if not artifact_ids:
+        return []
+    rows = store.all(
+        f"""SELECT o.value FROM {_OPTIONS_OF_OPEN}
+            UNION ALL SELECT json_extract(m.value, '$[0]') FROM {_EARLIER_OF_OPEN}"""
+    )
+    named = {row[0] for row in rows}
+    return [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
+
+
+LATELY_SECONDS = 31 * 86400.0
+
+
+def shift_timestamps(tx: Tx, seconds: float) -> None:
+    """The clock was set by so many seconds: what was uploaded lately is no older for that."""
+    moved = SHIFTED.format("created_at")
+    tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
+    tx.execute(
+        f"""UPDATE artifact
+            SET verified_at = {SHIFTED.format("verified_at")}, dropped_at = {SHIFTED.format("dropped_at")}
+            WHERE status = 'verified' AND removed_at IS NULL AND max(verified_at, ifnull(dropped_at, '')) > ?""",
+        (shift_by(seconds), shift_by(seconds), after(tx.stamp, -abs(seconds) - LATELY_SECONDS)),
+    )
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+def storage_keys(reader: Reader) -> Iterator[str]:
+    """The keys of all bytes that rows name, one after the other: there may be very many."""
+    for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
+        yield row[0]
+
+
+def stored(store: Reader | Tx) -> tuple[int, int]:
+    """How many files rows name, and how large they are together, as they were declared: not one byte more or less may
+    arrive."""
+    row = store.one("SELECT files, size_bytes FROM stored_media")
+    assert row is not None
+    return row["files"], row["size_bytes"]
+
+
+def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
+    """Those of these storage keys that a row names."""
+    rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
+    return [row[0] for row in rows]
+
+
+def note_removed(tx: Tx, storage_key: str) -> bool:
+    """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
+    row = tx.one(
+        f"""UPDATE artifact SET storage_key = NULL,
+            removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
+            stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
+            etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
+            WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
+                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))
+            AND id NOT IN (SELECT o.value FROM {_OPTIONS_OF_OPEN} WHERE o.type = 'text')
+            RETURNING declared_bytes""",
+        (tx.stamp, storage_key),
+    )
+    if row is not None:
+        _uncount(tx, row[0])
+    return row is not None
+
+
+def _uncount(tx: Tx, declared_bytes: int) -> None:
+    _count(tx, -1, -declared_bytes)
+
+
+def _count(tx: Tx, files: int, size_bytes: int) -> None:
+    tx.execute("UPDATE stored_media SET files = files + ?, size_bytes = size_bytes + ?", (files, size_bytes))

@@ -1,0 +1,306 @@
+"""Statements about the table `delivery`. The API's view of it is in `queries/api_json.py`."""
+
+import json
+from collections.abc import Callable, Collection
+
+from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, shift_by
+from socialpub.db.delivery import Delivery
+from socialpub.db.states import State
+
+# MERGED from db/delivery_rows.py: Rows of the table `delivery`: every statement about it stands here, but for what
+
+_OPEN = "state IN ('queued', 'running')"
+
+
+# --- one -------------------------------------------------------------------------------------------------------------
+
+
+def find(store: Reader | Tx, delivery_id: str) -> Delivery | None:
+    row = store.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
+    return None if row is None else Delivery.of(row)
+
+
+def profile_of(reader: Reader, delivery_id: str) -> str | None:
+    """The profile that this delivery goes to."""
+    profile_id: str | None = reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    return profile_id
+
+
+def network_and_profile_of(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
+    """Return the network and the profile of this delivery."""
+    row = reader.one("SELECT provider, profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    return None if row is None else (row[0], row[1])
+
+
+def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
+    """What may have changed while its call was on the way: state, held_by, due_at, run_at, started_at, committed_at,
+    progress (JSON), profile_status."""
+    return store.one(
+        """SELECT d.state, d.owner AS held_by, d.due_at, d.run_at, d.started_at, d.committed_at, d.progress,
+                p.status AS profile_status
+            FROM delivery d LEFT JOIN profile p ON p.id = d.profile_id WHERE d.id = ?""",
+        (delivery_id,),
+    )
+
+
+def queued_until(reader: Reader, delivery_id: str) -> str | None:
+    """`run_at` of a delivery that waits, else None."""
+    at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
+    return at
+
+
+def is_open(reader: Reader, delivery_id: str) -> bool:
+    """Whether it has no outcome yet."""
+    return reader.one(f"SELECT 1 FROM delivery WHERE id = ? AND {_OPEN}", (delivery_id,)) is not None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("delivery", **columns)
+
+
+def update(tx: Tx, delivery_id: str, **columns: Value) -> None:
+    """Set columns; `options`, `plan`, `memo`, `progress` as JSON (`as_json`), `owner` is the process that has it.
+
+    Raises sqlite3.IntegrityError for a `provider_post_id` that another delivery of the account has.
+    """
+    tx.update("delivery", delivery_id, **columns)
+
+
+def store(tx: Tx, delivery: Delivery) -> None:
+    """Write back everything that claiming and settling change."""
+    tx.update(
+        "delivery",
+        delivery.id,
+        state=delivery.state,
+        run_at=delivery.run_at,
+        started_at=delivery.started_at,
+        owner=delivery.held_by,
+        plan=None if delivery.plan is None else as_json(delivery.plan),
+        step=delivery.step,
+        memo=as_json(delivery.memo),
+        progress=as_json(delivery.progress.as_dict()),
+        committed_at=delivery.committed_at,
+    )
+
+
+def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Exchange every sealed address of an upload for `anew(sealed, table, id, column)`."""
+    address = "$.upload.address"
+    rows = tx.all(
+        "SELECT id, json_extract(memo, ?) AS sealed FROM delivery WHERE json_type(memo, ?) = 'text'", (address, address)
+    )
+    for row in rows:
+        sealed = anew(row["sealed"].encode(), "delivery", row["id"], "memo").decode()
+        tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row["id"]))
+
+
+def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
+    """Note what a network tells only after a post is up; what is known already stays. Raises sqlite3.IntegrityError."""
+    tx.execute(
+        """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
+            WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
+        (provider_post_id, url, delivery_id),
+    )
+
+
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_moved_by = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, {})".format
+
+
+def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
+    """The clock was set: move what deliveries wait for, and since when. The times that owners chose stay.
+
+    The time of a post that was accepted before the machine started, at `booted_at`, and has not begun moves by
+    `of_former_runs` seconds: the machine may have been off. What was accepted since then is as old as before.
+    """
+    shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
+        WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
+    time_of_post = _moved_by("due_at", shift)
+    reconnected_at, since = "json_extract(progress, '$.reconnected_at')", "json_extract(progress, '$.since')"
+    params = {"by": shift_by(seconds), "of_former_runs": shift_by(of_former_runs), "booted_at": booted_at}
+    # One for each of the indexes that find them: most deliveries have ended.
+    for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
+        tx.execute(
+            f"""UPDATE delivery SET due_at = {time_of_post},
+                run_at = CASE WHEN {reconnected_at} IS NULL AND json_extract(progress, '$.waits_for_owner')
+                        THEN {_moved_by("run_at", shift)}
+                    WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
+                    WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
+                    ELSE {_moved_by("run_at", ":by")} END,
+                started_at = {_moved_by("started_at", ":by")}, committed_at = {_moved_by("committed_at", ":by")},
+                progress = CASE WHEN {since} IS NULL
+                        OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
+                    THEN progress ELSE json_set(progress, '$.since', {_moved_by(since, ":by")}) END
+            WHERE {open_ones}""",
+            params,
+        )
+        tx.execute(
+            f"""UPDATE delivery
+                SET progress = json_set(progress, '$.reconnected_at', {_moved_by(reconnected_at, ":by")})
+                WHERE {open_ones} AND {reconnected_at} IS NOT NULL""",
+            {"by": shift_by(seconds)},
+        )
+
+
+# --- of one post -----------------------------------------------------------------------------------------------------
+
+
+def of_post(store: Reader | Tx, post_id: str) -> list[Row]:
+    """All of a post's rows, in their order."""
+    return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
+
+
+def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
+    """Those of a post that have no outcome yet."""
+    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
+    return [Delivery.of(row) for row in rows]
+
+
+def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
+    """The network and the state of each of a post's deliveries, in the order of the profiles' ids."""
+    rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
+    return [(row[0], State(row[1])) for row in rows]
+
+
+def named_in_options(tx: Tx, post_id: str) -> set[str]:
+    """Every id that options of a post's deliveries name: of artifacts, and of nothing else that is ours."""
+    rows = tx.all(
+        """SELECT DISTINCT o.value FROM delivery d, json_each(d.options) o
+            WHERE d.post_id = ? AND o.type = 'text' AND length(o.value) = 36""",
+        (post_id,),
+    )
+    return {row[0] for row in rows}
+
+
+def retries_of(store: Reader | Tx, delivery: Row) -> list[Row]:
+    """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
+    first = delivery["retry_of"] or delivery["id"]
+    return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
+
+
+def delete_of_post(tx: Tx, post_id: str) -> None:
+    tx.execute("DELETE FROM delivery WHERE post_id = ?", (post_id,))
+
+
+# --- of one lane -----------------------------------------------------------------------------------------------------
+
+
+def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
+    """The deliveries to this profile that a process has taken up: id, held_by."""
+    return store.all(
+        "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
+    )
+
+
+def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
+    """Other open deliveries of equal content to this profile whose commit was announced: when, and their ids."""
+    rows = tx.all(
+        f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
+            AND committed_at IS NOT NULL AND {_OPEN}""",
+        (delivery.profile_id, delivery.content_key, delivery.id),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: str | None) -> bool:
+    """Whether this post at the network belongs to another delivery."""
+    row = reader.one(
+        "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
+        (delivery.provider, delivery.account_id, provider_post_id, delivery.id),
+    )
+    return row is not None
+
+
+def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
+    """Whether another delivery to this profile may have made something public of which nobody knows the id: it is open
+    past its commit, or its outcome has stayed unknown since this one's commit."""
+    sql = f"""SELECT 1 FROM delivery WHERE profile_id = ? AND id <> ? AND committed_at IS NOT NULL
+        AND ({_OPEN} OR (state = 'unconfirmed' AND failed_at >= ?)) LIMIT 1"""
+    return reader.one(sql, (delivery.profile_id, delivery.id, delivery.committed_at or "")) is not None
+
+
+# --- of all ----------------------------------------------------------------------------------------------------------
+
+
+def running(reader: Reader) -> list[Row]:
+    """Every delivery that a process has taken up: id, held_by."""
+    return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
+
+
+def running_after_death(tx: Tx) -> list[Row]:
+    """What runs and was running before when a process died: id, held_by."""
+    return tx.all(
+        """SELECT id, owner AS held_by FROM delivery
+            WHERE state = 'running' AND json_extract(progress, '$.deaths') > 0"""
+    )
+
+
+def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
+    """Whether an open delivery to this network does next what is in this scope."""
+    sql = f"SELECT 1 FROM delivery WHERE provider = ? AND {_OPEN} AND next_scope = ? LIMIT 1"
+    return tx.one(sql, (provider, scope)) is not None
+
+
+def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
+    """The account is connected again, or never will be: what waited for that is due."""
+    tx.execute(
+        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END,
+                progress = json_set(progress, '$.reconnected_at', :now)
+            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
+                AND json_extract(progress, '$.waits_for_owner')""",
+        {"now": tx.stamp, "profile": profile_id},
+    )
+
+
+def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
+    """What was put off until this very moment is due now."""
+    tx.execute(
+        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
+            WHERE profile_id = :profile AND state = 'queued' AND run_at = :until AND run_at > :now""",
+        {"now": tx.stamp, "profile": profile_id, "until": until},
+    )
+
+
+def wake_begun(tx: Tx, profile_id: str) -> None:
+    """Nothing is sent for this profile any more: what has begun and waits is due, to end."""
+    tx.execute(
+        """UPDATE delivery SET run_at = :now WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
+            AND (started_at IS NOT NULL OR run_at > due_at)""",
+        {"now": tx.stamp, "profile": profile_id},
+    )
+
+
+def open_elsewhere(store: Reader | Tx, restore_count: int) -> list[Delivery]:
+    """Return the deliveries without an outcome that came with a backup: posts that count fewer restores."""
+    rows = store.all(
+        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN}
+            AND post_id IN (SELECT id FROM post WHERE restore_count < ?)""",
+        (restore_count,),
+    )
+    return [Delivery.of(row) for row in rows]
+
+
+def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:
+    """Published deliveries whose public id is not known yet, oldest first: id, post_id, profile_id, provider,
+    published_at, options, memo (JSON)."""
+    return reader.all(
+        f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
+            WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
+                AND provider IN ({placeholders(providers)}) ORDER BY published_at""",
+        (since, *providers),
+    )
+
+
+def drafts_in_inbox(reader: Reader, since: str) -> list[Row]:
+    """Drafts that arrived in a network's app since, and that no post has come of yet, oldest first: id, post_id,
+    provider, profile_name, text (the first 100 characters)."""
+    return reader.all(
+        """SELECT d.id, d.post_id, d.provider, d.profile_name, substr(p.body, 1, 100) AS text
+            FROM delivery d JOIN post p ON p.id = d.post_id
+            WHERE d.state = 'published' AND d.provider_post_id IS NULL AND d.published_at > ?
+                AND json_extract(d.memo, '$.in_inbox') ORDER BY d.published_at""",
+        (since,),
+    )

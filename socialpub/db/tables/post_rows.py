@@ -1,0 +1,131 @@
+"""Statements about the tables `post` and `media`. The API's view of them is in `queries/api_json.py`."""
+
+from collections.abc import Sequence
+
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
+from socialpub.db.states import PostStatus
+
+# MERGED from db/post_rows.py: Rows of the tables `post` and `media`, but for what the API shows (`json_views.py`).
+
+_AT_ONCE = 500
+"""SQLite takes so many parameters without a doubt."""
+
+
+def find(store: Reader | Tx, post_id: str) -> Row | None:
+    return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
+
+
+def elsewhere_since(store: Reader | Tx, post_id: str) -> str | None:
+    """Return since when another installation may publish this post: the instant of a backup that contains it.
+
+    The earliest backup counts, since every installation that was restored from one may publish. None: no other
+    installation has the post as it is now.
+    """
+    row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
+    restores = appliance_state.restores(store)[row[0] :] if row is not None else []
+    return min((instant for instant in restores if instant is not None), default=None)
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("post", **columns)
+
+
+def update(tx: Tx, post_id: str, **columns: Value) -> None:
+    tx.update("post", post_id, **columns)
+
+
+def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
+    """Those of these posts that change no more."""
+    found: list[str] = []
+    for start in range(0, len(post_ids), _AT_ONCE):
+        some = post_ids[start : start + _AT_ONCE]
+        rows = reader.all(
+            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({placeholders(some)})",
+            (PostStatus.SETTLED, PostStatus.CANCELED, *some),
+        )
+        found += [row[0] for row in rows]
+    return found
+
+
+def scheduled_elsewhere(store: Reader | Tx, instant: str, restore_count: int) -> list[Row]:
+    """Return id, scheduled_at and body of the posts of a backup that wait for a later time, the next one first."""
+    return store.all(
+        """SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? AND restore_count < ?
+            ORDER BY scheduled_at, id""",
+        (PostStatus.SCHEDULED, instant, restore_count),
+    )
+
+
+def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int) -> list[Row]:
+    """Posts that have changed no more since then, the first created first, beyond this creation and id: id, created_at,
+    and how many deliveries each has."""
+    return reader.all(
+        """SELECT id, created_at, length(outcomes) AS deliveries FROM post
+            WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
+            ORDER BY created_at, id LIMIT ?""",
+        (*beyond, before, before, PostStatus.SETTLED, PostStatus.CANCELED, most),
+    )
+
+
+def count_final_before(reader: Reader, before: str) -> int:
+    return int(
+        reader.value(
+            "SELECT count(*) FROM post WHERE created_at <= ? AND updated_at <= ? AND status IN (?, ?)",
+            (before, before, PostStatus.SETTLED, PostStatus.CANCELED),
+        )
+    )
+
+
+def is_final(post: Row, before: str) -> bool:
+    """Return whether the post is final, and was neither created nor changed since then."""
+    # Both times count: a post that was created before the clock was set back has changed before it was created.
+    latest = max(post["created_at"], post["updated_at"])
+    return post["status"] in (PostStatus.SETTLED, PostStatus.CANCELED) and bool(latest <= before)
+
+
+def delete(tx: Tx, post_id: str) -> None:
+    """The post with its media rows."""
+    delete_media(tx, post_id)
+    tx.execute("DELETE FROM post WHERE id = ?", (post_id,))
+
+
+def count(reader: Reader) -> int:
+    return int(reader.value("SELECT count(*) FROM post"))
+
+
+def count_since(reader: Reader, at: str) -> tuple[int, int]:
+    """Return how many posts were created after this instant, and how many of them are not over."""
+    total, still_open = reader.all(
+        "SELECT count(*), ifnull(sum(status IN (?, ?)), 0) FROM post WHERE created_at > ?",
+        (PostStatus.PENDING, PostStatus.SCHEDULED, at),
+    )[0]
+    return int(total), int(still_open)
+
+
+def oldest_created_at(reader: Reader) -> str | None:
+    at: str | None = reader.value("SELECT min(created_at) FROM post")
+    return at
+
+
+def newest_created_at(reader: Reader) -> str | None:
+    at: str | None = reader.value("SELECT max(created_at) FROM post")
+    return at
+
+
+# --- media -----------------------------------------------------------------------------------------------------------
+
+
+def insert_media(tx: Tx, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
+    """Rows of id, post_id, position, artifact_id, alt."""
+    tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def delete_media(tx: Tx, post_id: str) -> None:
+    tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
+
+
+def media_of(store: Reader | Tx, post_id: str) -> list[tuple[str, str | None]]:
+    """Artifact id and alt text of each media item, in their order."""
+    rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,173 @@
+"""Copies of the database from before it was brought up to date, in `data_dir/upgrades`: with one, going back is a
+restore.
+
+A copy holds every row as of one instant and no media, which no migration touches. It is on the disk and sound before
+anything is migrated, or nothing is. Of each shape the newest is kept: an upgrade that fails again and again takes away
+no other. What lies under a finished name is whole. The name contains the last migration, the instant, and from which
+version to which the database went.
+"""
+
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from socialpub.core import durable_files, logging, units
+from socialpub.core.clock import stamp
+from socialpub.core.errors import OperatorError
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader
+
+KEPT = 3
+FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
+STEP_PAGES = 4096
+FIRST_VERSION = "1.0.0"
+"""Every version that wrote none into the database called itself so."""
+_TO = "-to-"
+_VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
+LARGE_BYTES = 64 << 20
+"""Copying more than this takes seconds, and the log says how far it is."""
+
+log = logging.get_logger("socialpub.upgrade")
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeBackup:
+    path: Path
+    schema: str
+    """The last migration that it has."""
+    instant: str
+    size_bytes: int
+    version: str | None
+    """The version that worked with this database. Names of version 1.0.0 contain none: None."""
+
+
+def folder_of(database: Path) -> Path:
+    return database.parent / FOLDER
+
+
+def list_all(database: Path) -> list[UpgradeBackup]:
+    """Those that lie there, the newest first."""
+    found = []
+    for path in folder_of(database).glob(f"*{END}"):
+        schema, _, rest = path.name.removesuffix(END).partition("@")
+        instant, _, versions = rest.partition("@")
+        if instant:
+            former = versions.partition(_TO)[0] or None
+            found.append(UpgradeBackup(path, schema, instant, path.stat().st_size, former))
+    return sorted(found, key=lambda copy: copy.instant, reverse=True)
+
+
+def needed_bytes(connection: sqlite3.Connection) -> int:
+    """What an upgrade takes at most: the copy, and as much again for what the migrations write anew."""
+    return 2 * database_bytes(connection)
+
+
+def database_bytes(connection: sqlite3.Connection) -> int:
+    """The database without its journal: what a copy of it takes."""
+    (pages,), (page_bytes,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    return int(pages) * int(page_bytes)
+
+
+def free_bytes(database: Path) -> int:
+    return shutil.disk_usage(database.parent).free
+
+
+def version_of(store: Reader) -> str:
+    """Return the version that last worked with this database. It is safe as a part of a file name."""
+    written = appliance_state.get(store, appliance_state.VERSION)
+    if written is None:
+        return FIRST_VERSION
+    return written if _VERSION.fullmatch(written) else "unknown"
+
+
+def make(
+    connection: sqlite3.Connection,
+    database: Path,
+    schema: str,
+    now: datetime,
+    following: str,
+    spare: Path | None = None,
+) -> UpgradeBackup:
+    """Copy the database, which is at `schema` and goes to the version `following`. Forget older copies but `spare`.
+
+    Inside `migrate.exclusive`.
+
+    Raises OperatorError, and then nothing was changed.
+    """
+    _check_room(connection, database)
+    folder = folder_of(database)
+    version = version_of(Reader(connection))
+    instant = stamp(now).replace(":", "").replace("-", "")
+    target = folder / f"{schema}@{instant}@{version}{_TO}{following}{END}"
+    unfinished = folder / UNFINISHED
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _remove_unfinished(folder)
+        with durable_files.create(unfinished) as file:  # SQLite takes an empty file for a new database, mode and all
+            _copy(connection, unfinished, stamp(now))
+            durable_files.flush(file)
+        unfinished.replace(target)
+        durable_files.flush_folder(folder)
+        durable_files.flush_folder(folder.parent)
+    except (OSError, sqlite3.Error) as error:
+        _remove_unfinished(folder)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OperatorError(
+            f"Before it is brought up to date, the database is copied to {folder}, and that failed: {reason}.",
+            "Nothing was changed. Check the disk and the folder's permissions, and start again.",
+        ) from error
+    _forget_older(database, schema, {target, spare})
+    log.info("copied the database before the upgrade", copy=str(target), size_bytes=target.stat().st_size)
+    return UpgradeBackup(target, schema, stamp(now), target.stat().st_size, version)
+
+
+def _check_room(connection: sqlite3.Connection, database: Path) -> None:
+    needed, free = needed_bytes(connection), free_bytes(database)
+    if free < needed:
+        raise OperatorError(
+            f"To bring the database up to date, {units.size(needed)} of room are needed for {database.parent}, half "
+            f"of it for a copy from before. {units.size(free)} are free, {units.size(needed - free)} too few.",
+            f"Nothing was changed. Make room (backups of earlier upgrades in {folder_of(database)} can be removed), "
+            "and start again; until then the former version still works.",
+        )
+
+
+def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
+    told = 0
+
+    def tell(_: int, remaining: int, total: int) -> None:
+        nonlocal told
+        done = 10 * (total - remaining) // max(total, 1)
+        if done > told:
+            told = done
+            log.info("copying the database before the upgrade", percent=10 * done)
+
+    large = database_bytes(connection) > LARGE_BYTES
+    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
+        copied.execute("PRAGMA synchronous = off")  # the whole file is flushed at the end
+        connection.backup(copied, pages=STEP_PAGES, progress=tell if large else None)
+        copied.execute("PRAGMA journal_mode = delete")
+        appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
+        (result,) = copied.execute("PRAGMA quick_check(1)").fetchone()
+    if result != "ok":
+        raise sqlite3.DatabaseError(f"the copy is damaged ({result})")
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """What a process that died left behind."""
+    for path in folder.glob(f"{UNFINISHED}*"):
+        path.unlink(missing_ok=True)
+
+
+def _forget_older(database: Path, schema: str, spared: set[Path | None]) -> None:
+    kept = 1
+    for copy in list_all(database):
+        if copy.path in spared:
+            continue
+        kept += copy.schema != schema
+        if copy.schema == schema or kept > KEPT:
+            copy.path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Images and videos are decoded in a child process with limits."""

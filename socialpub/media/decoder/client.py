@@ -1,0 +1,381 @@
+"""Decodes files in a child process (`decoder/process.py`), and decides whether a failure is the file's fault."""
+
+import asyncio
+import contextlib
+import errno
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from socialpub.core import locks, machine
+from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget, MemoryTurn
+from socialpub.media import types
+from socialpub.media.decoder import memory
+from socialpub.media.decoder.process import READY
+from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
+
+# MERGED from media/decoder_starts.py: Whether child processes that decode media can begin at all: what this proces
+
+
+@dataclass(slots=True)
+class _LastStart:
+    failure: str | None = None
+    lacks: tuple[str, ...] | None = None
+
+
+_last = _LastStart()
+
+
+def start_failure() -> str | None:
+    """Why the last child could not begin; None when it could, or when none was wanted yet."""
+    return _last.failure
+
+
+def missing_decoders() -> tuple[str, ...] | None:
+    """What the kernel lacked to confine the last child (`decoder_confinement`); None when no child has answered."""
+    return _last.lacks
+
+
+def note_missing(names: Iterable[str]) -> None:
+    _last.lacks = tuple(names)
+
+
+def note_start_failure(why: str) -> None:
+    _last.failure = why
+
+
+def note_start() -> None:
+    _last.failure = None
+
+
+# MERGED from media/decoder_client.py: Has files decoded in a child process of their own (`decoder_process.py`), an
+
+MEMORY_BYTES = 2048 * 1024 * 1024
+"""Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
+progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
+
+VIDEO_CPU_SECONDS = 60.0
+"""Processor time of one video's inspection. Time on the wall says nothing about a file, as a machine may be busy."""
+
+IMAGE_CPU_SECONDS = 30.0
+"""The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6 s as WebP, and
+5.1 s with as many scans as a JPEG may have; 500 of an animated WebP take 7.3 s. Old machines are four times as slow."""
+
+FIT_CPU_SECONDS = 240.0
+"""The same for fitting. Measured: 96 megapixels take up to 35 s, and 123 s when they are noise."""
+
+TIMEOUT_SECONDS = 600.0
+"""How long a child may take on the wall clock, and the wait for its turn before that."""
+
+_COMMAND = (sys.executable, "-I", "-m", "socialpub.media.decoder.process")
+_PROCESS_OPTIONS: Mapping[str, Any] = {
+    "stdin": subprocess.PIPE,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.PIPE,
+    "cwd": "/",
+    # Credentials may stand in our environment; a decoder has no use for them.
+    "env": {"PATH": os.defpath, "LANG": "C.UTF-8"},
+    # A Ctrl-C in the terminal is for us to handle, and says nothing about the file.
+    "start_new_session": True,
+}
+_CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "TRAP")}
+"""What a decoder does to itself over a file; its `abort()` may end by SEGV or TRAP. All others come from outside:
+an operator, a stop, and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
+
+_fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDictionary()
+_turns: MemoryBudget | None = None
+
+
+class DecoderFailed(Exception):
+    """The child could not do its work, through no fault of the file. The message is for the log."""
+
+
+class _MoreMemory(Exception):
+    """The file may need more memory than the child's turn covered."""
+
+
+def share_memory_in(folder: Path) -> None:
+    """Have the children of this process share a budget of memory with those of all processes that name this folder.
+
+    The budget is half of the machine's memory, and no more than one largest child per core can use.
+    """
+    global _turns
+    note_start()
+    _turns = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
+
+
+def try_starting() -> None:
+    """Find out whether a child can begin (`decoder_starts`). Takes a quarter of a second of processor time."""
+    with contextlib.suppress(MediaRejected, DecoderFailed):
+        inspect_file(Path(__file__), "image/png", MediaLimits(), patience_seconds=60.0)
+
+
+def retry_starting() -> None:
+    """The same, if the last child could not begin: nobody may want another for long."""
+    if start_failure() is not None:
+        try_starting()
+
+
+def inspect_file(
+    path: Path,
+    declared: str | None,
+    limits: MediaLimits,
+    *,
+    seconds: float | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = TIMEOUT_SECONDS,
+) -> Facts:
+    """What the file is; `declared` None: it counts as what it is found to be.
+
+    Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
+    `seconds` is processor time, by default what its kind may take. Blocks, in turn with others; in the event loop use
+    `inspect_file_async`.
+    """
+    request = _inspection(path, declared, limits, seconds, memory_bytes)
+    return Facts(**_run(path, request, patience_seconds))
+
+
+async def inspect_file_async(
+    path: Path,
+    declared: str | None,
+    limits: MediaLimits,
+    *,
+    key_id: str = "",
+    seconds: float | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = TIMEOUT_SECONDS,
+) -> Facts:
+    """The same for the event loop. About one child per core runs at a time, in turn by the keys of those who ask.
+    Canceled, it kills its child."""
+    request = _inspection(path, declared, limits, seconds, memory_bytes)
+    return Facts(**await _run_async(path, request, patience_seconds, key_id))
+
+
+def fit(
+    source: Path,
+    target: Path,
+    limits: FitLimits,
+    *,
+    seconds: float = FIT_CPU_SECONDS,
+    memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = TIMEOUT_SECONDS,
+) -> dict[str, Any]:
+    """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
+    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
+    """
+    request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
+    with _prepared(target):
+        return _run(source, request, patience_seconds)
+
+
+async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
+    """Write a still of a picture, or of the beginning of a film, within the limits to `target`: for the event loop, in
+    turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
+    request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
+    with _prepared(target):
+        return await _run_async(source, request, TIMEOUT_SECONDS, key_id)
+
+
+@contextlib.contextmanager
+def _prepared(target: Path) -> Iterator[None]:
+    """Around a child that may write this file: it can write one that is there, and create none."""
+    try:
+        created = not target.exists()
+        target.touch()
+    except OSError as error:
+        raise DecoderFailed(f"The file to write cannot be created: {error.strerror}.") from error
+    try:
+        yield
+    except MediaRejected as rejected:
+        raise CannotFit(rejected.reason) from None
+    finally:
+        if created and target.stat().st_size == 0:
+            target.unlink()
+
+
+def _writing(do: str, source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
+    source.stat()
+    return {
+        "do": do,
+        "path": str(source.absolute()),
+        "target": str(target.absolute()),
+        "limits": asdict(limits),
+        "max_output_bytes": limits.max_bytes,
+    }
+
+
+def _inspection(
+    path: Path, declared: str | None, limits: MediaLimits, seconds: float | None, memory_bytes: int
+) -> dict[str, Any]:
+    path.stat()
+    if seconds is None:
+        kind = types.kind_of_file(path) if declared is None else media_kind(declared)
+        seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
+    asked = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
+    return asked | _allowance(seconds, memory_bytes)
+
+
+def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
+    return {"cpu_seconds": math.ceil(seconds), "memory_bytes": memory_bytes}
+
+
+def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """How much memory a turn has to cover, and what to ask of a child that has it. Where more may be needed than can be
+    told beforehand, the child gets no more than its turn, and is followed by one that gets all it may."""
+    most = request["memory_bytes"]
+    need = memory.estimate(path, most)
+    if need < most and memory.may_be_too_low(path):
+        yield need, request | {"turn_bytes": locks.in_slots(need)}
+        need = most
+    yield need, request
+
+
+def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    for need, asked in _attempts(path, request):
+        with contextlib.suppress(_MoreMemory):
+            return _run_once(need, asked, patience_seconds)
+    raise DecoderFailed("The decoder process asked for more memory than it may have.")
+
+
+def _run_once(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    with _our_own_faults():
+        turn = None if _turns is None else _turns.take(need, patience_seconds)
+        try:
+            child = subprocess.Popen(_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))  # noqa: S603  # our own
+        finally:
+            _leave(turn)
+    with child:
+        try:
+            output, errors = child.communicate(json.dumps(request).encode(), timeout=patience_seconds)
+        except subprocess.TimeoutExpired:
+            # We may have been suspended ourselves: what it said meanwhile counts.
+            child.kill()
+            output, errors = child.communicate()
+        except BaseException:
+            child.kill()
+            raise
+    return _result(child.returncode, output, errors, request)
+
+
+async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float, key_id: str) -> dict[str, Any]:
+    async with contextlib.AsyncExitStack() as held:
+        with _our_own_faults():
+            await held.enter_async_context(_fair_turns().turn(key_id, patience_seconds))
+        # Memory comes after: who has a turn for it and waits would keep others from it.
+        for need, asked in _attempts(path, request):
+            with contextlib.suppress(_MoreMemory):
+                return await _run_once_async(need, asked, patience_seconds)
+    raise DecoderFailed("The decoder process asked for more memory than it may have.")
+
+
+async def _run_once_async(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    with _our_own_faults():
+        turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
+        try:
+            child = await _start(turn)
+        finally:
+            _leave(turn)
+    return await _exchange(child, request, patience_seconds)
+
+
+async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
+    )
+    try:
+        await asyncio.wait({starting})
+    except asyncio.CancelledError:
+        # Not left halfway: nobody else would know of the child, which waits for its request and keeps its turn.
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            _kill(starting.result())
+            await starting.result().wait()
+        raise
+    return starting.result()
+
+
+async def _exchange(
+    child: asyncio.subprocess.Process, request: dict[str, Any], patience_seconds: float
+) -> dict[str, Any]:
+    answering = asyncio.ensure_future(child.communicate(json.dumps(request).encode()))
+    try:
+        done, _ = await asyncio.wait({answering}, timeout=patience_seconds)
+    except asyncio.CancelledError:
+        _kill(child)
+        # Reaped before the cancellation goes on, or the child would stay behind as a zombie.
+        await asyncio.wait({answering})
+        raise
+    if not done:
+        _kill(child)
+    output, errors = await answering
+    return _result(child.returncode or 0, output, errors, request)
+
+
+@contextlib.contextmanager
+def _our_own_faults() -> Iterator[None]:
+    """Around what comes before a child begins: the file has no part in it."""
+    try:
+        yield
+    except (OSError, MemoryError, LockTimeout) as error:
+        if not isinstance(error, LockTimeout):
+            name = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
+            note_start_failure(f"its process cannot be started ({name}).")
+        raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
+
+
+def _slots(turn: MemoryTurn | None) -> tuple[int, ...]:
+    """Handed to the child, so that they stay taken as long as it lives, and no longer."""
+    return () if turn is None else tuple(turn.descriptors)
+
+
+def _leave(turn: MemoryTurn | None) -> None:
+    if turn is not None:
+        turn.close()
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        child.kill()
+
+
+def _fair_turns() -> FairSemaphore:
+    loop = asyncio.get_running_loop()
+    if loop not in _fair:
+        _fair[loop] = FairSemaphore(os.cpu_count() or 1)
+    return _fair[loop]
+
+
+def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The child's response, or what the way it ended means. Raises as `inspect_file` does, and `_MoreMemory`."""
+    if not output.startswith(READY):
+        note_start_failure(f"its process ended with {code} before it could begin.")
+        last = errors.decode(errors="replace").strip()[-500:]
+        raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
+    note_start()
+    if code == -signal.SIGXCPU:
+        raise MediaRejected("The file takes more processor time to decode than one upload may take.")
+    if code < 0 and code not in _CRASHES:
+        raise DecoderFailed(f"The decoder process was ended by signal {-code}.")
+    try:
+        response = json.loads(output[len(READY) :] if code not in _CRASHES else b"")
+    except ValueError:
+        raise _refusal("Decoding the file crashed the decoder.", request) from None
+    note_missing(response.get("lacks", ()))
+    if "rejected" in response:
+        raise _refusal(str(response["rejected"]), request)
+    if "failed" in response:
+        raise DecoderFailed(str(response["failed"]))
+    return dict(response["result"])
+
+
+def _refusal(reason: str, request: Mapping[str, Any]) -> Exception:
+    # A decoder that is refused memory may say anything about the file.
+    return _MoreMemory() if "turn_bytes" in request else MediaRejected(reason)

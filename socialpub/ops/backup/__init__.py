@@ -1,0 +1,1 @@
+"""Backups: their format, how they are made, verified, scheduled and restored."""

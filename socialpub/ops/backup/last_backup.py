@@ -1,0 +1,128 @@
+"""When the last copy was made, and whether the last try succeeded: what overview and doctor remind of."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from socialpub.accounts.hints import Surface
+from socialpub.core import commands, units
+from socialpub.core.clock import parse
+from socialpub.core.secrets.redaction import redact
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.tables import audit_log
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.runtime import Runtime
+
+RETRY_AFTER = timedelta(hours=1)
+"""A scheduled copy that failed is tried again after so long, if not before."""
+
+_MAX_REASON = 1000
+"""Characters of the reason why a copy failed."""
+
+
+def remedy(door: Surface = Surface.SHELL, *, failed: bool = False) -> str:
+    """Return how a backup is made. `failed`: the last attempt said what must be fixed first."""
+    line = commands.line("backup", "FILE")
+    how = "press “Download backup” under System" if door is Surface.DASHBOARD else f"run `{line}`"
+    if failed:
+        return f"Fix that. To make a backup in the meantime, {how}."
+    return f"To make a backup, {how}. Keep the file on another disk."
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledBackup:
+    """The last copy in the folder for scheduled ones."""
+
+    made_at: str
+    """The instant that it is of."""
+    folder: str
+    size_bytes: int
+    """Everything in it."""
+    new_bytes: int
+    """What of it takes room that the data and the copy before did not take already."""
+
+    @property
+    def sentence(self) -> str:
+        size, new = (units.size(one).partition(" (")[0] for one in (self.size_bytes, self.new_bytes))
+        return f"The last scheduled backup, of {self.made_at}, is in {self.folder}: {size}, of which {new} are new."
+
+
+@dataclass(frozen=True, slots=True)
+class LastBackup:
+    """What is known of the copies that were made here."""
+
+    made_at: str | None
+    """The instant that the last one is of; None when there has been none."""
+    failed_at: str | None
+    """When a later try failed."""
+    failure: str | None = None
+    """Why it failed, as sentences."""
+    scheduled: ScheduledBackup | None = None
+
+    def reminder(self, now: datetime, max_age: timedelta) -> str | None:
+        """Why the owner should make one, as sentences; None when all is well."""
+        why = f" {self.failure}" if self.failure else ""
+        if self.made_at is None:
+            if self.failed_at is None:
+                return "No backup of this installation was ever made."
+            return f"The backup planned for {self.failed_at} failed, and no other backup is known.{why}"
+        if self.failed_at is not None:
+            return f"The backup planned for {self.failed_at} failed. The last backup is of {self.made_at}.{why}"
+        age = now - parse(self.made_at)
+        return None if age <= max_age else f"The last backup was made {_span(age)} ago, at {self.made_at}."
+
+
+def _span(age: timedelta) -> str:
+    return f"{age.days} days" if age.days > 1 else f"{age.total_seconds() / 3600:.0f} hours"
+
+
+def read(reader: Reader) -> LastBackup:
+    scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_BACKUP)
+    return LastBackup(
+        appliance_state.get(reader, appliance_state.BACKED_UP_AT),
+        appliance_state.get(reader, appliance_state.BACKUP_FAILED_AT),
+        appliance_state.get(reader, appliance_state.BACKUP_FAILURE),
+        None if scheduled is None else ScheduledBackup(**json.loads(scheduled)),
+    )
+
+
+def next_at(copy: LastBackup, every: timedelta, now: datetime) -> datetime:
+    """When the next scheduled one is due, a failed one before long; it may lie in the past."""
+    made_at = copy.scheduled.made_at if copy.scheduled else None
+    if copy.failed_at is not None and (made_at is None or copy.failed_at > made_at):
+        due = parse(copy.failed_at) + min(every, RETRY_AFTER)
+    elif made_at is None:
+        due = now
+    else:
+        due = parse(made_at) + every
+    return due if due - now <= every else now  # else the clock was set back since
+
+
+def note_made(
+    rt: Runtime,
+    tx: Tx,
+    copied_at: str,
+    *,
+    posts: int,
+    media_files: int,
+    holds_secret: bool,
+    scheduled: ScheduledBackup | None = None,
+) -> None:
+    """A copy lies on the disk, as of this instant."""
+    appliance_state.put(tx, appliance_state.BACKED_UP_AT, copied_at)
+    appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
+    appliance_state.remove(tx, appliance_state.BACKUP_FAILURE)
+    if scheduled is not None:
+        appliance_state.put(tx, appliance_state.SCHEDULED_BACKUP, json.dumps(asdict(scheduled)))
+    audit_log.record(tx, AuditAction.COPY_MADE, posts=posts, media_files=media_files, holds_secret=holds_secret)
+
+
+def note_failed(rt: Runtime, tx: Tx, reason: str) -> None:
+    """Somebody wanted a copy and has none, for this reason."""
+    reason = redact(reason)
+    if len(reason) > _MAX_REASON:
+        reason = f"{reason[:_MAX_REASON]}…"
+    appliance_state.put(tx, appliance_state.BACKUP_FAILED_AT, tx.stamp)
+    appliance_state.put(tx, appliance_state.BACKUP_FAILURE, reason)
+    audit_log.record(tx, AuditAction.COPY_FAILED, reason=reason)

@@ -1,1 +1,0 @@
-"""Copies of everything: made, kept, checked and restored."""

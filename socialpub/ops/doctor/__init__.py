@@ -1,0 +1,1 @@
+"""The checks of `socialpub doctor` and of readiness."""

@@ -1,0 +1,300 @@
+"""Whether addresses lead where they should: the socket, the proxies, `base_url` and the networks."""
+
+import json
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from socialpub.accounts import consents
+from socialpub.core import commands
+from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.states import ProfileStatus
+from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.providers import registry
+from socialpub.providers.base import Provider
+from socialpub.providers.errors import NotSent, ProviderError
+from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.runtime import Runtime
+
+# MERGED from ops/socket_addresses.py: Where systemd holds the web server's socket open, compared with what `listen
+
+
+def resolve_listen(settings: Settings) -> list[str]:
+    """What `listen` stands for, as systemd writes it. Raises OperatorError."""
+    host, port = settings.listen_host, settings.listen_port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise OperatorError(
+            f"The address of `listen` = {settings.listen!r} is not known: {error.strerror}.",
+            "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+        ) from error
+    return list(dict.fromkeys(_format_address(family, str(address[0]), port) for family, *_, address in found))
+
+
+def socket_difference(settings: Settings, held: str) -> str | None:
+    """A sentence when the socket is elsewhere; `held` is what systemd says, such as `127.0.0.1:8000 (Stream)`."""
+    addresses = [word for word in held.split() if ":" in word]
+    try:
+        if not addresses or set(addresses) == set(resolve_listen(settings)):
+            return None
+    except OperatorError:
+        return None  # the network of this machine may be down for the moment
+    where = " and ".join(addresses)
+    return f"systemd holds the web server's socket at {where}, while `listen` says {settings.listen}."
+
+
+def _format_address(family: int, host: str, port: int) -> str:
+    return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
+
+
+# MERGED from ops/untrusted_proxies.py: Peers that send X-Forwarded-For and are not trusted: the web process record
+
+SHOWN_FOR = timedelta(days=1)
+"""How long the doctor reports a peer after its last recorded request."""
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedProxy:
+    peer: str
+    """An address, or "unix" for a socket in the file system."""
+    seen_at: str
+    """A stamp. It may be an hour older than the last request."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the peer has an address of the internet: a stranger, more likely than a proxy of the owner's."""
+        try:
+            return ip_address(self.peer).is_global
+        except ValueError:
+            return False
+
+
+def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
+    """How the owner makes this peer trusted."""
+    wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
+    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.restart()}."
+
+
+def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
+    """Replace what the former web process, or this one, recorded."""
+    if proxies:
+        appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps([asdict(one) for one in proxies]))
+    else:
+        appliance_state.remove(tx, appliance_state.UNTRUSTED_PROXIES)
+
+
+def read_untrusted_proxies(reader: Reader) -> list[UntrustedProxy]:
+    """Return what the web process recorded, the oldest first."""
+    recorded = json.loads(appliance_state.get(reader, appliance_state.UNTRUSTED_PROXIES) or "[]")
+    return [UntrustedProxy(**one) for one in recorded]
+
+
+def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
+    """Report every peer that was seen within a day."""
+    for proxy in read_untrusted_proxies(rt.reader):
+        if rt.now() - parse(proxy.seen_at) > SHOWN_FOR:
+            continue
+        how = trust_remedy(proxy.peer, rt.settings.proxies.trusted)
+        message = f"X-Forwarded-For came from {proxy.peer} at {proxy.seen_at}. This peer is not in [proxies] trusted."
+        if proxy.is_public:
+            yield note("proxies", f"{message} The header was not used.", f"{how} Otherwise, no action is needed.")
+        else:
+            shared = "All callers behind this peer count as one address."
+            yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find out what sends this header.")
+
+
+# MERGED from ops/web_address.py: Whether `base_url` leads to this installation: seen from here, by asking there wh
+
+CALL_SECONDS = 10.0
+
+
+class Answering(StrEnum):
+    """Who answers at an address."""
+
+    THIS = "this appliance"
+    OTHER = "something else"
+    NOBODY = "nobody"
+
+
+def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
+    """Who answers at `{base}/healthz`, and how that was seen. Blocks."""
+    try:
+        answer = rt.http.call("GET", f"{base}/healthz", deadline_seconds=CALL_SECONDS)
+    except NotSent as error:
+        return Answering.NOBODY, error.message
+    except ProviderError as error:
+        return Answering.OTHER, error.message
+    found = text_at(json_object(answer), "instance")
+    if found == rt.instance_id:
+        return Answering.THIS, ""
+    how = "another socialpub answers" if found else f"the answer is HTTP {answer.status} and not this appliance's"
+    return Answering.OTHER, how
+
+
+def local_url(settings: Settings) -> str:
+    """The address at which the web server listens, as this machine reaches it."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # nobody binds here
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.listen_port}"
+
+
+def check_web(rt: Runtime) -> Finding:
+    """One finding about the web server and the way to it."""
+    settings = rt.settings
+    who, how = find_answering(rt, settings.base_url)
+    if who is Answering.THIS:
+        return ok("web", f"{settings.base_url} leads here.")
+    runs_here = find_answering(rt, local_url(settings))[0] is Answering.THIS
+    if who is Answering.OTHER:
+        message = f"{settings.base_url}/healthz does not lead here: {how}."
+        remedy = f"Have it (or the proxy there) lead to {settings.listen}, or correct base_url."
+        return problem("web", message, remedy if runs_here else f"{remedy} {commands.start()}.")
+    if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
+        message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
+        return problem("web", message, f"{commands.move_socket()}.")
+    if not runs_here:
+        return problem(
+            "web", f"The web server does not run: nothing answers at {settings.listen}.", f"{commands.start()}."
+        )
+    if (differ := ports_differ(settings)) is not None:
+        return differ
+    if is_of_this_machine(settings.base_url):
+        message = f"Nothing answers at {settings.base_url}, though the web server runs at {settings.listen}."
+        return problem("web", message, "Make base_url and `listen` fit each other.")
+    # Many routers do not lead a machine to its own public address, though everybody else gets there.
+    message = f"The web server runs, but base_url does not lead this machine to it: {how}"
+    return note("web", message, f"Open {settings.base_url}/healthz from elsewhere: it must show {rt.instance_id}.")
+
+
+def _serves_elsewhere(rt: Runtime) -> str | None:
+    """Where the web server that started last answers, if that is not what `listen` says."""
+    try:
+        _, *addresses = (rt.settings.run_dir / "web.lock").read_text().partition("\n")[0].split()
+    except (OSError, ValueError):
+        return None
+    others = (address for address in addresses if address != rt.settings.listen)
+    return next((address for address in others if find_answering(rt, f"http://{address}")[0] is Answering.THIS), None)
+
+
+def ports_differ(settings: Settings) -> Finding | None:
+    """A finding when `base_url` names another port of this machine than the one listened on; a proxy there would be
+    the only thing that makes it work."""
+    parts = urlsplit(settings.base_url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if port == settings.listen_port or not is_of_this_machine(settings.base_url):
+        return None
+    return problem(
+        "base_url",
+        f"base_url names port {port} of this machine, but `listen` is port {settings.listen_port}: {settings.base_url} "
+        "leads nowhere unless a proxy answers there.",
+        f"Set both to the same port, or start the proxy that leads to {settings.listen}.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_of_this_machine(url: str) -> bool:
+    """Whether the URL's host is this machine, by a loopback address or one of its own."""
+    host = urlsplit(url).hostname or ""
+    if is_loopback(host):
+        return True
+    try:
+        family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))  # only an address of this machine can be bound
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+# MERGED from ops/network_checks.py: The doctor's findings about the networks: the app's credentials, its redirect
+
+MAX_SKEW = timedelta(minutes=2)
+"""Clocks may differ by so much; signed addresses and what is read back allow for it."""
+SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
+
+
+def check_networks_offline(settings: Settings) -> list[Finding]:
+    """What the configuration alone shows, for an owner who is about to register an app."""
+    providers = registry.build(settings.providers).values()
+    return [finding for one in providers if _is_set_up(settings, one) for finding in _check_app(settings, one, ())]
+
+
+def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
+    """Every finding. `connected` are the profiles that are not disconnected. Calls the networks."""
+    for name, provider in rt.providers.items():
+        section = getattr(rt.settings.providers, name)
+        missing = section.missing_keys()
+        profiles = [row for row in connected if row["provider"] == name]
+        if missing and profiles and section.half_given() is None:
+            keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
+            message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
+            yield problem("credentials", message, f"Set {keys} in [providers.{name}]; the app's page shows it.")
+        elif missing:
+            continue
+        else:
+            yield from _check_app(rt.settings, provider, profiles)
+        yield from _check_connection(rt, provider.label, section.api_url, bool(profiles))
+
+
+def _is_set_up(settings: Settings, provider: Provider) -> bool:
+    return not getattr(settings.providers, provider.name).missing_keys()
+
+
+def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) -> Iterator[Finding]:
+    """The redirect address, and what the network does to this app."""
+    rule = consents.check_redirect_address(settings, provider)
+    if rule is not None and rule.remedy is None:
+        yield ok("redirect address", rule.sentence)
+    elif rule is not None and rule.remedy is not None:
+        # An account that works needs the address at its next consent, which may be a year away.
+        works = bool(profiles) and all(row["status"] == ProfileStatus.ACTIVE for row in profiles)
+        finding = note if works else problem
+        yield finding("redirect address", rule.sentence, rule.remedy)
+    if limits := provider.app_limits():
+        yield note("app", " ".join((*limits.sentences, limits.why)), limits.remedy)
+
+
+def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
+    """Whether the network can be reached at all; what it answers without a token does not matter."""
+    try:
+        answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
+    except NotSent as error:
+        finding = problem if used else note
+        yield finding("network", f"{label}: {error.message}", _unreachable(api_url))
+    except ProviderError as error:
+        yield note("network", f"{label} gave no usable answer: {error.message}", "Try again in a while.")
+    else:
+        yield ok("network", f"{label} answers.")
+        yield from _compare_clocks(rt, label, answer)
+
+
+def _unreachable(api_url: str) -> str:
+    """What to do about an api_url at which nothing answers."""
+    if is_of_this_machine(api_url):
+        return f"Nothing answers at {api_url}. If that is the sandbox, start it: `{commands.line('sandbox')}`"
+    return "Check this machine's network and DNS, and api_url."
+
+
+def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:
+    try:
+        theirs = parsedate_to_datetime(answer.headers.get("date", ""))
+    except ValueError:
+        return
+    if theirs.tzinfo is not None and abs(theirs - rt.now()) > MAX_SKEW:
+        message = f"The clock of {label} shows {stamp(theirs)}, and this machine's clock {stamp(rt.now())}."
+        yield problem("clock", message, SET_CLOCK)

@@ -1,0 +1,171 @@
+"""What is wrong with this installation, and what to do about each finding.
+
+Every check is about one thing, changes nothing that stays, and tells what it found in a sentence; a check that cannot
+be made says so instead of passing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from socialpub.accounts import profiles
+from socialpub.accounts.api_keys import UnrevokedKey
+from socialpub.accounts.hints import Surface
+from socialpub.core import commands
+from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import Unavailable
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.schema import AlertKind
+from socialpub.db import appliance_state
+from socialpub.db.connection import Row, Tx
+from socialpub.db.tables import post_rows
+from socialpub.ops import alerts, file_faults, health, storage
+from socialpub.ops.backup import last_backup
+from socialpub.ops.doctor import addresses, machine, offline
+from socialpub.ops.health import Finding, Level, note, ok, problem
+from socialpub.ops.notify import send
+from socialpub.runtime import Runtime
+
+EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
+"""A clock that shows an earlier time was never set."""
+MAX_KEYS = 10
+"""A finding names no more keys than this."""
+
+SUBJECTS = {
+    AlertKind.ACCOUNT: "profile",
+    AlertKind.NETWORK: "network",
+    AlertKind.WORKER: "worker",
+    AlertKind.DISK: "disk",
+    AlertKind.COPY: "backup",
+    AlertKind.CLOCK: "clock",
+    AlertKind.PAUSED: "paused",
+}
+"""What the doctor calls what it looked at; it does not look at single deliveries."""
+
+NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
+
+
+def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
+    """What can be found before anything is opened, and whether the rest can be opened and checked."""
+    found = list(offline.check(settings))
+    blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in found)
+    # A database that is missing or older is left as it is: opening it would create one, or update it.
+    unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
+    if blocked or unopened:
+        until = "until that is fixed" if blocked else "before the first start"
+        again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
+        then = again if blocked else f"{commands.start()}."
+        if (differ := addresses.ports_differ(settings)) is not None:
+            found.append(differ)
+        found += addresses.check_networks_offline(settings)
+        found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}.", then))
+    return found, not (blocked or unopened)
+
+
+def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
+    """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
+    networks; not from the event loop."""
+    connected = [row for row in profiles.list_all(rt.reader) if row["status"] != "disconnected"]
+    needs = alerts.read_needs(rt, door)
+    known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
+    for cause in alerts.list_alerts(rt, needs, door):
+        level = Level.PROBLEM if cause.must_be_fixed else Level.NOTE
+        known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
+    yield _check_database(rt)
+    yield from storage.check_database_file(rt)
+    yield from _check_disk(rt, known[AlertKind.DISK])
+    yield from storage.check_quota(rt)
+    yield from machine.check_machine(rt)
+    yield from health.check_housekeeping(rt)
+    yield from _check_clock(rt, known[AlertKind.CLOCK])
+    yield addresses.check_web(rt)
+    yield from addresses.check_untrusted_proxies(rt)
+    yield from known[AlertKind.PAUSED]
+    yield from _check_restored_keys(needs.restored_keys, door)
+    yield from _check_worker(rt, known[AlertKind.WORKER])
+    yield from _check_backup(rt, known[AlertKind.COPY])
+    yield from send.check_services(rt, door)
+    yield from offline.check_upgrade_backups(rt.settings)
+    yield from _check_configuration_in_use(rt)
+    yield from known[AlertKind.NETWORK]
+    yield from _check_profiles(rt, connected, known[AlertKind.ACCOUNT], {one.id for one in needs.profiles})
+    yield from addresses.check_networks(rt, connected)
+
+
+def _check_database(rt: Runtime) -> Finding:
+    try:
+        rt.write(_write_nothing)
+    except Unavailable as error:
+        fault = file_faults.find(error, rt.settings)
+        message = fault.message if fault else f"Nothing can be written to {rt.db.path}. {error.detail}"
+        return problem("database", message, fault.remedy if fault else file_faults.look_for_cause(rt.settings))
+    count = post_rows.count(rt.reader)
+    return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
+
+
+def _write_nothing(rt: Runtime, tx: Tx) -> None:
+    """A transaction that leaves nothing."""
+
+
+def _check_disk(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
+    if not known:
+        yield ok("disk", f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}.")
+
+
+def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    now, shows = rt.now(), f"this machine's clock shows {stamp(rt.now())}"
+    heartbeat_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
+    written_at = max(
+        (at for at in (post_rows.newest_created_at(rt.reader), heartbeat_at) if at is not None), default=None
+    )
+    if now < EARLIEST:
+        yield problem("clock", f"{shows[0].upper()}{shows[1:]}.", addresses.SET_CLOCK)
+    elif written_at is not None and parse(written_at) > now + addresses.MAX_SKEW:
+        yield problem("clock", f"Something was written at {written_at}, but {shows}.", addresses.SET_CLOCK)
+    else:
+        yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
+    yield from known
+
+
+def _check_restored_keys(keys: list[UnrevokedKey], door: Surface) -> Iterator[Finding]:
+    if keys:
+        listed = "; ".join(map(alerts.describe_key, keys[:MAX_KEYS]))
+        more = f" and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else ""
+        message = f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}"
+        yield problem("keys", f"{message} They are: {listed}{more}.", alerts.decide_keys(door))
+
+
+def _check_worker(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
+    age = health.heartbeat_age(rt.reader, rt.now())
+    if not known and age is not None:
+        yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
+
+
+def _check_backup(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
+    if not known:
+        copy = last_backup.read(rt.reader)
+        where = f" {copy.scheduled.sentence}" if copy.scheduled else ""
+        yield ok("backup", f"The last backup is of {copy.made_at}.{where}")
+
+
+def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
+    changed = machine.find_changed_keys(rt)
+    if changed:
+        keys = dict.fromkeys(key for of_role in changed.values() for key in of_role)
+        names = " and the ".join("web server" if role == "web" else role for role in changed)
+        run = "run" if len(changed) > 1 else "runs"
+        yield problem(
+            "configuration",
+            f"The {names} {run} with other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
+            f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
+        )
+
+
+def _check_profiles(rt: Runtime, connected: list[Row], known: list[Finding], needed: set[str]) -> Iterator[Finding]:
+    yield from known
+    for row in connected:
+        if row["id"] not in needed:
+            yield ok("profile", f"{row['name']} ({rt.providers[row['provider']].label}) is active.")

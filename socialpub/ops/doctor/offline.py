@@ -1,0 +1,253 @@
+"""The doctor's first checks: what the configuration and the files show before anything is opened."""
+
+import platform
+import sqlite3
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from socialpub.core import commands, units, version
+from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import crypto
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state, upgrade_backups
+from socialpub.db import upgrade as upgrade_db
+from socialpub.db.connection import Reader
+from socialpub.db.locks import living
+from socialpub.db.secret_key import if_lost, next_key_file
+from socialpub.media.decoder import inspect
+from socialpub.ops import file_faults
+from socialpub.ops.backup import rollback
+from socialpub.ops.doctor import addresses
+from socialpub.ops.health import Finding, Level, note, ok, problem
+
+# MERGED from ops/upgrade_checks.py: What the doctor says of an upgrade: before it, what the next start will do; af
+
+
+def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
+    """The next start applies the `missing` migrations."""
+    path, names = settings.database_file, ", ".join(missing)
+    size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
+    needed = upgrade_backups.needed_bytes(database)
+    folder = upgrade_backups.folder_of(path)
+    running = living(settings.run_dir / "owners")
+    yield note(
+        "database",
+        f"{path} was made by an older socialpub, {upgrade_backups.version_of(Reader(database))}; the next start "
+        f"updates it ({names}). Before that it copies it to {folder}: {units.size(size)}. With that, {units.size(needed)} "
+        f"of room are needed at most, and {units.size(free)} are free.",
+        "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
+        f"former version: `{commands.line('backup', 'FILE')}`",
+    )
+    if free < needed:
+        yield problem(
+            "disk",
+            f"The upgrade lacks {units.size(needed - free)} of room for {settings.data_dir}; it does not begin.",
+            f"Make room. Backups of earlier upgrades in {folder} can be removed.",
+        )
+    if running:
+        yield problem(
+            "worker",
+            f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
+            "have ended.",
+            f"{commands.restart()}.",
+        )
+
+
+def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
+    """The copies that upgrades have left."""
+    copies = upgrade_backups.list_all(settings.database_file)
+    if not copies:
+        return
+    newest, size = copies[0], sum(copy.size_bytes for copy in copies)
+    more = f" and {len(copies) - 1} older {'ones' if len(copies) > 2 else 'one'}" if copies[1:] else ""
+    former = rollback.former_of_this_service()
+    if former is not None:
+        back = f"To go back to {former.version}: `{commands.line('go-back')}`"
+    else:
+        which = f"version {newest.version}" if newest.version else "the former version"
+        back = (
+            f"To go back: `{commands.line('restore', str(newest.path))}`, then remove the configuration keys that are "
+            f"newer than {which}, and install it with its own units"
+        )
+    yield ok(
+        "upgrade",
+        f"The database from before the last upgrade is in {newest.path}{more}, {units.size(size)} in all. {back}. "
+        "You can remove the others.",
+    )
+
+
+# MERGED from ops/offline_checks.py: The doctor's first checks: what the configuration and the files alone show, be
+
+
+def check(settings: Settings) -> Iterator[Finding]:
+    """Every finding. After a problem with `data_dir`, `secret.key` or `database` nothing can be opened."""
+    yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
+    yield from _check_configuration(settings)
+    yield from _check_credentials(settings)
+    folder = _check_data_dir(settings)
+    yield folder
+    # A folder that this user must not enter shows nothing of what is inside.
+    is_closed = folder.level is Level.PROBLEM and file_faults.is_closed(settings.data_dir)
+    if not is_closed:
+        yield from _check_secret(settings)
+    yield _check_libmagic()
+    yield _check_base_url(settings)
+    if not is_closed:
+        yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
+
+
+def _check_configuration(settings: Settings) -> Iterator[Finding]:
+    file = settings.config_file
+    yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
+    for sentence in settings.notes():
+        yield note("configuration", sentence, f"If this is not intended, change it. {commands.restart()}.")
+    if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
+        yield problem(
+            "permissions",
+            f"{file} holds a secret, and every user can read it.",
+            _run("chmod", "o-rwx", str(file)),
+        )
+
+
+def _holds_a_secret(values: dict[str, Any]) -> bool:
+    sections = [*values.get("providers", {}).values(), values.get("metrics", {}), values.get("notify", {})]
+    return any(section.get(key) for section in sections for key in ("client_secret", "token", "urls"))
+
+
+def _run(*words: str) -> str:
+    return f"Run `{commands.system_line(*words)}`."
+
+
+def _check_credentials(settings: Settings) -> Iterator[Finding]:
+    """Whether the apps of the networks are known, as far as the configuration alone shows it."""
+    networks = dict(settings.providers)
+    for name, section in networks.items():
+        if (half := section.half_given()) is not None:
+            given, missing = half
+            message = f"providers.{name}.{given} is set but {missing} is empty: no account can be connected."
+            yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
+    if all(section.missing_keys() and section.half_given() is None for section in networks.values()):
+        yield problem(
+            "credentials",
+            "No network is configured: no account can be connected.",
+            f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration. "
+            f"`{commands.line('config', '--example')}` shows every section. To try it without an app, run "
+            f"`{commands.line('sandbox')}`.",
+        )
+
+
+def _check_data_dir(settings: Settings) -> Finding:
+    data_dir = settings.data_dir
+    try:
+        mode = data_dir.stat().st_mode
+        fault = file_faults.read_only(data_dir) or file_faults.find_owner_fault(settings)
+    except FileNotFoundError:
+        remedy = (
+            f"Run `{commands.make_folder(data_dir)}` and put secret.key there. Then restore a backup: "
+            f"`{commands.line('restore', 'FILE')}`"
+        )
+        return problem("data_dir", f"{data_dir} does not exist.", remedy)
+    except OSError as error:
+        again = commands.this_line_as("root", settings.config_file)
+        return problem("data_dir", f"{data_dir} cannot be reached: {error.strerror}.", f"Run `{again}`.")
+    if fault is not None:
+        return problem("data_dir", fault.message, fault.remedy)
+    if mode & 0o077:
+        message = f"Other users have access to {data_dir}."
+        return note("permissions", message, _run("chmod", "700", str(data_dir)))
+    return ok("data_dir", f"{data_dir} can be written by its owner alone.")
+
+
+def _check_secret(settings: Settings) -> Iterator[Finding]:
+    path = settings.secret_key_file
+    try:
+        crypto.load(path)
+    except OperatorError as error:
+        yield problem("secret.key", error.message, error.hint or "Put the original secret.key there.")
+        return
+    if path.stat().st_mode & 0o077:
+        yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
+    else:
+        yield ok("secret.key", f"{path} exists, and nobody else can read it.")
+
+
+def _check_libmagic() -> Finding:
+    try:
+        inspect.detect_type(Path(__file__))
+    except Exception as error:
+        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install socialpub again, whole.")
+    return ok("libmagic", "File types are recognised.")
+
+
+def _check_base_url(settings: Settings) -> Finding:
+    parts = urlsplit(settings.base_url)
+    if addresses.is_loopback(parts.hostname or ""):
+        return note(
+            "base_url",
+            f"{settings.base_url} can be reached from this machine only.",
+            "To let callers or networks reach it from elsewhere, set the public address.",
+        )
+    if parts.scheme != "https":
+        return problem(
+            "base_url",
+            f"{settings.base_url} is not https: keys and signed addresses are sent unencrypted.",
+            "Put a reverse proxy with TLS in front and set base_url to its address.",
+        )
+    return ok("base_url", f"{settings.base_url} is https.")
+
+
+def _check_database(settings: Settings) -> Iterator[Finding]:
+    path = settings.database_file
+    if not path.exists():
+        yield note("database", f"{path} does not exist yet.", "The appliance creates it at its first start.")
+        return
+    timeout = settings.database.busy_timeout.total_seconds()
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
+            database.execute("PRAGMA query_only = 1")
+            result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            applied = upgrade_db.applied(database)
+            belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
+            missing, made_by = upgrade_db.missing(applied), upgrade_backups.version_of(Reader(database))
+            upgrade = list(check_upgrade(settings, database, missing)) if missing else []
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        yield from _unreadable(settings, error)
+        return
+    if result != "ok":
+        fault = file_faults.damaged(result, settings)
+        yield problem("database", fault.message, fault.remedy)
+    elif unknown := upgrade_db.unknown(applied):
+        message = upgrade_db.is_newer(str(path), unknown, made_by)
+        yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")
+    elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
+        following = next_key_file(settings.secret_key_file)
+        if following.exists() and _is_key(following, belongs_to):
+            message = f"A change of secret.key was cut off: {path} belongs to {following.name} already."
+            yield note("secret.key", message, "Nothing is to be done: the next start, or this one, finishes it.")
+            return
+        message = f"{path} belongs to another secret.key than the one beside it."
+        yield problem(
+            "secret.key", message, f"Put the original back: no stored token can be read without it. {if_lost()}"
+        )
+    else:
+        yield from upgrade
+
+
+def _is_key(key_file: Path, check_value: str) -> bool:
+    """Whether this is the key of this check value, as far as can be told."""
+    try:
+        return crypto.load(key_file).check_value == check_value
+    except OperatorError:
+        return True  # it cannot be read, which is a finding of its own
+
+
+def _unreadable(settings: Settings, error: Exception) -> Iterator[Finding]:
+    path = settings.database_file
+    if (fault := file_faults.find(error, settings)) is not None:
+        yield problem("database", fault.message, fault.remedy)
+    else:
+        yield problem("database", f"{path} cannot be read: {error}.", file_faults.look_for_cause(settings))

@@ -1,0 +1,285 @@
+"""When the owner is notified: pure decisions over what is found now and what was sent, and the loop that runs them."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from socialpub.accounts.hints import Surface
+from socialpub.core import logging
+from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import SocialpubError
+from socialpub.core.locks import FileLock
+from socialpub.core.settings.schema import AlertKind
+from socialpub.db import appliance_state
+from socialpub.db.connection import Tx
+from socialpub.db.queries import failed_deliveries
+from socialpub.db.tables import notifications
+from socialpub.db.tables.notifications import SentAlert
+from socialpub.ops import alerts, health
+from socialpub.ops.alerts import Alert, subject_of
+from socialpub.ops.notify import messages, send
+from socialpub.ops.notify.messages import DueAlerts, Failures
+from socialpub.ops.notify.send import SendingStopped
+from socialpub.runtime import Runtime
+
+# MERGED from ops/notify/telling.py: What the owner is told next: pure decisions over what is found now and what th
+
+GROUPING = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+    timedelta(minutes=30),
+    timedelta(hours=1),
+)
+"""How long others may join a cause before it is told: the first time within a day, the second, and so on."""
+STAYS_WELL = timedelta(minutes=5)
+REMIND = timedelta(days=7)
+REMEMBERED = timedelta(days=1)
+"""What comes back within this time is known for coming back."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertChanges:
+    """What one look at the causes changes in what is known."""
+
+    known: dict[str, SentAlert]
+    changed: list[SentAlert]
+    forgotten: list[str]
+
+
+def compare(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
+    """What is known once these causes were found."""
+    after: dict[str, SentAlert] = {}
+    for key, cause in found.items():
+        after[key] = _present_alert(known[key], now) if key in known else _new_alert(known, cause, now)
+    subjects = {subject_of(key) for key in found}
+    for key, old in known.items():
+        if key not in found:
+            missing = _missing_alert(old, now, succeeded=old.subject in subjects)
+            if missing is not None:
+                after[key] = missing
+    changed = [one for key, one in after.items() if known.get(key) != one]
+    return AlertChanges(after, changed, [key for key in known if key not in after])
+
+
+def _new_alert(known: Mapping[str, SentAlert], cause: Alert, now: datetime) -> SentAlert:
+    told = [one for one in known.values() if one.subject == cause.subject and one.told_at is not None]
+    return SentAlert(
+        cause.key,
+        cause.subject,
+        cause.kind.value,
+        cause.sentence,
+        cause.passes,
+        stamp(now),
+        # Each time that something passing happens it has a key of its own.
+        returns=len(told) if cause.passes else 0,
+    )
+
+
+def _present_alert(old: SentAlert, now: datetime) -> SentAlert:
+    if old.ended_at is None:
+        return old
+    if old.told_at is not None:  # its end was not told yet: for the owner it has been there all along
+        return replace(old, ended_at=None, returns=old.returns if old.passes else old.returns + 1)
+    short = now - parse(old.ended_at) < STAYS_WELL
+    return replace(old, since=old.since if short or old.held_back else stamp(now), ended_at=None)
+
+
+def _missing_alert(old: SentAlert, now: datetime, *, succeeded: bool) -> SentAlert | None:
+    """What is left of a cause that was not found. `succeeded`: its subject is in need in another way now."""
+    if old.ended_at is None:
+        return None if succeeded and not old.passes else replace(old, ended_at=stamp(now))
+    if old.held_back or (old.told_at is not None and not old.passes):
+        return old  # there is something left to tell
+    return old if now - parse(old.ended_at) < REMEMBERED else None
+
+
+def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
+    """What has waited long enough for others to join it, and all that has not been told besides."""
+    untold = [one for one in known.values() if one.told_at is None and one.ended_at is None]
+    told = [one for one in known.values() if one.told_at is not None and not one.passes]
+    found = DueAlerts(
+        begun=[one for one in untold if now - parse(one.since) >= _grouping(one)],
+        came_and_went=[one for one in known.values() if one.held_back and one.ended_at is not None],
+        lasting=[one for one in told if one.ended_at is None and now - parse(one.told_at or "") >= REMIND],
+        ended=[
+            one
+            for one in told
+            if one.ended_at is not None and now - parse(one.ended_at) >= max(STAYS_WELL, _grouping(one))
+        ],
+    )
+    if found:
+        found.begun.extend(one for one in untold if one not in found.begun and not one.returns)
+    return found
+
+
+def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
+    """What is known once the owner was told."""
+    at = stamp(now)
+    return [
+        *(replace(one, told_at=at, held_back=False) for one in (*message.begun, *message.lasting)),
+        *(replace(one, held_back=False) for one in message.came_and_went),
+        *(replace(one, told_at=None, returns=one.returns + 1) for one in message.ended),
+    ]
+
+
+def hold_back(message: DueAlerts) -> list[SentAlert]:
+    """What is known once the daily limit kept the owner from being told. Ends and reminders wait by themselves."""
+    return [replace(one, held_back=True) for one in message.begun if not one.held_back]
+
+
+def _grouping(cause: SentAlert) -> timedelta:
+    return GROUPING[min(cause.returns, len(GROUPING) - 1)]
+
+
+# MERGED from ops/notify/rounds.py: One round: what needs the owner now, compared with what they know, becomes a me
+
+KEPT = timedelta(days=7)
+"""What could not be sent for so long is not sent any more: what still lasts is told anew by then."""
+
+
+def begin_rounds(rt: Runtime, tx: Tx) -> None:
+    """Before the first round of a process: these are the services, and what failed before there was any is not told."""
+    names = {service.id: service.name for service in send.list_services(rt, tx)}
+    clean_messages(rt, tx)
+    notifications.set_services(tx, names)
+    messages.begin_failures(rt, tx)
+
+
+def forget_original(tx: Tx) -> None:
+    """Do not repeat what the original of a restored database has sent, or was about to send."""
+    if notifications.has_alerts(tx):
+        messages.note_told(tx, failed_deliveries.newest_entry(tx.reader))
+        notifications.forget_all_alerts(tx)
+        notifications.forget_sending(tx)
+
+
+def run_round(rt: Runtime) -> bool:
+    """One round; whether there is a new message."""
+    now = rt.now()
+    restored = appliance_state.restored_from(rt.reader)
+    failed = messages.find_failures(rt)
+    found = {cause.key: cause for cause in _find_alerts(rt, failed, restored)}
+    known = {
+        key: one
+        for key, one in notifications.sent_alerts(rt.reader).items()
+        if not restored or one.kind == AlertKind.PAUSED
+    }
+    look = compare(known, found, now)
+    due = find_due(look.known, now)
+    today = notifications.count_since(rt.reader, stamp(now.replace(hour=0, minute=0, second=0, microsecond=0)))
+    limit = rt.settings.notify.daily_limit
+    if due and today < limit:
+        last_of_day = limit if today + 1 == limit else None
+        text = messages.compose(due, found, messages.load_sender(rt), now, last_of_day=last_of_day)
+        rt.write(_store_message, look, due, text, failed, now_known=mark_sent(due, now))
+        return True
+    held = hold_back(due)
+    if look.changed or look.forgotten or held:
+        rt.write(_store_changes, look, held)
+    return False
+
+
+def clean_messages(rt: Runtime, tx: Tx) -> None:
+    """Forget old messages, and those that the original of a restored copy has sent or will send itself."""
+    oldest = stamp(tx.now - KEPT)
+    if appliance_state.restored_from(tx):
+        oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
+    notifications.forget_before(tx, oldest)
+
+
+def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Alert]:
+    door = Surface.DASHBOARD if rt.settings.dashboard.enabled else Surface.SHELL
+    found = [cause for cause in alerts.find_all(rt, door) if cause.calls]
+    found += messages.find_drafts(rt)
+    found += [cause for cause in (messages.find_absence(rt), failed.cause) if cause is not None]
+    wanted = [kind for kind in rt.settings.notify.causes if not restored or kind == AlertKind.PAUSED]
+    return [cause for cause in found if cause.kind in wanted]
+
+
+def _store_changes(rt: Runtime, tx: Tx, look: AlertChanges, now_known: list[SentAlert]) -> None:
+    notifications.forget_alerts(tx, look.forgotten)
+    notifications.put_alerts(tx, [*look.changed, *now_known])
+
+
+def _store_message(
+    rt: Runtime,
+    tx: Tx,
+    look: AlertChanges,
+    due: DueAlerts,
+    text: tuple[str, str],
+    failed: Failures,
+    *,
+    now_known: list[SentAlert],
+) -> None:
+    _store_changes(rt, tx, look, now_known)
+    notifications.add(tx, *text)
+    if any(one.kind == AlertKind.DELIVERY for one in due.begun):
+        messages.note_told(tx, failed.through)
+
+
+# MERGED from ops/notify/notifier.py: The thread that tells the owner. It waits for services alone, and nobody wait
+
+LOOK_SECONDS = 10.0
+JOIN_SECONDS = 5.0
+SILENT = timedelta(minutes=5)
+"""A worker that has not reported for so long does not tell anybody either."""
+
+log = logging.get_logger("socialpub.notify")
+
+
+class Notifier:
+    def __init__(self, rt: Runtime, *, stands_in: bool = False) -> None:
+        """`stands_in`: it only acts while no worker reports."""
+        self.rt = rt
+        self._stands_in = stands_in
+        self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
+        self._begun = False
+        self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
+
+    def start(self) -> None:
+        """Begin. The owner may add an address at any time. The worker calls this before it delivers: a delivery that
+        fails in its first second is reported."""
+        if not self._stands_in and send.list_services(self.rt):
+            self._begin()
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for its end, which comes soon after `rt.stopping` is set."""
+        if self._thread.is_alive():
+            self._thread.join(JOIN_SECONDS)
+
+    def once(self) -> None:
+        """Look at what needs the owner, and send what they were not sent. Raises `SendingStopped`."""
+        if not send.list_services(self.rt) or (self._stands_in and not self._is_silent()):
+            return
+        if not self._lock.try_acquire():
+            return
+        try:
+            self._begin()
+            run_round(self.rt)
+            send.send_waiting(self.rt)
+        finally:
+            self._lock.release()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self.rt.write(begin_rounds)
+            self._begun = True
+
+    def _is_silent(self) -> bool:
+        age = health.heartbeat_age(self.rt.reader, self.rt.now())
+        return age is not None and abs(age) > SILENT.total_seconds()
+
+    def _run(self) -> None:
+        while not self.rt.stopping.wait(LOOK_SECONDS):
+            try:
+                self.once()
+            except SendingStopped:
+                return
+            except SocialpubError as error:
+                log.warning("what needs the owner could not be looked at", reason=error.detail)
+            except Exception:
+                # It outlives whatever fails inside it; the next round may go well.
+                log.error("telling the owner failed and is tried again", exc_info=True)

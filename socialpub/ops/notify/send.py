@@ -1,0 +1,386 @@
+"""Sends messages to the services that notify the owner, through Apprise in a child process."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import SecretStr
+
+from socialpub.accounts import hints
+from socialpub.accounts.hints import Surface
+from socialpub.core import commands, ids, logging
+from socialpub.core.clock import after
+from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.schema import check_form, display_url
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.tables import audit_log, notifications
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.db.tables.notifications import ADDRESS_PLACE, ServiceState
+from socialpub.ops.doctor import machine
+from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.ops.notify import messages
+from socialpub.runtime import Runtime
+
+# MERGED from ops/notify/apprise_client.py: Has a child process (`apprise_process.py`) send a message or look at ad
+
+SECONDS = 45.0
+"""One message through one service, Apprise's own start included."""
+LOOK_SECONDS = 0.05
+
+_COMMAND = (sys.executable, "-I", "-m", "socialpub.ops.notify.apprise_process")
+_PASSED_ON = (
+    *("PATH", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+    *(name for proxy in ("http_proxy", "https_proxy", "all_proxy", "no_proxy") for name in (proxy, proxy.upper())),
+)
+"""Of our environment, which may hold secrets besides: how the network and the time are here."""
+
+_REASONS = {
+    "login": "it does not accept the user name or the password",
+    "receiver": "it does not accept the receiver",
+    "sender": "it does not accept the sender",
+    "certificate": "its certificate is not valid for its name, or nobody known has signed it",
+    "tls": "no encrypted connection can be made",
+    "name": "its host is not found",
+    "refused": "nothing listens at its address",
+    "timeout": "it does not answer in time",
+    "cut": "it ended the connection before it answered",
+    "address": "Apprise does not accept the address",
+    "unknown": "it did not accept the message and gave no reason",
+}
+_STATUSES = {
+    401: "it does not accept the user name, the password or the token (401)",
+    403: "it does not allow this with the user name, the password or the token given (403)",
+    404: "it does not know the topic, the chat or the token (404)",
+    413: "the message is too large for it (413)",
+    429: "it takes no more messages for now (429)",
+}
+_FAULTS = {"unknown": "is of no service that Apprise knows", "incomplete": "is not complete"}
+
+
+class SendingStopped(Exception):
+    """This process is stopping: whether the message went out is not known."""
+
+
+def send_message(
+    url: SecretStr, title: str, body: str, *, stopping: threading.Event | None = None, seconds: float = SECONDS
+) -> str | None:
+    """Send one message; None when the service took it, else why not, as the end of a sentence. Blocks."""
+    request = {"url": url.get_secret_value(), "title": title, "body": body}
+    answer = _ask_process(request, stopping or threading.Event(), seconds)
+    if answer is None:
+        return _REASONS["timeout"]
+    if answer.get("sent"):
+        return None
+    status = answer.get("status")
+    if status is not None:
+        return _STATUSES.get(status, f"it answered with status {status}")
+    return _REASONS.get(str(answer.get("why")), _REASONS["unknown"])
+
+
+def check_addresses(urls: tuple[SecretStr, ...], *, seconds: float = SECONDS) -> list[str | None]:
+    """Of each address None, or what is wrong with it, as the end of a sentence. What cannot be checked passes."""
+    answer = (
+        _ask_process({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), seconds) if urls else None
+    )
+    found = (answer or {}).get("wrong") or [None] * len(urls)
+    return [_FAULTS.get(one) for one in found]
+
+
+def check_address(url: SecretStr, *, seconds: float = SECONDS) -> str | None:
+    """Return what is wrong with one address, as `check` does. An address that cannot be checked is refused as well."""
+    answer = _ask_process({"urls": [url.get_secret_value()]}, threading.Event(), seconds)
+    if answer is None or "wrong" not in answer:
+        return "cannot be checked now, because Apprise did not answer; try again"
+    return _FAULTS.get(answer["wrong"][0])
+
+
+def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: float) -> dict[str, Any] | None:
+    """The child's answer; None when it was given up."""
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    with subprocess.Popen(  # noqa: S603  our own
+        _COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write(json.dumps(request).encode() + b"\n")
+            child.stdin.flush()
+            until = time.monotonic() + seconds
+            while child.poll() is None and time.monotonic() < until:
+                if stopping.wait(LOOK_SECONDS):
+                    raise SendingStopped
+            answered = child.stdout.read() if child.poll() is not None else b""
+        except BrokenPipeError:
+            answered = b""
+        finally:
+            child.kill()
+    try:
+        return dict(json.loads(answered)) if answered else ({"why": "unknown"} if child.returncode >= 0 else None)
+    except ValueError:
+        return {"why": "unknown"}
+
+
+# MERGED from ops/notify/services.py: The services that notify the owner: those of `[notify] urls`, then those that
+
+MAX_ADDED = 20
+MAX_URL_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    id: str
+    name: str
+    """Scheme and host, `ntfy://ntfy.example.com`. In a list, every further service of the same name has a number."""
+    url: SecretStr = field(repr=False)
+    """Empty for an added address that this `secret.key` cannot open."""
+    is_added: bool = False
+    """Whether the owner added it in the dashboard, and can remove it there."""
+
+
+def list_services(rt: Runtime, store: Reader | Tx | None = None) -> list[Service]:
+    """Return every service, those of the configuration first. No two have the same name."""
+    found = [*list_configured(rt.settings, rt.secrets), *_added(rt, store or rt.reader)]
+    seen: Counter[str] = Counter()
+    named = []
+    for service in found:
+        seen[service.name] += 1
+        number = seen[service.name]
+        named.append(service if number == 1 else replace(service, name=f"{service.name} ({number})"))
+    return named
+
+
+def list_configured(settings: Settings, secrets: Secrets) -> list[Service]:
+    """Return the services of the configuration, in the order of the list."""
+    return [
+        Service(secrets.sign("notify", url.get_secret_value()), display_url(url.get_secret_value()), url)
+        for url in settings.notify.urls
+    ]
+
+
+def parse_address(text: str) -> tuple[SecretStr, str]:
+    """Return the address in `text` and its name. Apprise judges the address in a child process, so this blocks.
+
+    Raises InvalidRequest at `url`.
+    """
+    url = text.strip()
+    fault = check_form(url)
+    if not fault and len(url) > MAX_URL_CHARACTERS:
+        fault = f"may have at most {MAX_URL_CHARACTERS} characters"
+    if fault:
+        raise InvalidRequest.at("url", message=fault)
+    fault = check_address(SecretStr(url))
+    if fault:
+        raise InvalidRequest.at("url", message=f"{fault}. See https://appriseit.com/services/ for the format")
+    return SecretStr(url), display_url(url)
+
+
+def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
+    """Store an address that `examine` accepted. Return its id. Raises Conflict when it is there or there are too many.
+
+    The service gets what happens from now on. Running processes use it from their next look.
+    """
+    known = list_services(rt, tx)
+    if any(one.url == url for one in known):
+        raise Conflict("This address is in the list already.")
+    if sum(one.is_added for one in known) >= MAX_ADDED:
+        raise Conflict(f"There are {MAX_ADDED} addresses already. Remove one first.")
+    address_id = ids.new(int(tx.now.timestamp() * 1000))
+    table, column = ADDRESS_PLACE
+    notifications.insert_address(
+        tx, address_id, name, rt.secrets.seal(url.get_secret_value(), table, address_id, column)
+    )
+    notifications.set_services(tx, {one.id: one.name for one in list_services(rt, tx)})
+    messages.begin_failures(rt, tx)
+    audit_log.record(tx, AuditAction.NOTIFY_ADDED, address_id, name)
+    return address_id
+
+
+def remove_service(rt: Runtime, tx: Tx, address_id: str) -> str:
+    """Forget an address that the owner added. Return its name. Raises NotFound."""
+    name = notifications.delete_address(tx, address_id)
+    if name is None:
+        raise NotFound("This address is no longer in the list.")
+    audit_log.record(tx, AuditAction.NOTIFY_REMOVED, address_id, name)
+    return name
+
+
+def _added(rt: Runtime, store: Reader | Tx) -> Iterator[Service]:
+    table, column = ADDRESS_PLACE
+    for row in notifications.addresses(store):
+        try:
+            url = rt.secrets.open(row["url"], table, row["id"], column)
+        except OperatorError:
+            url = ""  # sending to it fails, and the System page and the doctor report that
+        yield Service(row["id"], row["name"], SecretStr(url), is_added=True)
+
+
+# MERGED from ops/notify/sending.py: Sends what is written down: to each service for itself, at most once more than
+
+AT_ONCE = 4
+"""One that hangs delays no other; each takes 45 MB while it is asked."""
+BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
+
+log = logging.get_logger("socialpub.notify")
+
+
+def send_waiting(rt: Runtime) -> int:
+    """Send each service what it was not sent; returns how many messages were taken. Blocks for less than a minute, or a
+    few with many services that hang.
+
+    Raises `SendingStopped` when this process stops meanwhile.
+    """
+    states = {state.id: state for state in notifications.services(rt.reader)}
+    ready = [one for one in list_services(rt) if _is_ready(rt, states.get(one.id))]
+    # Whoever keeps us waiting comes last.
+    ready.sort(key=lambda one: states[one.id].tries)
+    if not ready:
+        return 0
+    with ThreadPoolExecutor(min(len(ready), AT_ONCE), thread_name_prefix="notify") as pool:
+        return sum(pool.map(lambda service: _send(rt, service, states[service.id]), ready))
+
+
+def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
+    """Send a test message to every service now; what became of each: None, or why it failed. Blocks."""
+    title, body = messages.test_message(messages.load_sender(rt), rt.now())
+    found = []
+    for service in list_services(rt):
+        failure = send_message(service.url, title, body, stopping=rt.stopping)
+        rt.write(_note_tested, service, failure)
+        found.append((service, failure))
+    return found
+
+
+def _note_tested(rt: Runtime, tx: Tx, service: Service, failure: str | None) -> None:
+    if failure is None:
+        notifications.note_reached(tx, service.id, service.name)
+    else:
+        notifications.note_test_failed(tx, service.id, service.name, failure)
+
+
+def _is_ready(rt: Runtime, state: ServiceState | None) -> bool:
+    return state is not None and state.waiting > 0 and (state.next_at is None or state.next_at <= rt.stamp())
+
+
+def _send(rt: Runtime, service: Service, state: ServiceState) -> int:
+    waiting = notifications.waiting(rt.reader, state.sent_through)
+    failure = send_message(service.url, *messages.together(waiting), stopping=rt.stopping)
+    if failure is None:
+        rt.write(lambda _, tx: notifications.note_sent(tx, service.id, waiting[-1].id, len(waiting)))
+        log.info("the owner was told", service=service.name, messages=len(waiting))
+        return len(waiting)
+    rt.write(_note_failed, service.id, failure, state.tries)
+    log.warning("the owner could not be told", service=service.name, reason=failure, waiting=len(waiting))
+    return 0
+
+
+def _note_failed(rt: Runtime, tx: Tx, service: str, failure: str, tries: int) -> None:
+    pause = BACK_OFF_SECONDS[min(tries, len(BACK_OFF_SECONDS) - 1)]
+    notifications.note_failed(tx, service, failure, after(tx.stamp, pause))
+
+
+# MERGED from ops/notify/findings.py: Whether the owner can be told: what the doctor and the System page say of eac
+
+WRITTEN = "How the address of each service is written: https://appriseit.com/services/"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceHealth:
+    service: Service
+    state: ServiceState | None
+    """None before it was used for the first time."""
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+
+def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
+    """Every service, in the order of the list."""
+    states = {state.id: state for state in notifications.services(reader)}
+    return [ServiceHealth(one, states.get(one.id)) for one in list_services(rt, reader)]
+
+
+def wrong_addresses(settings: Settings) -> list[str]:
+    """A sentence for each address of `[notify] urls` that Apprise cannot use, without its secrets."""
+    wrong = check_addresses(settings.notify.urls)
+    return [
+        f"notify.urls: number {number}, {display_url(url.get_secret_value())}, {why}."
+        for number, (url, why) in enumerate(zip(settings.notify.urls, wrong, strict=True), 1)
+        if why is not None
+    ]
+
+
+def refuse_wrong_addresses(settings: Settings) -> None:
+    """Raise OperatorError when an address cannot be used."""
+    wrong = wrong_addresses(settings)
+    if wrong:
+        raise OperatorError(" ".join(wrong), WRITTEN)
+
+
+def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
+    """Return the sentence that processes run with other addresses than this one, or None if all have the same."""
+    changed = machine.find_changed_keys(rt)
+    roles = [role for role, keys in changed.items() if "notify.urls" in keys]
+    if not roles:
+        return None
+    names = " and the ".join("web server" if role == "web" else role for role in roles)
+    run, know = ("run", "They send") if len(roles) > 1 else ("runs", "It sends")
+    restart = "Restart socialpub" if door is Surface.DASHBOARD else commands.restart()
+    return (
+        f"The {names} {run} with other addresses in [notify] urls. {know} nothing to an address that it does not list. "
+        f"{restart}."
+    )
+
+
+def check_services(rt: Runtime, door: Surface) -> Iterator[Finding]:
+    """The doctor's findings."""
+    found = read_service_health(rt, rt.reader)
+    if not found:
+        yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(door))
+        return
+    for sentence in wrong_addresses(rt.settings):
+        yield problem("notify", sentence, WRITTEN)
+    for one in found:
+        yield _service_finding(one, door)
+
+
+def _service_finding(service: ServiceHealth, door: Surface) -> Finding:
+    state = service.state
+    if state is not None and state.failing_since is not None:
+        fix = f"Check its address {_place(service)}."
+        test = hints.test_message(door)
+        if not state.waiting:
+            return problem(
+                "notify", f"{service.name} did not accept the last test: {state.failure}.", f"{fix} Then {test}."
+            )
+        waiting = "1 message waits" if state.waiting == 1 else f"{state.waiting:,} messages wait"
+        return problem(
+            "notify",
+            f"{service.name} has accepted no message since {state.failing_since}: {state.failure}. {waiting}; the next "
+            f"try is at {state.next_at or 'once'}.",
+            f"{fix} To try it at once, {test}.",
+        )
+    if state is None or state.sent_at is None:
+        message = f"{service.name} has received no message yet."
+        return note("notify", message, f"To test it, {hints.test_message(door)}.")
+    return ok("notify", f"{service.name} accepted its last message at {state.sent_at}.")
+
+
+def _place(service: ServiceHealth) -> str:
+    return "under System in the dashboard" if service.service.is_added else "in [notify] urls"

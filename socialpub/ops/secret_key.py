@@ -1,0 +1,199 @@
+"""A new `secret.key`: in place of a lost one, or rotated with everything encrypted again."""
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from socialpub.accounts import consents
+from socialpub.core import actor, commands, durable_files
+from socialpub.core.clock import Clock, stamp
+from socialpub.core.errors import OperatorError
+from socialpub.core.secrets import crypto
+from socialpub.core.secrets.crypto import Secrets
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state, secret_key, upgrade
+from socialpub.db.connection import Tx
+from socialpub.db.secret_key import next_key_file
+from socialpub.db.tables import audit_log, delivery_rows, notifications, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.ops import storage
+from socialpub.publishing.delivery import step
+
+# MERGED from ops/new_secret.py: A new `secret.key` in place of one that is lost for good, and what is lost with th
+
+REASON = "Its tokens were sealed with a secret.key that is lost."
+
+
+@dataclass(frozen=True, slots=True)
+class LostWithKey:
+    """What the old key had sealed."""
+
+    accounts: list[tuple[str, str]] = field(default_factory=list)
+    """Name and network of each connected profile."""
+    addresses: list[str] = field(default_factory=list)
+    """The names of the notification addresses that were added in the dashboard."""
+
+
+def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
+    """Write a new key, and have every connected profile ask for its owner. Return what is lost.
+
+    Raises OperatorError when there is a key, or while socialpub runs.
+    """
+    key_file = settings.secret_key_file
+    if os.path.lexists(key_file):
+        raise OperatorError(
+            f"{key_file} exists, and nothing is overwritten.",
+            "If it is not the one that belongs to this database, and that one is lost for good, move it away first.",
+        )
+    lost = LostWithKey()
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if settings.database_file.exists():
+            remedy = f"If the key is lost for good: {commands.while_stopped('init', '--new-secret')}."
+            with storage.exclusive_data_dir(settings, "still has the old key in its memory", remedy):
+                lost = _part_from_old_key(settings, clock)
+        with durable_files.create(key_file) as file:
+            file.write(crypto.new_key())
+            durable_files.flush(file)
+        durable_files.flush_folder(settings.data_dir)
+    except OSError as error:
+        message = f"{error.filename or key_file} cannot be written: {error.strerror}."
+        raise OperatorError(message, "Check the disk and who owns the folder.") from error
+    return lost
+
+
+def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
+    with closing(sqlite3.connect(settings.database_file)) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        if unknown := upgrade.unknown(upgrade.applied(connection)):
+            raise OperatorError(
+                upgrade.is_newer(str(settings.database_file), unknown),
+                "Install the newer version again, and run it there.",
+            )
+        tx = Tx(connection, clock.now(), actor.current())
+        secret_key.note_former(tx)
+        secret_key.forget(tx)
+        if audit_log.exists(tx):
+            audit_log.record(tx, AuditAction.SECRET_RENEWED)
+        return LostWithKey(profile_rows.lose_tokens(tx, REASON), notifications.lose_addresses(tx))
+
+
+# MERGED from ops/secret_rotation.py: A new `secret.key`, and everything that is sealed sealed anew: for an owner w
+
+
+@dataclass(frozen=True, slots=True)
+class RotatedSecret:
+    former_key: Path
+    """Where the key of before lies now."""
+    urls_end_at: str
+    """Until then addresses that were signed with it are valid."""
+
+
+def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
+    """Change `secret.key`. Raises OperatorError, also while socialpub runs, and then the present key stays.
+
+    Without `keep_urls` addresses that were handed out end now.
+    """
+    key_file = settings.secret_key_file
+    if not settings.database_file.exists():
+        raise OperatorError(
+            f"{settings.database_file} does not exist yet: nothing is sealed with {key_file}.",
+            f"Remove that file and run `{commands.line('init', '--new-secret')}`, if you want another one.",
+        )
+    try:
+        secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
+        words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
+        with storage.exclusive_data_dir(
+            settings, "has the present key in its memory", f"{commands.while_stopped(*words)}."
+        ):
+            old = crypto.load(key_file)
+            _refuse_given(key_file)
+            with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                _check_database(connection, old)
+                new = _write_next(key_file)
+                at = _seal_anew(settings, clock, connection, old, new, keep_urls)
+            former = secret_key.swap_key_files(key_file, at)
+    except OSError as error:
+        raise OperatorError(
+            f"{error.filename or key_file} cannot be written: {error.strerror}.",
+            "Check the disk and who owns the folder, and run this again.",
+        ) from error
+    except sqlite3.Error as error:
+        raise OperatorError(
+            f"The database could not be sealed anew: {error}.", "Nothing was changed. Check the disk, and try again."
+        ) from error
+    return RotatedSecret(former, stamp(clock.now() + (_longest_url(settings) if keep_urls else timedelta())))
+
+
+def _refuse_given(key_file: Path) -> None:
+    """A key that somebody else puts there would be there again at the next start."""
+    if key_file.is_symlink() or _is_mounted(key_file) or not os.access(key_file.parent, os.W_OK):
+        raise OperatorError(
+            f"{key_file} cannot be replaced from here: it is a link, is mounted, or lies in a folder that cannot be "
+            "written.",
+            "Put a copy of it in its place, as a file of your own in data_dir; run this again; then keep the new file "
+            "where the old one came from.",
+        )
+
+
+def _is_mounted(file: Path) -> bool:
+    """Whether this very file is mounted, as containers do with secrets: no other one can take its place."""
+    with suppress(OSError):
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        return any(line.split()[4] == str(file.absolute()) for line in mounts)
+    return False
+
+
+def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
+    applied = upgrade.applied(connection)
+    if upgrade.unknown(applied) or upgrade.missing(applied):
+        raise OperatorError(
+            "The database was made by another version of socialpub.", "Start this version once, then run this again."
+        )
+    secret_key.check(connection, old)
+
+
+def _write_next(key_file: Path) -> Secrets:
+    following = next_key_file(key_file)
+    with durable_files.create(following) as file:
+        file.write(crypto.new_key())
+        durable_files.flush(file)
+    durable_files.flush_folder(following.parent)
+    return crypto.load(following)
+
+
+def _seal_anew(
+    settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
+) -> str:
+    """One transaction; its instant."""
+
+    def anew(sealed: bytes, *place: str) -> bytes:
+        try:
+            return new.seal(old.open(sealed, *place), *place)
+        except OperatorError:
+            return sealed  # it could not be opened before either
+
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        tx = Tx(connection, clock.now(), actor.current())
+        profile_rows.reseal(tx, anew)
+        consents.reseal(tx, anew)
+        delivery_rows.reseal(tx, anew)
+        notifications.reseal(tx, anew)
+        if keep_urls:
+            secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
+        else:
+            appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
+        secret_key.note_former(tx)
+        appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
+        appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
+        audit_log.record(tx, AuditAction.SECRET_ROTATED)
+    return tx.stamp
+
+
+def _longest_url(settings: Settings) -> timedelta:
+    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, step.public_url_lifetime(settings))

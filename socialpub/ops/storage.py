@@ -1,0 +1,206 @@
+"""The data folder: exclusive use of it, what takes disk space, and how the database file is compacted."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from socialpub.core import commands, units
+from socialpub.core.errors import OperatorError
+from socialpub.core.locks import FileLock
+from socialpub.core.settings.loader import Settings
+from socialpub.db import database, upgrade
+from socialpub.db.connection import Tx
+from socialpub.db.locks import living
+from socialpub.db.tables import artifact_rows
+from socialpub.media import files
+from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.runtime import Runtime
+
+# MERGED from ops/alone.py: Work on a data folder that no process of this installation may know differently in its
+
+
+@contextmanager
+def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[None]:
+    """Nothing of this installation runs, and nothing opens its database, as long as this lasts.
+
+    `why` is what a running process would go on with. Raises OperatorError while one runs.
+    """
+    settings.run_dir.mkdir(exist_ok=True, mode=0o700)
+    web = FileLock(settings.run_dir / "web.lock")
+    # Whoever starts meanwhile waits for the lock, and looks then at what it finds.
+    with upgrade.exclusive(settings.run_dir):
+        try:
+            if not web.try_acquire() or living(settings.run_dir / "owners"):
+                raise OperatorError(f"socialpub runs with {settings.data_dir}, and {why}.", remedy)
+            yield
+        finally:
+            web.release()
+
+
+# MERGED from ops/storage_use.py: What takes room on the disk: media and what was made from them, rows, wake-ups.
+
+REMEMBERED_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """Everything but `media_files` in bytes."""
+
+    media_files: int
+    media_bytes: int
+    renditions_bytes: int
+    """Versions that were made for networks, thumbnails, and pictures of accounts."""
+    database_bytes: int
+    """With its journal."""
+    queue_bytes: int
+    free_bytes: int
+    floor_bytes: int
+    """What `health.disk_floor_bytes` keeps free."""
+    quota_bytes: int | None = None
+    """What `storage.quota` lets media take; None without a limit."""
+
+    @property
+    def used_up(self) -> float:
+        """How much of the quota media take, from 0 to 1; 0 without one."""
+        return self.media_bytes / self.quota_bytes if self.quota_bytes else 0.0
+
+
+@dataclass(slots=True)
+class WalkedFolders:
+    """What the folders of versions and thumbnails held when they were last walked through."""
+
+    size_bytes: int = 0
+    again_at: float = 0.0
+    """On the monotonic clock."""
+
+
+def read_use(rt: Runtime) -> StorageUse:
+    """How much there is of each. Not from the event loop."""
+    files, size = artifact_rows.stored(rt.reader)
+    return StorageUse(
+        media_files=files,
+        media_bytes=size,
+        renditions_bytes=_walked(rt),
+        database_bytes=_with_journals(rt.settings.database_file),
+        queue_bytes=_with_journals(rt.settings.queue_file),
+        free_bytes=rt.files.free_bytes(),
+        floor_bytes=int(rt.settings.health.disk_floor_bytes),
+        quota_bytes=rt.settings.storage.quota,
+    )
+
+
+def _with_journals(database: Path) -> int:
+    return sum(size_of(database.with_name(database.name + end)) for end in ("", "-wal", "-shm"))
+
+
+def size_of(path: Path) -> int:
+    """The size of a file; of one that is not there, none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _walked(rt: Runtime) -> int:
+    walked, now = rt.memory(WalkedFolders), rt.clock.monotonic()
+    if now >= walked.again_at:
+        root = rt.files.root
+        folders = (root / files.RENDITIONS, root / files.THUMBNAILS, rt.settings.avatars_dir)
+        walked.size_bytes = sum(size for folder in folders for size in _sizes_below(folder))
+        walked.again_at = now + REMEMBERED_SECONDS
+    return walked.size_bytes
+
+
+def _sizes_below(folder: Path | str) -> Iterator[int]:
+    """The size of every file; what disappears meanwhile had none."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _sizes_below(entry.path)
+                else:
+                    yield size_of(Path(entry.path))
+    except FileNotFoundError:
+        return
+
+
+# MERGED from ops/storage_checks.py: What the doctor says of the room that media take.
+
+NEARLY_FULL = 0.9
+MAKE_ROOM = (
+    "Raise storage.quota, or have the files of settled posts removed: media.keep_after_settled, or retention.posts."
+)
+
+
+def check_quota(rt: Runtime) -> Iterator[Finding]:
+    """How much of the quota for media is used, where there is one."""
+    quota, used = rt.settings.storage.quota, artifact_rows.stored(rt.reader)[1]
+    if quota is None:
+        return
+    said = f"Media take {units.size(used)} of {units.size(quota)} (storage.quota)"
+    if used >= quota:
+        yield problem("media", f"{said}: new files are refused.", MAKE_ROOM)
+    elif used >= NEARLY_FULL * quota:
+        yield note("media", f"{said}: soon new files will be refused.", MAKE_ROOM)
+    else:
+        yield ok("media", f"{said}.")
+
+
+# MERGED from ops/database_file.py: The database's file: as large as its rows, or larger, and how what is too much
+
+MAX_STEPS = 20
+"""In one round."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedFile:
+    before_bytes: int
+    after_bytes: int
+
+
+def give_back(rt: Runtime) -> int:
+    """Give free pages back to the disk while there are many, some in each of a few small writes; how many writes."""
+    for step in range(MAX_STEPS):
+        pages = database.read_pages(rt.reader)
+        if rt.stopping.is_set() or not (pages.in_steps and pages.many_free):
+            return step
+        rt.write(_give_back)
+    return MAX_STEPS
+
+
+def _give_back(rt: Runtime, tx: Tx) -> None:
+    database.release_pages(tx)
+
+
+def compact(rt: Runtime) -> CompactedFile:
+    """Write the file anew. Raises OperatorError while another process works here, and when there is no room."""
+    others = [name for name in living(rt.process.folder) if name != rt.process.name]
+    if others:
+        raise OperatorError(
+            f"Stop socialpub first (running: {', '.join(others)}). Compacting blocks all writes.",
+            f"{commands.while_stopped('admin', 'compact')}.",
+        )
+    before = database.read_pages(rt.reader).size_bytes
+    # The new one is made beside the old, and then comes through the journal.
+    needed, free = 2 * before, rt.files.free_bytes() - int(rt.settings.health.disk_floor_bytes)
+    if free < needed:
+        raise OperatorError(
+            f"To write the database anew takes {units.size(needed)} beside what is kept free, and there are "
+            f"{units.size(max(free, 0))}.",
+            "Make room, or leave it: what is free inside of the file is filled again.",
+        )
+    rt.db.compact()
+    return CompactedFile(before, database.read_pages(rt.reader).size_bytes)
+
+
+def check_database_file(rt: Runtime) -> Iterator[Finding]:
+    """What the doctor says of it."""
+    pages = database.read_pages(rt.reader)
+    if pages.many_free and not pages.in_steps:
+        yield note(
+            "database",
+            f"{units.size(pages.free_bytes)} of the database's {units.size(pages.size_bytes)} are free inside of it.",
+            f"{commands.while_stopped('admin', 'compact')}. This returns the space to the disk.",
+        )

@@ -1,0 +1,412 @@
+"""What every network is handed and returns: content, outcomes, the job of one step, the class of a network."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.preview import Preview
+from socialpub.providers.responses import HttpResponse
+
+# MERGED from providers/content.py: What is published and by whom, as every network is handed it.
+
+Options = dict[str, Any]
+"""What an owner said about a post beyond its text and media, under the canonical camelCase keys of one network."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFile:
+    """One media item. `facts` was measured at `complete`; keys that do not apply are missing.
+
+    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec and audio_codec
+    (FFmpeg's names)
+    """
+
+    position: int
+    kind: str
+    """`image` or `video`."""
+    mime_type: str
+    size_bytes: int
+    path: Path
+    file_name: str
+    alt: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def animated(self) -> bool:
+        return self.mime_type == "image/gif" and int(self.facts.get("frames", 1)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    text: str
+    """The post's body, `""` when it has none."""
+    media: tuple[MediaFile, ...] = ()
+    option_files: Mapping[str, MediaFile] = field(default_factory=dict)
+    """The verified artifacts that options name, by id. One that is not in here has no bytes."""
+    served_from: str | None = None
+    """The address from which a network fetches media that are not sent to it; None: not known."""
+
+    @property
+    def has_video(self) -> bool:
+        return any(item.kind == "video" for item in self.media)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLimits:
+    """What a fitted image must satisfy; `types` in order of preference."""
+
+    types: tuple[str, ...]
+    max_bytes: int
+    max_width: int | None = None
+    max_height: int | None = None
+    max_short_side: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that would make the network refuse. `message` names rule, limit and found value; `path` is that of
+    the field in the body of `POST /posts`."""
+
+    path: tuple[str | int, ...]
+    message: str
+    is_missing: bool = False
+    """The field is needed and has no value. A form asks for it in its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The profile as the network sees it. `facts` is what the network said at connect time (X: `subscription_type`)."""
+
+    id: str
+    username: str | None = None
+    scopes: frozenset[str] = frozenset()
+    """Granted scopes; empty when the network or the owner did not say: then nothing is concluded from it."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    profile_id: str | None = None
+    """The id of the profile here, for commands in messages."""
+
+
+CODEC_NAMES: Mapping[str, str] = {
+    "h264": "H.264",
+    "hevc": "HEVC (H.265)",
+    "vp8": "VP8",
+    "vp9": "VP9",
+    "av1": "AV1",
+    "prores": "ProRes",
+    "mpeg4": "MPEG-4 Part 2",
+    "aac": "AAC",
+    "opus": "Opus",
+    "mp3": "MP3",
+}
+"""What people call the codecs that facts name as FFmpeg does."""
+
+
+def codec_name(codec: str) -> str:
+    """Return the name that people know; FFmpeg's own for a rare codec."""
+    return CODEC_NAMES.get(codec, codec)
+
+
+# MERGED from providers/outcomes.py: What one run of a step came to, and what one look at the account showed.
+
+Memo = dict[str, Any]
+"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post, and what
+the network calls the values of options stands under `LABELS`, by key."""
+LABELS = "labels"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step is through; `memo` is kept for the next ones."""
+
+    memo: Memo = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """The step goes on at once (more chunks)."""
+
+    memo: Memo
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Back to an earlier step, at most `limit` times per delivery for this `reason`; then `otherwise`.
+
+    The engine counts per `reason`, word by word also across an upgrade, and an adapter asks `Job.times`."""
+
+    step: str
+    memo: Memo
+    reason: str
+    limit: int = 1
+    seconds: float = 0.0
+    otherwise: "Outcome | None" = None
+    """None: refused, with `reason` as the message."""
+
+    def after(self, times: int) -> "Outcome":
+        """What it comes to for a delivery that went back for this reason so often already."""
+        if times < self.limit:
+            return self
+        return Refused(self.reason) if self.otherwise is None else self.otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ask the same step again in `seconds`; waiting is not failing. `reason` is shown ("X is processing the video")."""
+
+    seconds: float
+    reason: str
+    memo: Memo = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The app, not this post: hold the whole network and probe slowly. From a question (reading back, a poll) it holds
+    questions only. `this_step`: hold no more than the steps of this name (an upload that goes nowhere)."""
+
+    reason: str
+    code: str | None = None
+    this_step: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Exactly one post is up."""
+
+    post_id: str | None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
+
+    `rest_seconds`: leave this profile alone for that long (a suspended or cooling account). `verdict`: the network
+    said of this very post that it failed; only then does it count from a poll after the commit. `content`: the post
+    itself was refused, so the same post would be refused again. `too_long`: it may be too long for this account, so
+    the account data is fetched again."""
+
+    message: str
+    code: str | None = None
+    reauth: bool = False
+    rest_seconds: float = 0.0
+    verdict: bool = False
+    content: bool = False
+    too_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It may be up: read the account back. `memo` is kept for a second call, should the account not show it."""
+
+    message: str
+    code: str | None = None
+    memo: Memo | None = None
+
+
+Outcome = Done | More | Again | Wait | Held | Published | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Readback:
+    """One answered, readable look at the account: everything there that could be this post, oldest first.
+
+    An empty `candidates` means "not there at this moment"; only the caller decides when that has been seen often
+    enough. A look that was not answered raises instead."""
+
+    candidates: tuple[Published, ...] = ()
+    whole: bool = True
+    """False: only one task was asked about, not the account. Another one may hold the post, if somebody else began
+    another one."""
+    similar: tuple[str, ...] = ()
+    """Ids of what is of the same kind, in the time, and differs in its words. Where a network has no guard of its own
+    against duplicates it makes "absent" a "cannot tell", unless it belongs to another delivery."""
+    vague: tuple[str, ...] = ()
+    """Ids of candidates that do not tell all of our words. Where another delivery of the account may have made one, it
+    is no more than similar."""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotTell:
+    """The network offers no way to find out. `hint` says where the owner can look."""
+
+    hint: str
+
+
+# MERGED from providers/job.py: What one run of one step may know and use.
+
+
+@dataclass(slots=True)
+class CallTrace:
+    """What the last call showed, for the attempt's row."""
+
+    request_id: str | None = None
+    code: str | None = None
+    message: str | None = None
+    """Shown with a step that went well; never a secret."""
+    answered: bool = False
+    """Whether any call was answered; noted by the engine."""
+    grant: bytes | None = None
+    """The sealed access token of these calls; noted by the engine."""
+
+
+class Call(Protocol):
+    """`Http.call` with the gate before it: see `http.py` for the arguments."""
+
+    def __call__(self, method: str, url: str, **kwargs: Any) -> HttpResponse: ...
+
+
+def _no_key(_: str) -> str:
+    raise ValueError("this job was given no key to seal with")
+
+
+def _no_address(_: MediaFile) -> str:
+    raise ValueError("this job was given no address to serve files from")
+
+
+def _no_commit() -> datetime:
+    raise ValueError("there is nothing to read back before a commit")
+
+
+@dataclass(slots=True)
+class Job:
+    """Everything one run of one step may know and use."""
+
+    content: Content
+    options: Mapping[str, Any]
+    """As accepted by the adapter's `read_options`: canonical camelCase keys only."""
+    account: Account
+    memo: Memo
+    token: str = field(repr=False)
+    call: Call
+    """Raises `Withdrawn` when the profile was disconnected or the post stopped meanwhile."""
+    fit: Callable[[MediaFile, ImageLimits], MediaFile]
+    """A version of the image within the limits and without metadata (the file itself when it is so). Raises `Unfit`."""
+    now: datetime
+    """When this run began, on a clock of ours that goes on evenly when the wall clock is set. It is for pauses and ages
+    in the memo; what a network dates is compared with `since` and with the `Date` of its answers."""
+    slice_over: Callable[[], bool]
+    """True when this run has had its ten seconds: return `More` and come back."""
+    committed_at: datetime | None = None
+    """When the commit was announced, on the clock of `now`; where its outcome is unknown, the first of the two."""
+    since: Callable[[], datetime] = field(default=_no_commit, repr=False)
+    """The earliest moment, on the network's own clock, at which what the commit made can be dated; a margin is in it.
+    It becomes narrower once the network has answered in this run: ask again after the answer."""
+    unknown_before: bool = False
+    """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
+    public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)
+    """A signed address under which the network can fetch exactly this file, an original or a fitted version. It is a
+    secret: made anew for each call and never kept."""
+    seal: Callable[[str], str] = field(default=_no_key, repr=False)
+    """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
+    open: Callable[[str], str] = field(default=_no_key, repr=False)
+    """The text of `seal`."""
+    times_back: Mapping[str, int] = field(default_factory=dict)
+    """How often this delivery went back to an earlier step, per reason."""
+    trace: CallTrace = field(default_factory=CallTrace)
+
+    def times(self, reason: str) -> int:
+        """How often it went back for this reason."""
+        return self.times_back.get(reason, 0)
+
+
+class Withdrawn(Exception):
+    """Nothing may be sent any more: the profile was disconnected or the post stopped."""
+
+
+class Unfit(Exception):
+    """No version of this file satisfies the limits; the message says which limit and the found value."""
+
+
+# MERGED from providers/protocol.py: What every network offers to publish on it.
+
+
+class Kind(StrEnum):
+    """What running a step twice would do."""
+
+    PREPARE = "prepare"
+    """An orphaned upload at worst."""
+
+    POLL = "poll"
+    """Nothing."""
+
+    COMMIT = "commit"
+    """A second public post. Exactly one per plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class AppLimits:
+    """What a network does to this app, whatever is posted with it."""
+
+    sentences: tuple[str, ...]
+    why: str
+    """Why it is so, and perhaps stays so."""
+    remedy: str
+
+
+class Provider(Protocol):
+    @property
+    def name(self) -> str:
+        """As in the API: `x`, `tiktok`, `pinterest`."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """As people write it: `X`, `TikTok`, `Pinterest`."""
+        ...
+
+    @property
+    def oauth(self) -> OAuth: ...
+
+    def account_url(self, username: str | None) -> str:
+        """Where people look at what an account shows; the network's front page when its name is not known."""
+        ...
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+        """Canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
+        ...
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        """Stored defaults under a post's own keys, which win in whatever spelling they come."""
+        ...
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        """Everything about this post that the network would refuse. Pure; `validate` and the engine ask the same."""
+        ...
+
+    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
+        """Return what the owner may like to know although nothing is wrong. Without an account, nothing is known of it
+        and the rules for any account apply."""
+        ...
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What the network's facts about an account mean for its posts, as labels and values for the owner."""
+        ...
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:
+        """Return what the network does to this app, or with `chosen` to a post with these options; None when there
+        is nothing to say."""
+        ...
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+        """The post as readers would see it, and how long the network finds its texts. Pure; nothing in it is a
+        problem, so that it can be shown of whatever there is already."""
+        ...
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]: ...
+
+    def run(self, step: str, job: Job) -> Outcome: ...
+
+    def recover(self, job: Job) -> Readback | CannotTell | Done:
+        """One look at the account after an unknown commit. `Done`: the commit certainly arrived, and the steps after
+        it tell what becomes of the post."""
+        ...

@@ -1,0 +1,243 @@
+"""What became of a task: TikTok is asked by the publish_id until it has a verdict."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers.base import CannotTell, Done, Job, Outcome, Published, Readback, Refused, Wait
+from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, find_row
+from socialpub.providers.errors import NoAnswer, ProviderError
+from socialpub.providers.responses import shortened, text_at
+from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok.client import FAIL_REASONS, call
+from socialpub.providers.tiktok.options import is_draft
+from socialpub.providers.tiktok.plan import start_over
+
+# MERGED from providers/tiktok/status.py: How a task at TikTok stands, as TikTok says it.
+
+COMPLETE = "PUBLISH_COMPLETE"
+IN_INBOX = "SEND_TO_USER_INBOX"
+FAILED = "FAILED"
+
+_LINK = re.compile(r"(https?)://[!-~]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """An answer about a task. A `status` that nobody knows means that it is still worked on."""
+
+    status: str
+    fail_reason: str | None = None
+    post_ids: tuple[str, ...] = ()
+    uploaded_bytes: int | None = None
+
+
+def fetch_status(job: Job, section: TikTokSection) -> TaskStatus:
+    """Ask how the task of this job stands. Raises as `client.call`, and `NoAnswer` when it is not said."""
+    data = call(job, section, "post/publish/status/fetch/", {"publish_id": job.memo["publish_id"]})
+    status = text_at(data, "status")
+    if status is None:
+        raise NoAnswer("TikTok did not say how the post stands.", request_id=job.trace.request_id)
+    uploaded = data.get("uploaded_bytes")
+    return TaskStatus(
+        status,
+        text_at(data, "fail_reason"),
+        _post_ids(data),
+        uploaded if type(uploaded) is int and uploaded >= 0 else None,
+    )
+
+
+def arrived(task: TaskStatus, total_bytes: int) -> bool:
+    """Whether TikTok has every byte of the video, or is past that."""
+    if task.status in (COMPLETE, IN_INBOX, FAILED):
+        return True
+    return task.uploaded_bytes is not None and task.uploaded_bytes >= total_bytes
+
+
+def describe_count(task: TaskStatus, total_bytes: int) -> str:
+    """TikTok's own count, as a sentence."""
+    if task.uploaded_bytes is None:
+        return "TikTok does not say how much of the video it has."
+    return f"TikTok has {task.uploaded_bytes} of {total_bytes} bytes."
+
+
+def read_published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
+    """The first id counts when one draft became several posts."""
+    if not task.post_ids:
+        return Published(None)
+    post_id = task.post_ids[0]
+    url = _share_url(job, section, post_id)
+    username = job.memo.get("creator", {}).get("username") or job.account.username
+    if url is None and username:
+        # That of photos stands in no document of TikTok's; people see posts under it.
+        kind = "video" if job.content.has_video else "photo"
+        url = f"{section.site_url}/@{username}/{kind}/{post_id}"
+    return Published(post_id, url)
+
+
+def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
+    """TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
+    if limits.SCOPE_LIST not in job.account.scopes:
+        return None
+    try:
+        data = call(job, section, "video/query/?fields=id,share_url", {"filters": {"video_ids": [post_id]}})
+    except ProviderError:
+        return None
+    videos = data.get("videos")
+    for video in videos if isinstance(videos, list) else ():
+        url = text_at(video, "share_url") if isinstance(video, Mapping) else None
+        if url is not None and str(video.get("id")) == post_id and _is_link(url, section):
+            return url
+    return None
+
+
+def _is_link(url: str, section: TikTokSection) -> bool:
+    """A stand-in for TikTok may show its posts by http."""
+    match = _LINK.fullmatch(url)
+    return match is not None and (match[1] == "https" or section.api_url != section.OWN_API_URL)
+
+
+def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Numbers of 19 digits or strings of them, under TikTok's spelling or the right one."""
+    found = data.get("publicaly_available_post_id") or data.get("publicly_available_post_id")
+    listed = found if isinstance(found, list) else [found]
+    numbers = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
+    return tuple(number for number in numbers if re.fullmatch(r"[1-9][0-9]{0,30}", number))
+
+
+# MERGED from providers/tiktok/find_post.py: Did it go out after all? TikTok has no list to look at, only tasks, by
+
+
+def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | Done:
+    """After an unknown commit: `Done` once all bytes are there, since then only TikTok's verdict counts."""
+    if "publish_id" not in job.memo:
+        return CannotTell(
+            "TikTok has no way to look up a post whose publish_id it never told. Look at the profile, and at the inbox "
+            "in TikTok's app, before you post it again."
+        )
+    task = fetch_status(job, section)
+    lacking = task.uploaded_bytes is not None and not arrived(task, job.content.media[0].size_bytes)
+    return Readback(whole=False) if lacking else Done(job.memo)
+
+
+def fill_in(job: Job, section: TikTokSection) -> Published | None:
+    """Post id and address of a post that is published already; None while TikTok tells none, which may be for ever."""
+    task = fetch_status(job, section)
+    return read_published(job, section, task) if task.status == COMPLETE and task.post_ids else None
+
+
+# MERGED from providers/tiktok/await_outcome.py: Waiting for what becomes of a task: TikTok is asked until it has a
+
+INBOX_NOTE = "It is waiting in the TikTok inbox: open the notification in TikTok's app and finish it there."
+IN_INBOX_KEY = "in_inbox"
+"""In the memo: the owner is notified of what waits there."""
+CADENCE_SECONDS = ((60.0, 5.0), (600.0, 15.0), (3600.0, 60.0))
+"""Until so long after the commit, ask so often; later every quarter of an hour."""
+SLOWEST_SECONDS = 900.0
+UNCONFIRMED_AFTER_SECONDS = 1800.0
+"""After this long it is said that TikTok has not confirmed."""
+SETTLED_SECONDS = 3600.0
+"""So long after the end of its address a count of bytes stands still before it is believed: it may lag by minutes, and
+a last chunk that was begun in time may have gone on."""
+
+
+def await_outcome(job: Job, section: TikTokSection) -> Outcome:
+    """One look. Everything but a verdict means: look again later."""
+    task = fetch_status(job, section)
+    match task.status:
+        case "PUBLISH_COMPLETE":
+            return read_published(job, section, task)
+        case status if status == IN_INBOX:
+            return _in_inbox(job)
+        case "FAILED":
+            return _failed(job, task.fail_reason)
+        case _:
+            return _missing_end(job, task) or _not_yet(job)
+
+
+def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
+    """The draft lies in the inbox; what the owner makes of it there is no business of ours."""
+    return Published(None)
+
+
+def _in_inbox(job: Job) -> Outcome:
+    """Delivered. A direct post may end there too: then no step follows, and its note is kept before it ends."""
+    notes = job.memo.get("notes", ())
+    if INBOX_NOTE in notes:
+        return Done(job.memo) if is_draft(job.options) else Published(None)
+    memo = {**job.memo, "notes": [*notes, INBOX_NOTE], IN_INBOX_KEY: True}
+    if not is_draft(job.options):
+        return Wait(1.0, INBOX_NOTE, memo)
+    job.trace.message = INBOX_NOTE
+    return Done(memo)
+
+
+def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
+    """What to make of a video whose end perhaps never arrived; None while that is not the question."""
+    upload, total_bytes = job.memo.get("upload", {}), job.content.media[0].size_bytes
+    if not upload.get("watched") or task.uploaded_bytes is None or arrived(task, total_bytes):
+        return None
+    now, count = job.now.timestamp(), describe_count(task, total_bytes)
+    reason = f"{count} The end of the video may still come in; this is certain an hour after its upload has lapsed"
+    if now < upload["ends_at"] + limits.UPLOAD_MARGIN_SECONDS:
+        return Wait(_pause(job), reason, job.memo)
+    since, counted = upload.get("short", (now, task.uploaded_bytes))
+    if counted != task.uploaded_bytes:
+        since = now
+    if now - since >= SETTLED_SECONDS:
+        message = f"{upload['watched']} {count} Its upload has lapsed: nothing was posted. Create the post again."
+        return Refused(message, "upload_failed", verdict=True)
+    return Wait(_pause(job), reason, {**job.memo, "upload": {**upload, "short": [since, task.uploaded_bytes]}})
+
+
+def _failed(job: Job, reason: str | None) -> Outcome:
+    """TikTok's verdict: nothing was published, whatever was sent."""
+    code = reason or "failed"
+    row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
+    row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)
+    found = f" {_found(job)}" if code.endswith("_check_failed") else ""
+    match row.action:
+        case Action.RESTART:
+            refusal = Refused(f"{row.advice} It was sent twice; create the post again later.", code, verdict=True)
+            return start_over(job, f"{row.advice} It is sent once more.", refusal, seconds=row.wait_seconds or 0.0)
+        case Action.WAIT:
+            refusal = Refused(f"{row.advice} Create the post again later.", code, verdict=True)
+            return start_over(job, f"{row.advice} It is sent again then.", refusal, seconds=row.wait_seconds or 0.0)
+        case _:
+            reauth = row.action is Action.RECONNECT
+            connect = " Connect the account again, then create the post again." if reauth else ""
+            message = f"{row.advice}{found}{connect}"
+            content = row.refuses_content
+            return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True, content=content)
+
+
+def _not_yet(job: Job) -> Wait:
+    if _waited(job) >= UNCONFIRMED_AFTER_SECONDS:
+        reason = "TikTok has not confirmed the post yet; it may still appear"
+    else:
+        reason = f"TikTok is processing the {'video' if job.content.has_video else 'photos'}"
+    return Wait(_pause(job), reason, job.memo)
+
+
+def _waited(job: Job) -> float:
+    return 0.0 if job.committed_at is None else (job.now - job.committed_at).total_seconds()
+
+
+def _pause(job: Job) -> float:
+    waited = _waited(job)
+    return next((pause for until, pause in CADENCE_SECONDS if waited < until), SLOWEST_SECONDS)
+
+
+def _found(job: Job) -> str:
+    """What was measured, beside the limits that TikTok names."""
+    return f"Sent: {'; '.join(_measured(media.size_bytes, media.facts) for media in job.content.media[:5])}."
+
+
+def _measured(size_bytes: int, facts: Mapping[str, Any]) -> str:
+    parts = [f"{facts['width']}×{facts['height']}" if facts.get("width") and facts.get("height") else ""]
+    parts.append(f"{facts['duration_seconds']:.1f} s" if "duration_seconds" in facts else "")
+    parts.append(f"{facts['frame_rate']:g} frames a second" if "frame_rate" in facts else "")
+    parts.append(f"{size_bytes} bytes")
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,1 @@
+"""One post on its way to one profile: claimed, run step by step, read back, settled."""

@@ -1,0 +1,95 @@
+"""What a network answers only after a post is up: its public id and its address.
+
+A delivery that is published stays published; these two are all that may still be filled in. Asked are deliveries whose
+network has a way to tell (`fill_in`), more and more seldom, for two days.
+"""
+
+import json
+import sqlite3
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any
+
+from socialpub.accounts import profiles, tokens
+from socialpub.core.clock import after
+from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.core.secrets import redaction
+from socialpub.db import appliance_state, clock_jumps
+from socialpub.db.connection import Row, Tx
+from socialpub.db.tables import delivery_rows, post_rows
+from socialpub.providers.base import Job, Withdrawn
+from socialpub.providers.errors import ProviderError
+from socialpub.publishing.posts import content
+from socialpub.runtime import Runtime
+
+ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
+"""Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
+
+
+@dataclass(slots=True)
+class BackfillCounts:
+    """How many of the ages this process has asked at, by delivery."""
+
+    of_delivery: dict[str, int] = field(default_factory=dict)
+
+
+def ask(rt: Runtime) -> int:
+    """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
+    if appliance_state.paused_at(rt.reader):
+        return 0
+    able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
+    jumped = clock_jumps.recent(rt.reader, rt.now())
+    set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
+    since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
+    rows = delivery_rows.published_without_id(rt.reader, since, able)
+    return sum(_ask(rt, row) for row in rows if _is_due(rt, row))
+
+
+def _is_due(rt: Runtime, row: Row) -> bool:
+    """Whether another of the ages has passed since this process last asked."""
+    age = clock_jumps.age_seconds(rt.reader, rt.now(), row["published_at"])
+    passed = bisect_right(ASK_AFTER_SECONDS, age)
+    counts = rt.memory(BackfillCounts).of_delivery
+    known = counts.get(row["id"], 0)
+    counts[row["id"]] = passed
+    return passed > known
+
+
+def _ask(rt: Runtime, row: Row) -> bool:
+    profile = profiles.find(rt.reader, row["profile_id"])
+    if profile is None:
+        return False
+    provider: Any = rt.providers[row["provider"]]
+    try:
+        job = Job(
+            content=content.load_content(rt, rt.reader, row["post_id"]),
+            options=provider.read_options(json.loads(row["options"]))[0],
+            account=content.to_account(profile),
+            memo=json.loads(row["memo"]),
+            token=tokens.load_fresh(rt, profile.id),
+            call=lambda method, url, **arguments: rt.http_of(row["provider"]).call(method, url, **arguments),
+            fit=_no_fitting,
+            now=rt.now(),
+            slice_over=lambda: False,
+            open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row["id"], "memo"),
+        )
+        published = redaction.mask_value(provider.fill_in(job))
+    except (ProviderError, Withdrawn, SocialpubError, OperatorError):
+        return False  # nothing depends on it; the next age asks again
+    if published is None or published.post_id is None:
+        return False
+    rt.write(_fill_in, row["id"], row["post_id"], published.post_id, published.url)
+    rt.memory(BackfillCounts).of_delivery.pop(row["id"], None)
+    return True
+
+
+def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_id: str, url: str | None) -> None:
+    try:
+        delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
+    except sqlite3.IntegrityError:
+        return  # another delivery holds this id: only what is certain is written down
+    post_rows.update(tx, post_id, updated_at=tx.stamp)
+
+
+def _no_fitting(*_: object) -> Any:
+    raise AssertionError("nothing is sent any more")

@@ -1,0 +1,148 @@
+"""Resume after a pause, and after a restore: a restored appliance never sends what its original may have sent.
+
+Only posts that came with the backup may be the original's. What of them was due before the resume is read back from the
+instant of the backup on. It ends as published, as failed, or as unknown. What is due later is read back once before its
+first call, since the owner may have published it from the original before its time. A post that the owner accepted or
+changed since the restore is this installation's own (`post.restore_count`).
+"""
+
+from dataclasses import dataclass
+
+from socialpub.core.clock import after, stamp
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.delivery import Delivery
+from socialpub.db.queries import profile_queue
+from socialpub.db.states import State
+from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.publishing.delivery import read_back
+from socialpub.publishing.posts import audiences
+from socialpub.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledPost:
+    """A post that waits for its time. `body` is None without a text."""
+
+    id: str
+    scheduled_at: str
+    body: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    too_late: int
+    """Posts that waited longer than `max_lateness` and are not sent."""
+    read_back: int
+    """Deliveries that came with the backup and were due before the resume: they are read back, and never sent."""
+    restored: bool
+    """Whether this was the first time since a restore."""
+    scheduled: tuple[ScheduledPost, ...] = ()
+    """What is still to come after a restore: the original may have changed or canceled it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What `resume` would come to at this moment."""
+
+    too_late: int
+    restored_from: str | None
+    due: int
+    """After a restore: deliveries that the original may have sent already."""
+    scheduled: tuple[ScheduledPost, ...]
+    """After a restore: the next posts that are still to come."""
+    scheduled_count: int
+
+
+def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
+    """What the owner has to know before they resume; of scheduled posts at most so many."""
+    now, count = rt.stamp(), len(appliance_state.restores(reader))
+    too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
+    restored_from = appliance_state.restored_from(reader)
+    if restored_from is None:
+        return Outlook(too_late, None, 0, (), 0)
+    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(reader, now, count)]
+    due = sum(delivery.due_at <= now for delivery in delivery_rows.open_elsewhere(reader, count))
+    return Outlook(too_late, restored_from, due, tuple(scheduled[:most]), len(scheduled))
+
+
+def try_held(rt: Runtime, tx: Tx) -> int:
+    """Ask networks that refuse this app again at once, and not when their time comes; how many there are."""
+    holds.probe_all(tx)
+    networks = sorted({hold["provider"] for hold in holds.list_all(tx)})
+    if networks:
+        audit_log.record(tx, AuditAction.PUBLISHING_TRIED, networks=networks)
+    return len(networks)
+
+
+def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
+    """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
+    copied_at, restores = appliance_state.restored_from(tx), len(appliance_state.restores(tx))
+    count, scheduled = 0, tuple[ScheduledPost, ...]()
+    if copied_at is not None:
+        scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(tx, tx.stamp, restores))
+        for delivery in delivery_rows.open_elsewhere(tx, restores):
+            since, due = post_rows.elsewhere_since(tx, delivery.post_id), delivery.due_at <= tx.stamp
+            assert since is not None
+            if due and not nothing_was_sent:
+                _read_back_later(rt, tx, delivery, since)
+                count += 1
+            elif due and not delivery.past_commit:
+                _start_over(tx, delivery)
+            elif not (nothing_was_sent or delivery.progress.reading_back or delivery.progress.commits):
+                read_back.require_first(tx, delivery, since)
+        appliance_state.end_restore(tx, nothing_was_sent=nothing_was_sent)
+    restored = copied_at is not None
+    if restored or appliance_state.paused_at(tx) is not None:
+        audit_log.record(
+            tx, AuditAction.PUBLISHING_RESUMED, copied_at=copied_at, nothing_was_sent=nothing_was_sent or None
+        )
+    return Resumed(end_pause(rt, tx), count, restored, scheduled)
+
+
+def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
+    delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
+    delivery.run_at = tx.stamp
+    read_back.begin_elsewhere(rt, delivery, tx.stamp, since)
+    if delivery.progress.reading_back:
+        delivery.run_at = after(tx.stamp, read_back.READ_BACK_AFTER_SECONDS[0])
+        why = f"{read_back.MAYBE_SENT[0].upper()}{read_back.MAYBE_SENT[1:]}: the account is read back."
+        attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, why, next_at=delivery.run_at)
+        log_entries.record_attempt(tx, delivery, attempt)
+    delivery_rows.store(tx, delivery)
+    audiences.begin_post(tx, delivery.post_id)
+
+
+def _start_over(tx: Tx, delivery: Delivery) -> None:
+    """What the network was given belongs to the original, or has lapsed: it is sent from the first step on."""
+    if delivery.plan is None:
+        return
+    delivery.plan, delivery.step, delivery.memo = None, 0, {}
+    delivery.progress.tries, delivery.progress.again = 0, {}
+    delivery.state, delivery.held_by = State.QUEUED, None
+    delivery.run_at = tx.stamp
+    delivery_rows.store(tx, delivery)
+
+
+# MERGED from publishing/deliveries.py: One delivery: one post on its way to one profile.
+
+
+def pause(rt: Runtime, tx: Tx) -> None:
+    """From now on nothing starts; a pause that goes on already keeps its beginning."""
+    if appliance_state.paused_at(tx) is None:
+        appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
+        audit_log.record(tx, AuditAction.PUBLISHING_PAUSED)
+
+
+def end_pause(rt: Runtime, tx: Tx) -> int:
+    """Let deliveries start again; how many posts are too late by now and will not be sent."""
+    appliance_state.remove(tx, appliance_state.PAUSED_AT)
+    holds.probe_all(tx)
+    return profile_queue.count_posts_due_before(tx, too_late_before(rt))
+
+
+def too_late_before(rt: Runtime) -> str:
+    """What was due before this instant and has not started is not sent any more."""
+    return stamp(rt.now() - rt.settings.publishing.max_lateness)

@@ -1,0 +1,144 @@
+"""What a delivery must wait for, and until when."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from socialpub.accounts import hints
+from socialpub.core import units
+from socialpub.core.clock import after, parse
+from socialpub.db.connection import Tx
+from socialpub.db.delivery import Delivery
+from socialpub.db.tables import delivery_rows, holds, waits
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.tables.waits import OwnWait
+from socialpub.providers.base import Content
+from socialpub.runtime import Runtime
+
+# MERGED from publishing/scheduling.py: What comes next, and when: a lane per profile, oldest first, one delivery a
+
+LONG_STEP_SECONDS = 5.0
+"""A step that takes so long keeps the other posts of its profile waiting noticeably."""
+
+COMMITS = "commit"
+"""As an endpoint of cooldowns: whatever call makes a post of this profile public."""
+
+
+def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
+    """Until when what this delivery does next has to wait for its network, and why."""
+    # What has not begun does not begin either: what it would upload now might lapse before its turn.
+    commits = COMMITS if delivery.commits_next or delivery.started_at is None else waits.ANY_ENDPOINT
+    return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
+
+
+def was_put_off(tx: Tx, delivery: Delivery) -> bool:
+    """Whether its network, or an equal post, made this delivery wait since it was due. The gap between two posts of a
+    profile is not such a wait (`startable_until` counts it)."""
+    if delivery.run_at > delivery.due_at:
+        return True
+    return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
+
+
+def _endpoint(delivery: Delivery) -> str:
+    """Return what this delivery calls next."""
+    planned = delivery.plan or delivery.progress.reading_back
+    return (None if planned else delivery.first_endpoint) or holds.endpoint_of(delivery.step_name)
+
+
+def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
+    """Return what the first step of such a delivery calls. None: that is not known before its claim."""
+    network = rt.providers[provider]
+    try:
+        steps = network.plan(content, network.read_options(options)[0])
+    except Exception:
+        # Nothing has checked the content yet. The claim does, and says what is wrong.
+        return None
+    return holds.endpoint_of(steps[0].name)
+
+
+# --- how long --------------------------------------------------------------------------------------------------------
+
+
+def start_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+    """When `max_lateness` is over. It does not count the waits for other posts of the same profile."""
+    own = waits.total_own_waits(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
+    return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
+
+
+def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+    """When `give_up_after` is over: from the first start on, or from the last reconnection of the account. It does not
+    count the gaps between two posts of the same profile."""
+    began = parse(max(delivery.started_at or delivery.due_at, delivery.progress.reconnected_at or ""))
+    gaps = waits.total_own_waits(tx, delivery.profile_id, began, (OwnWait.GAP,))
+    return began + rt.settings.publishing.give_up_after + gaps
+
+
+def too_long(until: str, reason: str) -> str:
+    """Why to give up at once, for `deliveries.give_up`."""
+    return f"would have to wait until {until}, later than its deadline (publishing.give_up_after): {reason.rstrip('.')}"
+
+
+def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+    """Something was, or may have been, made public just now: the profile's next post waits `min_gap`."""
+    gap = rt.settings.publishing.min_gap
+    if gap:
+        reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
+        until = after(tx.stamp, gap.total_seconds())
+        waits.begin_cooldown(tx, delivery.profile_id, COMMITS, until, reason)
+        waits.record_own_wait(tx, delivery.profile_id, OwnWait.GAP, tx.stamp, until)
+
+
+def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
+    """A step that began then has ended: a long one has kept the other posts of its profile waiting."""
+    if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
+        waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
+
+
+def clean_own_waits(_: Runtime, tx: Tx) -> int:
+    """Forget the waits that count for no open delivery any more; how many."""
+    return waits.delete_own_waits(tx)
+
+
+# MERGED from publishing/equal_content.py: Deliveries of equal content to one profile: the post of one could be tak
+
+_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
+_LINK = re.compile(r"\w\.\w|://")
+
+
+def content_key(body: str | None, media_count: int) -> str:
+    """Equal for deliveries whose posts could not be told apart when the account is read back.
+
+    A network may show a text without its leading names, and any link as its own short one: what is too equal here only
+    waits for its turn.
+    """
+    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
+    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
+    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
+
+
+def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
+    """Whether a delivery of equal content to the same profile must be resolved before this one's next step.
+
+    Nothing of equal content is sent while one is past its commit, and of several unknowns the oldest is read back
+    first.
+    """
+    others = delivery_rows.equal_past_commit(tx, delivery)
+    if delivery.progress.reading_back or delivery.progress.commits:
+        return any(other < (delivery.committed_at or "", delivery.id) for other in others)
+    return delivery.commits_next and bool(others)
+
+
+# MERGED from publishing/owner_wait.py: Deliveries that wait for their owner: the account must be connected again f
+
+
+def reconnect_reason(profile: Profile) -> str:
+    """Why the account must be connected again, and how."""
+    return reconnect_message(profile.provider, profile.reason or "the network refuses its tokens")
+
+
+def reconnect_message(provider: str, why: str) -> str:
+    how = hints.sentence(hints.reconnect_anywhere(provider))
+    return f"The account must be connected again: {why.rstrip('.')}. {how}"

@@ -1,0 +1,1 @@
+"""Uploads, and media fitted to each network."""

@@ -1,0 +1,136 @@
+"""Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled.
+
+Beside each lies a verdict that says what it is. It counts only while version and verdict agree; else both are made
+again.
+"""
+
+import contextlib
+import json
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from socialpub.core import durable_files, logging
+from socialpub.core.errors import Unavailable
+from socialpub.db.tables import delivery_rows
+from socialpub.media import files
+from socialpub.media.decoder import client
+from socialpub.media.types import CannotFit, FitLimits
+from socialpub.providers.base import ImageLimits, MediaFile, Unfit
+from socialpub.runtime import Runtime
+
+_VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool, "reencoded": bool}
+_NOT_NOW = "The picture could not be made to fit just now."
+
+log = logging.get_logger("socialpub.renditions")
+
+
+def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
+    """The media file within the limits and without metadata: itself, or a version made for this delivery.
+
+    Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
+    """
+    name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
+    version = rt.files.path(files.rendition_key(delivery_id, name))
+    media.path.stat()
+    verdict = _read_verdict(version) or _make(rt, media, version, limits)
+    if not verdict["changed"]:
+        return media
+    facts = {**media.facts, "width": verdict["width"], "height": verdict["height"]}
+    if verdict["reencoded"]:
+        facts["frames"] = 1
+    return replace(media, path=version, mime_type=verdict["mime_type"], size_bytes=verdict["size_bytes"], facts=facts)
+
+
+def storage_key(rt: Runtime, media: MediaFile) -> str:
+    """The storage key under which exactly this file is read, an original or a fitted version."""
+    return media.path.relative_to(rt.files.root).as_posix()
+
+
+def rendition_type(rt: Runtime, storage_key: str) -> str | None:
+    """The media type of a fitted version, or None when there is none under this key."""
+    verdict = _read_verdict(rt.files.path(storage_key))
+    return None if verdict is None else str(verdict["mime_type"])
+
+
+def forget(rt: Runtime, delivery_id: str) -> None:
+    """Remove the versions of a delivery that is settled."""
+    shutil.rmtree(rt.files.path(files.rendition_key(delivery_id, "0" * 24)).parent, ignore_errors=True)
+
+
+def clean(rt: Runtime) -> int:
+    """Remove what was made for deliveries that ended without their worker; how many."""
+    removed = 0
+    for folder in (rt.files.root / files.RENDITIONS).glob("*"):
+        if delivery_rows.is_open(rt.reader, folder.name):
+            continue
+        shutil.rmtree(folder, ignore_errors=True)
+        removed += 1
+    return removed
+
+
+def _read_verdict(version: Path) -> dict[str, Any] | None:
+    """What was found when this version was made; None unless it can be believed and the version lies there whole."""
+    try:
+        verdict = json.loads(_verdict_path(version).read_bytes())
+        types = {key: type(value) for key, value in verdict.items()}
+        if types != _VERDICT or (verdict["changed"] and version.stat().st_size != verdict["size_bytes"]):
+            return None
+    except (OSError, ValueError, AttributeError):
+        return None
+    return dict(verdict)
+
+
+def _verdict_path(version: Path) -> Path:
+    return version.with_suffix(".json")
+
+
+def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
+    """Make the version and its verdict, both whole and on the disk before they have their names, the verdict last.
+
+    Others may be making the same one: each has files of its own, and whichever is named last stays. Equal pictures and
+    limits make equal versions.
+    """
+    part = version.with_suffix(f".{token_hex(8)}.part")
+    try:
+        (rt.files.root / files.RENDITIONS).mkdir(exist_ok=True, mode=0o700)
+        version.parent.mkdir(exist_ok=True, mode=0o700)
+        with rt.files.promises.make(limits.max_bytes, for_accepted_post=True):
+            verdict = _fit(media, part, limits)
+        if verdict["changed"]:
+            with part.open("rb") as file:
+                durable_files.flush(file)
+            _name(part, version)
+        with durable_files.create(part) as file:
+            file.write(json.dumps(verdict).encode())
+            durable_files.flush(file)
+        _name(part, _verdict_path(version))
+        return verdict
+    except OSError as error:
+        media.path.stat()  # that it is gone is another matter, which waiting does not mend
+        raise Unavailable(_NOT_NOW) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def _name(part: Path, path: Path) -> None:
+    part.replace(path)
+    durable_files.flush_folder(path.parent)
+
+
+def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
+    try:
+        return client.fit(
+            media.path,
+            target,
+            FitLimits(limits.types, limits.max_bytes, limits.max_width, limits.max_height, limits.max_short_side),
+        )
+    except CannotFit as error:
+        raise Unfit(f"{media.file_name}: {error.reason}") from None
+    except client.DecoderFailed as error:
+        log.warning("a picture could not be made to fit", file_name=media.file_name, reason=str(error))
+        raise Unavailable(_NOT_NOW) from error

@@ -1,0 +1,87 @@
+"""Thumbnails: what a page of the dashboard shows in place of a whole picture or film.
+
+A JPEG of at most `SIDE_PIXELS`, made by the decoder process at first demand, kept in the media folder beside what it
+shows, and removed after that. It is no part of a copy: whoever restores one has them made anew. Of what no thumbnail
+can be made an empty file says so.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from socialpub.core import durable_files, logging
+from socialpub.core.errors import Unavailable
+from socialpub.db.tables import artifact_rows
+from socialpub.media import files
+from socialpub.media.decoder import client
+from socialpub.media.decoder.client import DecoderFailed
+from socialpub.media.reservations import as_unavailable
+from socialpub.media.types import CannotFit, FitLimits
+from socialpub.runtime import Runtime
+
+SIDE_PIXELS = 320
+MAX_BYTES = 64 * 1024
+MIME_TYPE = "image/jpeg"
+
+log = logging.get_logger("socialpub.thumbnails")
+
+
+async def read(rt: Runtime, artifact_id: str) -> bytes | None:
+    """The thumbnail of a verified artifact, made when there is none yet; None for one without a picture, whose bytes
+    were removed, or that is unknown. Raises Unavailable when it cannot be made just now."""
+    row = artifact_rows.find(rt.reader, artifact_id)
+    key = None if row is None or row["status"] != "verified" or row["removed_at"] else row["storage_key"]
+    if key is None:
+        return None
+    kept = files.thumbnail_path(rt.files.root, key)
+    made = await asyncio.to_thread(_read, kept)
+    if made is None:
+        made = await _make(rt, rt.files.path(key), kept)
+    return made or None
+
+
+def clean(rt: Runtime) -> int:
+    """Remove those of files that are gone; how many. May take long: not on the event loop."""
+    removed, root = 0, rt.files.root / files.THUMBNAILS
+    for folder in root.iterdir() if root.is_dir() else ():
+        for kept in folder.iterdir():
+            if not rt.files.path(f"{folder.name}/{kept.name.removesuffix('.jpg')}").exists():
+                kept.unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
+def _read(kept: Path) -> bytes | None:
+    try:
+        return kept.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+async def _make(rt: Runtime, source: Path, kept: Path) -> bytes | None:
+    limits = FitLimits((MIME_TYPE,), MAX_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
+    # Under a name of its own and locked until it is whole: what is left of a process that died is removed as an orphan.
+    with rt.files.promises.make(MAX_BYTES), rt.files.receive() as incoming:
+        try:
+            await client.thumbnail_async(source, incoming.path, limits, key_id="dashboard")
+        except FileNotFoundError:
+            return None
+        except CannotFit as error:
+            log.info("no thumbnail can be made", file=source.name, reason=error.reason)
+            incoming.path.write_bytes(b"")
+        except DecoderFailed as error:
+            raise Unavailable("A thumbnail could not be made just now.") from error
+        try:
+            return await asyncio.to_thread(_keep, incoming.path, kept)
+        except OSError as error:
+            raise as_unavailable(error) from error
+
+
+def _keep(part: Path, kept: Path) -> bytes:
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+        made = file.read()
+    kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part.replace(kept)
+    durable_files.flush_folder(kept.parent)
+    return made

@@ -1,0 +1,296 @@
+"""Uploads: reserved, filled by a PUT or with a post, completed, within the quota of the storage."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from socialpub.core import ids, logging, units
+from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
+from socialpub.core.settings.loader import Settings
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.states import ArtifactStatus
+from socialpub.db.tables import artifact_rows
+from socialpub.media.decoder import client
+from socialpub.media.files import IncomingFile
+from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, media_kind
+from socialpub.runtime import Runtime
+
+# MERGED from publishing/storage_quota.py: How much media may take here (`storage.quota`): checked when a file is a
+
+QUOTA_RETRY_SECONDS = 3600
+"""What is not needed any more is removed hourly."""
+
+
+@dataclass(slots=True)
+class ArrivingMedia:
+    """What is on its way to this process, and named by no row yet."""
+
+    size_bytes: int = 0
+
+
+def check_quota(rt: Runtime, store: Reader | Tx, size_bytes: int, beside_bytes: int = 0) -> None:
+    """Whether so many bytes more may be stored, `beside_bytes` on their way not counting as stored yet. Raises
+    Unavailable."""
+    quota = rt.settings.storage.quota
+    if quota is None or not size_bytes:
+        return
+    used = artifact_rows.stored(store)[1] + beside_bytes
+    if used + size_bytes > quota:
+        raise Unavailable(
+            f"Media may take {units.size(quota)} here (storage.quota), and {units.size(used)} are used: there is no "
+            f"room for {units.size(size_bytes)} more. Raise storage.quota, or have the files of settled posts removed "
+            "(media.keep_after_settled). Posts that bring no new file go on.",
+            retry_after_seconds=QUOTA_RETRY_SECONDS,
+        )
+
+
+def check_quota_with_arriving(rt: Runtime, store: Reader | Tx, size_bytes: int) -> None:
+    """The same before the bytes come: those that are on their way count as stored. Raises Unavailable."""
+    check_quota(rt, store, size_bytes, rt.memory(ArrivingMedia).size_bytes)
+
+
+@contextmanager
+def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
+    """While so many bytes arrive; what is announced meanwhile finds less room. Raises Unavailable. On the event loop,
+    which alone counts here."""
+    check_quota_with_arriving(rt, rt.reader, size_bytes)
+    on_their_way = rt.memory(ArrivingMedia)
+    on_their_way.size_bytes += size_bytes
+    try:
+        yield
+    finally:
+        on_their_way.size_bytes -= size_bytes
+
+
+# MERGED from publishing/uploads.py: Artifacts: reserved, and filled by a PUT or together with a post.
+
+
+def media_limits(settings: Settings) -> MediaLimits:
+    """What one file may measure here."""
+    uploads = settings.uploads
+    return MediaLimits(
+        uploads.max_image_bytes, uploads.max_image_pixels, uploads.max_image_total_pixels, uploads.max_video_bytes
+    )
+
+
+def max_bytes(settings: Settings, mime_type: str) -> int:
+    """How large a file of this type may be; of one that says nothing about the file, whatever it is."""
+    uploads = settings.uploads
+    return {
+        "image": int(uploads.max_image_bytes),
+        "video": int(uploads.max_video_bytes),
+        None: max(uploads.max_image_bytes, uploads.max_video_bytes),
+    }[media_kind(mime_type)]
+
+
+# --- reserving -------------------------------------------------------------------------------------------------------
+
+
+def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
+    """Make room for one file; the artifact's id. Raises InvalidRequest, Unavailable."""
+    errors = []
+    if canonical_type(mime_type) is None:
+        errors.append(FieldError(("mimeType",), unaccepted(mime_type)))
+    elif size_bytes > (most := max_bytes(rt.settings, mime_type)):
+        kind = media_kind(mime_type)
+        errors.append(
+            FieldError(("fileSize",), f"is {units.size(size_bytes)}; {kind}s may have at most {units.size(most)} here")
+        )
+    if errors:
+        raise InvalidRequest.of(errors)
+    check_quota_with_arriving(rt, tx, size_bytes)
+    artifact_id = ids.new(int(tx.now.timestamp() * 1000))
+    artifact_rows.insert(
+        tx,
+        id=artifact_id,
+        status=ArtifactStatus.RESERVED,
+        file_name=file_name,
+        declared_type=mime_type.strip().lower(),
+        declared_bytes=size_bytes,
+        created_at=tx.stamp,
+    )
+    return artifact_id
+
+
+def unaccepted(mime_type: str) -> str:
+    """The sentence for a media type that cannot be uploaded."""
+    return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
+
+
+def find(rt: Runtime, artifact_id: str) -> Row | None:
+    """The artifact's row."""
+    return artifact_rows.find(rt.reader, artifact_id)
+
+
+def newest_images(rt: Runtime, most: int) -> list[Row]:
+    """The images that were uploaded last: id and file_name."""
+    return artifact_rows.newest_images(rt.reader, most)
+
+
+def verified_type(rt: Runtime, storage_key: str) -> str | None:
+    """The media type of the verified artifact under this key, or None."""
+    return artifact_rows.verified_type(rt.reader, storage_key)
+
+
+# --- arriving --------------------------------------------------------------------------------------------------------
+
+
+def check_open(status: str) -> None:
+    """Raises Conflict when an artifact in this status takes no bytes any more."""
+    if status == ArtifactStatus.VERIFIED:
+        raise Conflict("The upload is complete; its bytes can no longer be replaced. Reserve another one.")
+    if status == ArtifactStatus.REJECTED:
+        raise Conflict("The upload was rejected. Reserve another one.")
+
+
+def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
+    """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
+    is the caller's to remove. Raises Conflict, Forbidden, Unavailable."""
+    row = artifact_rows.find(tx, artifact_id)
+    if row is None:
+        raise Forbidden("The reservation has expired. Reserve another one.")
+    check_open(row["status"])
+    if row["storage_key"] is None:
+        check_quota(rt, tx, row["declared_bytes"])
+    artifact_rows.put_bytes(tx, row, storage_key, etag(storage_key))
+    tx.after_commit(incoming.record)
+    replaced: str | None = row["storage_key"]
+    return replaced
+
+
+# --- arriving together with a post -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A file that came with a post: examined, on the disk under its own name, and named by no row yet."""
+
+    artifact_id: str
+    file_name: str
+    declared_type: str
+    storage_key: str
+    facts: Facts
+    incoming: IncomingFile
+
+
+def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
+    """Make artifacts of them, verified at once: in the write that accepts the post they came with. Raises
+    Unavailable."""
+    check_quota(rt, tx, sum(file.facts.size_bytes for file in files))
+    for file in files:
+        artifact_rows.insert(
+            tx,
+            id=file.artifact_id,
+            status=ArtifactStatus.VERIFIED,
+            file_name=file.file_name,
+            declared_type=file.declared_type,
+            declared_bytes=file.facts.size_bytes,
+            created_at=tx.stamp,
+            generation=1,
+            stored_generation=1,
+            etag=etag(file.storage_key),
+            kind=file.facts.kind,
+            mime_type=file.facts.mime_type,
+            size_bytes=file.facts.size_bytes,
+            storage_key=file.storage_key,
+            facts=json.dumps(file.facts.facts),
+            verified_at=tx.stamp,
+        )
+        tx.after_commit(file.incoming.record)
+
+
+def etag(storage_key: str) -> str:
+    """A strong ETag: a storage key never gets other bytes."""
+    return f'"{storage_key.rpartition("/")[2].partition(".")[0][-16:]}"'
+
+
+# MERGED from publishing/upload_completion.py: Completing an upload: what arrived is examined, and the artifact is
+
+log = logging.get_logger("socialpub.artifacts")
+
+_MAX_ROUNDS = 5
+"""So often `complete` begins again because another PUT arrived while it was looking."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedArtifact:
+    """An artifact that can be used, its bytes still there."""
+
+    id: str
+    storage_key: str
+    verified_at: str
+    kind: str
+    mime_type: str
+    size_bytes: int
+
+
+async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifact:
+    """Examine what arrived and settle what it is, in turn with what other keys want examined.
+
+    Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
+    now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
+    """
+    for _ in range(_MAX_ROUNDS):
+        row = find(rt, artifact_id)
+        if row is None:
+            raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
+        if row["status"] == ArtifactStatus.VERIFIED:
+            return _verified_artifact(row)
+        if row["status"] == ArtifactStatus.REJECTED:
+            raise _failing(f"was rejected: {row['reason']} Reserve another upload")
+        if row["storage_key"] is None:
+            raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
+        try:
+            facts = await _examine(rt, row, key_id)
+        except MediaRejected as rejected:
+            if await rt.write_soon(_reject, artifact_id, row["stored_generation"], rejected.reason):
+                await asyncio.to_thread(rt.files.remove, row["storage_key"])
+            continue
+        except (FileNotFoundError, client.DecoderFailed) as error:
+            now = find(rt, artifact_id)
+            if now is not None and now["stored_generation"] != row["stored_generation"]:
+                continue
+            if isinstance(error, FileNotFoundError):
+                raise _failing("has lost its bytes; send them again with a PUT to uploadUrl") from error
+            log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
+            raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
+        await rt.write_soon(_verify, artifact_id, row["stored_generation"], facts)
+    raise Conflict("Other bytes keep arriving for this upload. Complete it when the last PUT has been answered.")
+
+
+async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
+    path = rt.files.path(row["storage_key"])
+    if path.stat().st_size != row["declared_bytes"]:
+        raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row['declared_bytes']} were declared.")
+    limits = media_limits(rt.settings)
+    return await client.inspect_file_async(path, row["declared_type"], limits, key_id=key_id)
+
+
+def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:
+    artifact_rows.verify(
+        tx,
+        artifact_id,
+        generation,
+        kind=facts.kind,
+        mime_type=facts.mime_type,
+        size_bytes=facts.size_bytes,
+        facts=json.dumps(facts.facts),
+    )
+
+
+def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
+    return artifact_rows.reject(tx, artifact_id, generation, reason)
+
+
+def _failing(message: str) -> InvalidRequest:
+    return InvalidRequest.at("artifactId", message=message)
+
+
+def _verified_artifact(row: Row) -> VerifiedArtifact:
+    if row["removed_at"] is not None:
+        raise _failing("names an artifact whose bytes were removed after its posts had settled; upload the file again")
+    return VerifiedArtifact(
+        row["id"], row["storage_key"], row["verified_at"], row["kind"], row["mime_type"], row["size_bytes"]
+    )

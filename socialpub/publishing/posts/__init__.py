@@ -1,0 +1,1 @@
+"""Posts: accepted, changed, retried, listed."""

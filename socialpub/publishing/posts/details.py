@@ -1,0 +1,135 @@
+"""One post as its owner is shown it: what became of each delivery, its plan, its attempts, and what it waits for.
+
+Pages and commands tell the same; how they write it is theirs.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.db.connection import Reader, Row
+from socialpub.db.delivery import Delivery
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
+from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
+from socialpub.db.tables.audit_log import AuditEntry
+from socialpub.providers.registry import DRAFT_MODES
+from socialpub.publishing.delivery import deliveries
+from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN
+
+IN_APP = "inApp"
+"""The outcome of a draft that waits in the network's own app."""
+AT_WORK = "A worker is at it now."
+ITS_TIME = "Its time."
+ITS_TURN = "Its turn: to each account one post goes after the other."
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    name: str
+    kind: str
+    """`prepare`, `poll` or `commit`: what makes it public."""
+    done: bool
+    is_next: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryWait:
+    """What a delivery without an outcome waits for, and until when as far as that is known."""
+
+    reason: str
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryDetails:
+    delivery: Delivery
+    shown: dict[str, Any]
+    """As the API shows it."""
+    steps: list[PlanStep]
+    attempts: list[dict[str, Any]]
+    """As the API shows them, oldest first."""
+    waits_for: DeliveryWait | None
+    other_tries: list[str]
+    """The posts that tried the same before, or again since."""
+
+    @property
+    def outcome(self) -> str:
+        """`pending`, `published`, `failed`, `unknown` or `canceled`."""
+        return self.delivery.state.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class PostDetails:
+    post: dict[str, Any]
+    """As the API shows it."""
+    deliveries: list[DeliveryDetails]
+    attempts: list[dict[str, Any]]
+    """Of all deliveries."""
+    file_names: dict[str, str]
+    """What the files of the post were called by who sent them, by artifact."""
+    history: list[AuditEntry]
+    """What owners did to it; the work of API keys is not written down there."""
+
+
+def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
+    """Everything about a post; None when there is none with this id."""
+    shown = api_json.post(reader, post_id)
+    if shown is None:
+        return None
+    post = json.loads(shown)
+    attempts = json.loads(api_json.attempts(reader, post_id, now))
+    rows = delivery_rows.of_post(reader, post_id)
+    artifacts = [artifact_rows.find(reader, item["artifactId"]) for item in post["media"]]
+    return PostDetails(
+        post,
+        [_details(reader, row, one, attempts, now) for row, one in zip(rows, post["deliveries"], strict=True)],
+        attempts,
+        {row["id"]: row["file_name"] for row in artifacts if row is not None},
+        audit_log.of_subject(reader, post_id),
+    )
+
+
+def api_outcome(shown: dict[str, Any]) -> str:
+    """The outcome of a delivery as the API shows it, which calls failed what may be public all the same."""
+    unknown = shown.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
+    return "unknown" if unknown else str(shown["status"])
+
+
+def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_id: str | None) -> str:
+    """Return the outcome as the owner needs it: `IN_APP` for a draft that arrived, which the API calls published.
+
+    The network reports no end of a draft that the owner finishes in its app. A draft with a post id is public.
+    """
+    is_draft = mode is not None and DRAFT_MODES.get(provider) == mode
+    return IN_APP if is_draft and outcome == "published" and provider_post_id is None else outcome
+
+
+def _details(
+    reader: Reader, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], now: str
+) -> DeliveryDetails:
+    delivery = Delivery.of(row)
+    own = [one for one in attempts if one["deliveryId"] == delivery.id]
+    tries = [one["post_id"] for one in delivery_rows.retries_of(reader, row) if one["id"] != delivery.id]
+    return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries)
+
+
+def _steps(delivery: Delivery) -> list[PlanStep]:
+    done = deliveries.steps_done(delivery)
+    return [
+        PlanStep(name, kind, index < done, not delivery.state.final and index == delivery.step)
+        for index, (name, kind) in enumerate(delivery.plan or [])
+    ]
+
+
+def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
+    if delivery.state.final:
+        return None
+    if delivery.state is State.RUNNING:
+        return DeliveryWait(AT_WORK)
+    last = attempts[-1] if attempts else {}
+    if last and "endedAt" not in last:  # due, and kept back by a pause or a network
+        return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
+    if delivery.run_at > now:
+        return DeliveryWait(last.get("message", ITS_TIME), delivery.run_at)
+    return DeliveryWait(ITS_TURN)

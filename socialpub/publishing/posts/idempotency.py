@@ -1,0 +1,124 @@
+"""Idempotency-Key: the same request sent twice does its work once (contract 1.11).
+
+The first request announces its key, does its work, and keeps its answer in the very write that keeps the work: there is
+no moment at which a crash could leave one without the other. An announcement counts as long as the process that made it
+lives. Only answers that succeeded are kept, for a day.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from socialpub.core.clock import stamp
+from socialpub.core.errors import Conflict, InvalidRequest
+from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.runtime import Runtime
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LIFETIME = timedelta(hours=24)
+HEADER = "Idempotency-Key"
+
+_FORM = re.compile(rb"[\x20-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """An announced request: its key, and what it asks for as a fingerprint."""
+
+    key_id: str
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """An answer that succeeded. `body` is what its maker needs to show it again: never with a signed URL in it."""
+
+    status: int
+    location: str | None
+    body: bytes
+
+
+def read_key(header: bytes | None) -> str | None:
+    """The key that a request brings, None when it brings none. Raises InvalidRequest."""
+    if header is None:
+        return None
+    if not _FORM.fullmatch(header):
+        raise InvalidRequest.at(HEADER, message="must have 1 to 255 printable ASCII characters")
+    return header.decode()
+
+
+def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()) -> str:
+    """What makes two requests the same: the path, the parsed JSON, and each part's field, declared type and SHA-256."""
+    try:
+        whole = json.dumps([path, body, sorted(parts)], sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise InvalidRequest.at(message="The body is nested too deeply.") from None
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def find(rt: Runtime, store: Reader | Tx, ticket: RequestKey, now: datetime) -> StoredResponse | None:
+    """The kept answer to this request, None when it is the first. Raises Conflict."""
+    row = store.one(
+        "SELECT fingerprint, owner, created_at, status, location, body FROM idempotency WHERE key_id = ? AND key = ?",
+        (ticket.key_id, ticket.key),
+    )
+    if row is None or row["created_at"] <= stamp(now - LIFETIME):
+        return None
+    if row["status"] is None and not rt.process.is_alive(row["owner"]):
+        return None  # it died with its process, before it had done anything
+    if row["fingerprint"] != ticket.fingerprint:
+        raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
+    if row["status"] is None:
+        raise Conflict(f"The first request with this {HEADER} is still running. Send it again in a moment.")
+    return StoredResponse(row["status"], row["location"], bytes(row["body"]))
+
+
+def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
+    """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
+    kept = find(rt, tx, ticket, tx.now)
+    if kept is None:
+        tx.execute(
+            "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
+            (ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name, tx.stamp),
+        )
+    return kept
+
+
+def store_response(
+    rt: Runtime,
+    tx: Tx,
+    ticket: RequestKey,
+    show: Callable[[Runtime, Tx, T], StoredResponse],
+    fn: Callable[Concatenate[Runtime, Tx, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Do `fn` and keep the answer that `show` makes of its result, in one write."""
+    result = fn(rt, tx, *args, **kwargs)
+    kept = show(rt, tx, result)
+    tx.execute(
+        "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
+        (kept.status, kept.location, kept.body, ticket.key_id, ticket.key),
+    )
+    return result
+
+
+def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
+    """The request failed: the next one with this key is a first one. An answer that was kept stays."""
+    tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (ticket.key_id, ticket.key))
+
+
+def clean(rt: Runtime, tx: Tx) -> int:
+    """Remove what is older than a day; how many, a few hundred at most."""
+    return tx.execute(
+        """DELETE FROM idempotency WHERE (key_id, key) IN (
+            SELECT key_id, key FROM idempotency WHERE created_at <= ? LIMIT ?)""",
+        (stamp(tx.now - LIFETIME), BATCH_ROWS),
+    ).rowcount

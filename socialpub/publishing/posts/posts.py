@@ -1,0 +1,263 @@
+"""Posts: accepted, changed, canceled, stopped.
+
+Every function that changes something runs inside one write: all of it is on the disk, or none. A post never says more
+than its deliveries: it is settled in the write that settles the last of them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core import actor, commands, ids
+from socialpub.core.clock import stamp
+from socialpub.core.errors import Conflict, NotFound
+from socialpub.db import appliance_state
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.states import PostStatus, State
+from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, log_entries, post_rows, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.providers.base import Content
+from socialpub.publishing.delivery import deliveries, read_back, waiting
+from socialpub.publishing.posts import audiences, content, drafts
+from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
+from socialpub.runtime import Runtime
+
+
+def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
+    """Accept a post; its id. Raises InvalidRequest naming every failing field."""
+    targets = drafts.targets(rt, tx, draft, caller, tx.now)
+    post_id = accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
+    record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
+    return post_id
+
+
+def accept(
+    rt: Runtime,
+    tx: Tx,
+    body: str | None,
+    media: Sequence[DraftMedia],
+    targets: Sequence[Target],
+    scheduled_at: datetime | None = None,
+) -> str:
+    """Write down a post that nothing speaks against, and one delivery for each of its targets; its id."""
+    post_id = ids.new(int(tx.now.timestamp() * 1000))
+    status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
+    at = _stamp_or_none(scheduled_at)
+    audience = audiences.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
+    outcomes = State.QUEUED.letter * len(targets)
+    post_rows.insert(
+        tx,
+        id=post_id,
+        status=status,
+        body=body,
+        created_at=tx.stamp,
+        updated_at=tx.stamp,
+        scheduled_at=at,
+        audience_id=audience,
+        outcomes=outcomes,
+        restore_count=len(appliance_state.restores(tx)),
+    )
+    audiences.add_post(tx, audience, status, outcomes)
+    _insert_media(tx, post_id, media)
+    content = _content(rt, tx, post_id, body, bool(media))
+    content_key = waiting.content_key(body, len(media))
+    for position, target in enumerate(targets):
+        profile = target.profile
+        delivery_id = ids.new(int(tx.now.timestamp() * 1000))
+        delivery_rows.insert(
+            tx,
+            id=delivery_id,
+            post_id=post_id,
+            position=position,
+            profile_id=profile.id,
+            provider=profile.provider,
+            profile_name=profile.name,
+            account_id=profile.account_id,
+            state=State.QUEUED,
+            options=delivery_rows.as_json(target.options),
+            scheduled_at=at,
+            due_at=at or tx.stamp,
+            run_at=at or tx.stamp,
+            content_key=content_key,
+            first_endpoint=waiting.first_endpoint(rt, profile.provider, content, target.options),
+            retry_of=target.retry_of,
+        )
+        log_entries.record(tx, delivery_id, "pending")
+        if not scheduled_at:
+            tx.after_commit(rt.wakeup.ring, delivery_id)
+    return post_id
+
+
+# --- changing --------------------------------------------------------------------------------------------------------
+
+
+def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
+    """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
+    post = find_visible(tx, post_id, caller)
+    drafts.check_change(rt, tx, post, change)
+    check_changeable(post["status"], post["scheduled_at"], tx.stamp)
+    body = change.body if "body" in change.given else post["body"]
+    used_before = _named_artifacts(tx, post_id)
+    _note_elsewhere(tx, post)
+    if "media" in change.given:
+        post_rows.delete_media(tx, post_id)
+        _insert_media(tx, post_id, change.media)
+    media_count = len(post_rows.media_of(tx, post_id))
+    content = _content(rt, tx, post_id, body, bool(media_count))
+    content_key = waiting.content_key(body, media_count)
+    scheduled_at = post["scheduled_at"]
+    if "scheduled_at" in change.given:
+        scheduled_at = _stamp_or_none(change.scheduled_at)
+    due_at = scheduled_at or tx.stamp
+    for delivery in delivery_rows.of_post(tx, post_id):
+        options = json.loads(delivery["options"])
+        if "options" in change.given:
+            profile = profile_rows.find(tx, delivery["profile_id"])
+            assert profile is not None
+            options = drafts.options_after(rt, profile, options, change)
+        delivery_rows.update(
+            tx,
+            delivery["id"],
+            options=delivery_rows.as_json(options),
+            scheduled_at=scheduled_at,
+            due_at=due_at,
+            run_at=due_at,
+            plan=None,
+            step=0,
+            content_key=content_key,
+            first_endpoint=waiting.first_endpoint(rt, delivery["provider"], content, options),
+        )
+        if scheduled_at is None:
+            tx.after_commit(rt.wakeup.ring, delivery["id"])
+    artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
+    status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
+    restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
+    post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
+    audiences.set_status(tx, post_id, status)
+    record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
+
+
+def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
+    """Raises Conflict unless a post of this status and time can be changed at this moment."""
+    if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
+        raise Conflict("Only posts scheduled for the future can be edited.")
+
+
+def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
+    """Cancel a scheduled post none of whose deliveries has started. Raises NotFound, Conflict."""
+    post = find_visible(tx, post_id, caller)
+    check_cancelable(tx, post_id, tx.stamp)
+    _cancel(tx, post_id)
+    record(tx, AuditAction.POST_CANCELED, post_id, post["body"])
+
+
+def check_cancelable(store: Reader | Tx, post_id: str, now: str) -> None:
+    """Raises NotFound, and Conflict unless this post can be canceled at this moment."""
+    post = _find(store, post_id)
+    if post["status"] != PostStatus.SCHEDULED:
+        raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
+    if _may_be_out(store, post, now):
+        with commands.in_public():
+            how = commands.or_run("admin", "resume")
+        raise Conflict(
+            "socialpub was restored from a backup, and the original may have published this post. To find out, press "
+            f"“Resume” under System in the dashboard{how}."
+        )
+
+
+def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
+    """The owner's stop: what is not past its commit is sent no more. What became of each delivery, by its id.
+
+    A scheduled post is canceled as a whole. Raises NotFound.
+    """
+    post = _find(tx, post_id)
+    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
+        _cancel(tx, post_id)
+    else:
+        deliveries.stop(tx, post_id)
+    if post["status"] in (PostStatus.SCHEDULED, PostStatus.PENDING):
+        record(tx, AuditAction.POST_STOPPED, post_id, post["body"])
+    return {row["id"]: row["state"] for row in delivery_rows.of_post(tx, post_id)}
+
+
+def check_stoppable(status: str) -> None:
+    """Raises Conflict when nothing is left to stop of a post of this status."""
+    if status in (PostStatus.SETTLED, PostStatus.CANCELED):
+        raise Conflict(f"The post was {status} already; nothing was left to stop.")
+
+
+def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
+    """Whether there is such a post for this key."""
+    post = post_rows.find(reader, post_id)
+    return post is not None and audiences.sees(reader, caller, post["audience_id"])
+
+
+def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
+    """The post's row. Raises NotFound when there is none for this key."""
+    post = post_rows.find(tx, post_id)
+    if post is None or not audiences.sees(tx, caller, post["audience_id"]):
+        raise NotFound("No post has this id.")
+    return post
+
+
+def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
+    """Note in the trail what the owner does to a post; its label is the beginning of its text, on one line."""
+    if actor.is_owner(tx.actor):  # posts of API keys are no news
+        audit_log.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
+
+
+# --- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _find(store: Reader | Tx, post_id: str) -> Row:
+    post = post_rows.find(store, post_id)
+    if post is None:
+        raise NotFound("No post has this id.")
+    return post
+
+
+def _stamp_or_none(instant: datetime | None) -> str | None:
+    return None if instant is None else stamp(instant)
+
+
+def _may_be_out(store: Reader | Tx, post: Row, now: str) -> bool:
+    """Whether a scheduled post came with the backup and was due before the resume."""
+    return deliveries.is_unclear(store, post["id"]) and (post["scheduled_at"] or "") <= now
+
+
+def _note_elsewhere(tx: Tx, post: Row) -> None:
+    """Before an edit of a post that came with a backup: another installation may publish it as it is now."""
+    since = post_rows.elsewhere_since(tx, post["id"])
+    if since is None:
+        return
+    for delivery in delivery_rows.open_of_post(tx, post["id"]):
+        content = {"body": post["body"], "media": post_rows.media_of(tx, post["id"]), "options": delivery.options}
+        read_back.require_first(tx, delivery, since, [content])
+
+
+def _cancel(tx: Tx, post_id: str) -> None:
+    for row in delivery_rows.of_post(tx, post_id):
+        delivery_rows.update(tx, row["id"], state=State.CANCELED)
+        log_entries.record(tx, row["id"], "canceled")
+    post_rows.update(tx, post_id, canceled_at=tx.stamp)
+    audiences.set_status(tx, post_id, PostStatus.CANCELED)
+
+
+def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:
+    """What networks plan for. Media are read from their rows."""
+    return replace(content.load_content(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
+
+
+def _named_artifacts(tx: Tx, post_id: str) -> set[str]:
+    """What a post shows, and what its options name."""
+    shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
+    return shown | delivery_rows.named_in_options(tx, post_id)
+
+
+def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
+    at_ms = int(tx.now.timestamp() * 1000)
+    rows = [(ids.new(at_ms), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
+    post_rows.insert_media(tx, rows)

@@ -1,0 +1,167 @@
+"""A post made again for the profiles where it failed (contract 1.18), as it was or changed.
+
+Nothing is posted twice: a delivery that was tried again already is left alone while a try of it is on its way, or when
+one of them was published. All tries of one delivery name the first of them, so that neither a second request nor a
+retry of a retry goes around that.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core.errors import Conflict, FieldError, InvalidRequest
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import delivery_rows, post_rows, profile_rows
+from socialpub.db.tables.audit_log import AuditAction
+from socialpub.publishing.delivery import read_back
+from socialpub.publishing.posts import drafts, posts
+from socialpub.publishing.posts.drafts import Draft, DraftMedia, Target
+from socialpub.runtime import Runtime
+
+NOTHING_FAILED = "Nothing of this post has failed: there is nothing to publish again."
+ONLY_UNKNOWN = (
+    "What failed of this post may be public all the same: its outcome is unknown. Look at the account first; with "
+    "includeUnknown (--include-unknown) it is published again."
+)
+
+
+def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bool = False) -> str:
+    """Accept the post again, now, for each profile whose delivery failed; the new post's id. What failed and may be
+    public all the same is left out unless `include_unknown`.
+
+    Raises NotFound, Conflict when there is nothing to publish again, InvalidRequest for a profile that is disconnected
+    and media whose bytes were removed.
+    """
+    post = posts.find_visible(tx, post_id, caller)
+    failed = _to_try_again(tx, post_id, include_unknown)
+    media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
+    new_id = posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
+    _look_first(tx, post_id, new_id)
+    posts.record(tx, AuditAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
+    return new_id
+
+
+def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Caller) -> str:
+    """Accept a changed post in place of what failed of this one; the new post's id.
+
+    A target whose account is among those that certainly failed is the next try of that delivery. Raises NotFound, and
+    InvalidRequest as `posts.create`, also for an account that a later try has reached or may have reached.
+    """
+    post = posts.find_visible(tx, post_id, caller)
+    targets = drafts.targets(rt, tx, draft, caller, tx.now)
+    found = outlook(tx, post_id)
+    errors, tries = [], list[Target]()
+    for index, target in enumerate(targets):
+        account = (target.profile.provider, target.profile.account_id)
+        first = next((row for row in found.certain if _account(row) == account), None)
+        tries.append(target if first is None else replace(target, retry_of=first["retry_of"] or first["id"]))
+        if account in found.taken:
+            errors.append(FieldError(("profiles", index), found.taken[account]))
+    if errors:
+        raise InvalidRequest.of(errors)
+    if not any(target.retry_of for target in tries):
+        return posts.create(rt, tx, draft, caller)
+    media = post_rows.media_of(tx, post_id)
+    earlier = {
+        _account(row): {"body": post["body"], "media": media, "options": json.loads(row["options"])}
+        for row in found.certain
+    }
+    new_id = posts.accept(rt, tx, draft.body, draft.media, tries, draft.scheduled_at)
+    _look_first(tx, post_id, new_id, earlier)
+    posts.record(tx, AuditAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
+    return new_id
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOutlook:
+    """What of a post can be published again: what failed for certain, and what may be public all the same. With neither
+    of them, `why` says why not."""
+
+    certain: list[Row]
+    unknown: list[Row]
+    why: str
+    taken: Mapping[tuple[str, str], str]
+    """Why the failed delivery to an account (network and id) is not to be tried again unasked."""
+
+    @property
+    def content_refused(self) -> bool:
+        """Whether one of them was refused for what it contains: the same post would be refused again."""
+        return any(row["content_refused"] for row in self.certain)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same post may pass at one of them the second time."""
+        return bool(self.unknown) or any(not row["content_refused"] for row in self.certain)
+
+
+def outlook(store: Reader | Tx, post_id: str) -> RetryOutlook:
+    """What a retry of this post would publish again, and what only with `include_unknown`."""
+    certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
+    taken: dict[tuple[str, str], str] = {}
+    for delivery in delivery_rows.of_post(store, post_id):
+        if State(delivery["state"]).outcome not in ("failed", "unknown"):
+            continue
+        tries = [(State(row["state"]), row["post_id"]) for row in delivery_rows.retries_of(store, delivery)]
+        open_in = [at for state, at in tries if not state.final]
+        published_in = [at for state, at in tries if state is State.PUBLISHED]
+        account = _account(delivery)
+        if published_in:
+            taken[account] = f"has the post already, from a later try ({published_in[-1]}): leave this profile out"
+            why = f"What failed of this post was published by a later one: {published_in[-1]}."
+        elif open_in:
+            taken[account] = f"gets the post from another try ({open_in[-1]}): leave this profile out"
+            why = f"What failed of this post is being published again by another one: {open_in[-1]}."
+        elif any(state is State.UNCONFIRMED for state, _ in tries):
+            taken[account] = "may have the post already: look at the account, and use “Post again” on the post's page"
+            unknown.append(delivery)
+        else:
+            certain.append(delivery)
+    return RetryOutlook(certain, unknown, why, taken)
+
+
+def _account(delivery: Row) -> tuple[str, str]:
+    return delivery["provider"], delivery["account_id"]
+
+
+def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
+    found = outlook(tx, post_id)
+    chosen = found.certain + found.unknown if include_unknown else found.certain
+    if not chosen:
+        raise Conflict(ONLY_UNKNOWN if found.unknown else found.why)
+    return sorted(chosen, key=lambda delivery: delivery["position"])
+
+
+def _look_first(
+    tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+) -> None:
+    """Another installation may have retried the post as well, by account with its former content (`earlier`)."""
+    since = post_rows.elsewhere_since(tx, post_id)
+    if since is None:
+        return
+    for delivery in delivery_rows.open_of_post(tx, new_id):
+        content = (earlier or {}).get((delivery.provider, delivery.account_id))
+        read_back.require_first(tx, delivery, since, [] if content is None else [content])
+
+
+def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
+    """Where it goes, with the options that were applied there. Raises InvalidRequest."""
+    targets, gone = [], []
+    errors = drafts.unusable_media(tx, media)
+    for delivery in failed:
+        profile = profile_rows.find(tx, delivery["profile_id"])
+        options = json.loads(delivery["options"])
+        if profile is None or profile.status is ProfileStatus.DISCONNECTED:
+            gone.append(f"{delivery['provider']} “{delivery['profile_name']}”")
+        else:
+            targets.append(Target(profile, options, delivery["retry_of"] or delivery["id"]))
+        errors += drafts.unusable_in_options(tx, {delivery["provider"]: options})
+    errors += drafts.oversized((target.profile.provider, target.options) for target in targets)
+    if gone:
+        what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"
+        errors.insert(0, FieldError(("profiles",), what))
+    if errors:
+        raise InvalidRequest.of(list({error.path: error for error in reversed(errors)}.values())[::-1])
+    return targets

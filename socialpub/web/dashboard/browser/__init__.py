@@ -1,0 +1,1 @@
+"""What every page of the dashboard shares: visit, sign-in cookie, forms, rendering."""

@@ -1,0 +1,268 @@
+"""A form of the dashboard that brings files: checked before any of them is taken, and made artifacts of.
+
+The token comes first in the form, so that a forged one is refused before a byte of a file is stored. One file that
+cannot be used takes nothing of the rest away.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from socialpub.accounts.api_keys import OWNER
+from socialpub.core import units
+from socialpub.core.errors import Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
+from socialpub.core.secrets import signed_urls
+from socialpub.media.types import Facts
+from socialpub.publishing.media import thumbnails, uploads
+from socialpub.publishing.posts import drafts
+from socialpub.runtime import Runtime
+from socialpub.web.api.requests import CompleteRequest, UploadRequest
+from socialpub.web.dashboard.browser import forms, security
+from socialpub.web.dashboard.browser import visit as visit_browser
+from socialpub.web.dashboard.browser.forms import Form
+from socialpub.web.dashboard.browser.visit import Visit, check_header, page
+from socialpub.web.dashboard.compose import option_fields
+from socialpub.web.dashboard.compose.form import ComposeForm
+from socialpub.web.dashboard.compose.option_fields import OptionChoice
+from socialpub.web.http import files, multipart, problems, shapes
+from socialpub.web.http.answer import Answer, ok
+from socialpub.web.http.endpoint import MULTIPART
+from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
+from socialpub.web.http.request import MAX_BODY_BYTES
+from socialpub.web.http.shapes import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFiles:
+    """What became of the files of a form: artifacts in their order, and a sentence for each that is none. `of_options`
+    are the artifacts that were uploaded for an option, by the name of the field."""
+
+    artifact_ids: list[str]
+    refused: list[str]
+    of_options: dict[str, str]
+
+
+class FilesForm(MultipartForm):
+    """Texts of any name behind the token, and files: those named `media`, and those of options."""
+
+    def __init__(self, check: Callable[[str], None]) -> None:
+        super().__init__()
+        self._check = check
+        self._is_checked = False
+        self._fields: list[tuple[str, str]] = []
+        self._text_bytes = 0
+
+    @property
+    def form(self) -> Form:
+        return Form(self._fields)
+
+    def is_file(self, head: PartHead) -> bool:
+        if head.name != security.CSRF_FIELD and not self._is_checked:
+            raise Forbidden(security.STALE)
+        # A file field in which nothing was chosen sends a part without a name and without content.
+        return head.file_name is not None and head.file_name != ""
+
+    def check_text(self, name: str, size_bytes: int) -> None:
+        super().check_text(name, self._text_bytes + size_bytes)
+
+    def take_text(self, name: str, value: bytes) -> None:
+        self._text_bytes += len(value)
+        if len(self._fields) == forms.MAX_FIELDS or self._text_bytes > MAX_BODY_BYTES:
+            raise InvalidRequest.at(message="This is no form that a browser makes.")
+        text = value.decode(errors="replace")
+        if name == security.CSRF_FIELD:
+            self._check(text)
+            self._is_checked = True
+        self._fields.append((name, text))
+
+    def check_file(self, part: FormPart) -> None:
+        """One that is too large is told beside the others when all have arrived."""
+
+    def finish(self) -> None:
+        if not self._is_checked:
+            raise Forbidden(security.STALE)
+
+
+async def receive_form(rt: Runtime, visit: Visit, refusal: Callable[[SocialpubError], Answer]) -> FilesForm | None:
+    """The form, to be used in a `with`; None when it was refused, and answered, while it was arriving. Raises
+    Forbidden, and what `multipart.receive` raises."""
+    if visit.request.content_type != MULTIPART:
+        await visit.request.finish()
+        raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
+    return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form), refusal)
+
+
+async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
+    """Examine the files and make artifacts of those that can be used. Raises Unavailable."""
+    refused = [_why_not_taken(part) for part in received.parts if part.incoming is None]
+    taken = [part for part in received.parts if part.incoming is not None]
+    results = await multipart.examine_files(rt, taken, OWNER.key_id)
+    files, media, of_options = [], [], {}
+    for part, result in zip(taken, results, strict=True):
+        if not isinstance(result, Facts):
+            refused.append(f"“{part.file_name}”: {result.reason}")
+            continue
+        file = await multipart.keep_file(rt, part, result)
+        files.append(file)
+        if part.field.startswith(option_fields.PREFIX):
+            of_options[part.field] = file.artifact_id
+        else:
+            media.append(file.artifact_id)
+    if files:
+        await rt.write_soon(uploads.adopt, files)
+    return KeptFiles(media, refused, of_options)
+
+
+def _why_not_taken(part: FormPart) -> str:
+    if part.is_too_large:
+        return f"“{part.file_name}” may have at most {units.size(part.most_bytes)}"
+    return f"“{part.file_name}”: {uploads.unaccepted(part.declared_type)}"
+
+
+# MERGED from web/dashboard/compose_media.py: The media of a post in its form: what was uploaded, as its owner sees
+
+MAX_OFFERED_IMAGES = 12
+"""An option offers at most this number of images. The owner can upload another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedMedia:
+    """`fault` says why it cannot be used, where it cannot."""
+
+    artifact_id: str
+    alt: str
+    kind: str
+    file_name: str
+    size_bytes: int
+    seconds: float | None
+    fault: str | None
+
+
+def attached(visit: Visit, form: ComposeForm) -> list[AttachedMedia]:
+    """In their order."""
+    return [_attached_media(visit, item.artifact_id, item.alt) for item in form.media]
+
+
+def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
+    """The images that an option can name: those of the form, the chosen ones, and those that were uploaded last."""
+    named = [row for one in (*(item.artifact_id for item in form.media), *chosen) if (row := uploads.find(rt, one))]
+    images = [row for row in named if row["kind"] == "image" and drafts.why_unusable(row) is None]
+    found = {row["id"]: OptionChoice(row["id"], row["file_name"]) for row in images}
+    for row in uploads.newest_images(rt, MAX_OFFERED_IMAGES):
+        if len(found) < MAX_OFFERED_IMAGES:
+            found.setdefault(row["id"], OptionChoice(row["id"], row["file_name"]))
+    return list(found.values())
+
+
+def only_photos(rt: Runtime, form: ComposeForm) -> bool:
+    """Whether there are pictures and no video."""
+    kinds = {row["kind"] for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
+    return kinds == {"image"}
+
+
+def _attached_media(visit: Visit, artifact_id: str, alt: str) -> AttachedMedia:
+    row = uploads.find(visit.rt, artifact_id)
+    fault = drafts.why_unusable(row)
+    if row is None:
+        return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
+    seconds = json.loads(row["facts"] or "{}").get("duration_seconds")
+    size_bytes = row["size_bytes"] or row["declared_bytes"]
+    return AttachedMedia(artifact_id, alt, row["kind"] or "image", row["file_name"], size_bytes, seconds, fault)
+
+
+# MERGED from web/dashboard/compose_uploads.py: `/compose/uploads`: files that the script of Compose sends one by o
+
+MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
+
+Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
+
+
+@page(streams=True)
+async def reserve(rt: Runtime, visit: Visit) -> Answer:
+    """Make room for one file, and say where its bytes go."""
+    return await _answer_script(rt, visit, UploadRequest, _reserve)
+
+
+@page(streams=True)
+async def complete(rt: Runtime, visit: Visit) -> Answer:
+    """Examine the bytes that arrived. Of a file that is verified already it tells what it is."""
+    return await _answer_script(rt, visit, CompleteRequest, _complete)
+
+
+async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Work) -> Answer:
+    try:
+        visit.request.most_body_bytes = MAX_UPLOAD_REQUEST_BYTES
+        text = await visit.request.read()
+        check_header(visit)
+        value, mistakes = shapes.parse_json(text)
+        body, more = shape.read(value)
+        mistakes.merge(more.errors, more.total)
+        if mistakes:
+            raise mistakes.refusal()
+        answer = ok(orjson.dumps(await work(rt, visit, body)))
+    except SocialpubError as error:
+        if error.status >= 500:
+            raise
+        answer = problems.render_problem(_for_the_owner(error), rt.settings.base_url)
+    return answer._replace(headers=(*answer.headers, *visit.headers, (b"cache-control", b"no-store")))
+
+
+def _for_the_owner(error: SocialpubError) -> SocialpubError:
+    """The same with a detail for whoever chose the file: nothing of requests and their fields."""
+    if not isinstance(error, InvalidRequest) or not error.errors:
+        return error
+    first = error.errors[0]
+    match first.path:
+        case ("fileSize",):
+            detail = f"The file {first.message}."
+        case ("mimeType",):
+            detail = f"{first.message}."
+        case ("artifactId",) if " was rejected: " in f" {first.message}":
+            detail = first.message.removeprefix("was rejected: ").removesuffix(" Reserve another upload")
+        case ("artifactId",):
+            detail = "The uploaded file is not here any more. Choose it again."
+        case _:
+            detail = error.detail
+    return InvalidRequest(detail, error.errors, total=error.total)
+
+
+async def _reserve(rt: Runtime, visit: Visit, body: UploadRequest) -> dict[str, Any]:
+    artifact_id = await rt.write_soon(uploads.reserve, body.file_name, body.mime_type, body.file_size)
+    declared_type = body.mime_type.strip().lower()
+    url = signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.now())
+    return {
+        "artifactId": artifact_id,
+        "uploadUrl": visit.own_href(url),
+        "requiredHeaders": signed_urls.required_headers(declared_type),
+    }
+
+
+async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[str, Any]:
+    artifact = await uploads.complete(rt, body.artifact_id, OWNER.key_id)
+    row = uploads.find(rt, artifact.id)
+    assert row is not None
+    return {
+        "artifactId": artifact.id,
+        "url": visit.own_href(signed_urls.media_url(rt.settings, rt.secrets, artifact.storage_key, rt.now())),
+        "thumbnailUrl": visit.href(f"/artifacts/{artifact.id}/thumbnail"),
+        "kind": artifact.kind,
+        "mimeType": artifact.mime_type,
+        "sizeBytes": artifact.size_bytes,
+        "fileName": row["file_name"],
+        "durationSeconds": json.loads(row["facts"] or "{}").get("duration_seconds"),
+    }
+
+
+# MERGED from web/dashboard/thumbnails.py: `/artifacts/{artifactId}/thumbnail`: a picture or film as pages show it,
+
+
+@page()
+async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
+    """The JPEG."""
+    made = await thumbnails.read(rt, visit.params["artifactId"])
+    if made is None:
+        return visit.go(files.static_url("no_picture.svg"))
+    return visit_browser.show_image(visit, made)

@@ -1,0 +1,365 @@
+"""What the options of the networks and their values are called in forms. The API's own words are in the tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from socialpub.core.errors import FieldError
+from socialpub.providers.options import Option, OptionType
+from socialpub.providers.registry import OPTIONS
+from socialpub.web.dashboard.browser.forms import Form
+
+OPTION_LABELS = {
+    "replySettings": "Who may reply",
+    "madeWithAi": "Made with AI",
+    "paidPartnership": "Paid partnership",
+    "inReplyToPostId": "In reply to (post id)",
+    "quotePostId": "Quote (post id)",
+    "communityId": "Community (id)",
+    "shareWithFollowers": "Share with followers",
+    "mode": "How to post",
+    "privacyLevel": "Who can see it",
+    "title": "Title",
+    "disableComment": "Comments",
+    "disableDuet": "Duets",
+    "disableStitch": "Stitches",
+    "videoCoverTimestampMs": "Cover frame (milliseconds)",
+    "photoCoverIndex": "Cover photo (first is 0)",
+    "autoAddMusic": "Add music",
+    "brandContentToggle": "Paid partnership (branded content)",
+    "brandOrganicToggle": "Promotes your own brand",
+    "isAigc": "Made by AI",
+    "boardId": "Board",
+    "boardSectionId": "Section",
+    "link": "Link",
+    "dominantColor": "Dominant colour",
+    "coverImageKeyFrameTime": "Cover frame (seconds)",
+    "coverArtifactId": "Cover picture",
+    "aiDisclosures": "What AI made",
+}
+
+VALUES = {
+    "everyone": "Everyone",
+    "following": "People the author follows",
+    "mentionedUsers": "People it mentions",
+    "subscribers": "Subscribers",
+    "verified": "Verified accounts",
+    "direct": "Publish it",
+    "draft": "Send to the TikTok app",
+    "PUBLIC_TO_EVERYONE": "Everyone",
+    "MUTUAL_FOLLOW_FRIENDS": "Friends (you follow each other)",
+    "FOLLOWER_OF_CREATOR": "Followers",
+    "SELF_ONLY": "Only me",
+    "AI_MODIFIED": "The media was made or changed by AI",
+    "SYNTHETIC_PERFORMER": "A person in it does not exist",
+}
+
+UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish it over the API"}
+"""The default of an option while TikTok has not audited the app, where it is another one."""
+
+ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
+DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
+"""Options whose `true` forbids something. Pages say what is allowed: nothing is negated twice."""
+
+HINTS = {
+    "boardId": "The board's id, a number. Load this page again to choose the board from a list.",
+    "replySettings": "",
+    "mode": "A post that is sent to the TikTok app waits in its inbox as a draft, and you finish it there.",
+    "privacyLevel": "Without a choice here, every post needs its own.",
+    "disableComment": "",
+    "disableDuet": "",
+    "disableStitch": "",
+    "brandContentToggle": "Not possible where only you can see the post.",
+    "photoCoverIndex": "",
+    "coverImageKeyFrameTime": "Which frame of a video becomes its cover. Not together with a cover picture.",
+    "coverArtifactId": "Shown for a video instead of one of its frames.",
+    "aiDisclosures": "",
+}
+"""Where a form says less, or something else, than the table does."""
+
+LISTED_HINTS = {
+    "boardId": "",
+    "boardSectionId": "Sections are listed of the board that is chosen when the page is loaded.",
+}
+"""Of options that are chosen from a list of the network's."""
+
+MISSING_TEXTS = {"boardId": "choose a board, here or in the profile's default options"}
+"""What the form says of a missing value."""
+
+
+def complaint(key: str, message: str) -> str:
+    """What the API says is wrong with an option, with the name that the form has for it."""
+    return OPTION_LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
+
+
+def value_label(text: str) -> str:
+    """The value in words; the text itself for one that has none."""
+    return VALUES.get(text, text)
+
+
+def value_text(key: str, given: Any) -> str:
+    """A value of any kind of this option in words."""
+    match given:
+        case bool() if key in DENIALS:
+            return NOT_ALLOWED if given else ALLOWED
+        case bool():
+            return "yes" if given else "no"
+        case str():
+            return value_label(given)
+        case list():
+            return ", ".join(value_text(key, one) for one in given)
+        case _:
+            return str(given)
+
+
+def field_hint(option: Option, *, listed: bool = False) -> str:
+    """What stands below the field."""
+    if listed and option.name in LISTED_HINTS:
+        return LISTED_HINTS[option.name]
+    return HINTS.get(option.name, option.meaning).replace("`", "")
+
+
+# MERGED from web/dashboard/option_fields.py: The options of a network as fields of a form, and back: from the tabl
+
+PREFIX = "options."
+SECTION = "boardSectionId"
+UPLOAD = ".file"
+NO_PICTURE = "None"
+ARTIFACTS = {
+    option.name: network for network, table in OPTIONS.items() for option in table if option.type is OptionType.ARTIFACT
+}
+"""The options whose value is an artifact, and their network."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionChoice:
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChoices:
+    """What a network says an account can choose from now, by key."""
+
+    choices: Mapping[str, Sequence[OptionChoice]] = field(default_factory=dict)
+    """Instead of the table's, or of a text."""
+    locked: Mapping[str, str] = field(default_factory=dict)
+    """Keys whose value the account does not leave open, and why."""
+    account: str | None = None
+    """Whose choices they are, as the network calls them."""
+    longest_video_seconds: int | None = None
+    stop: str | None = None
+    """Why nothing can be posted to the account now."""
+    unknown: str | None = None
+    """Why the network did not say, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionField:
+    name: str
+    key: str
+    label: str
+    control: str
+    """`select`, `boxes`, `pictures`, `text`, `number` or `url`."""
+    value: str
+    ticked: tuple[str, ...]
+    """The boxes that are, of `boxes`."""
+    choices: tuple[OptionChoice, ...]
+    hint: str
+    error: str | None
+    locked: str | None
+    placeholder: str
+    minimum: int | None = None
+    maximum: int | None = None
+
+    of_one_post: bool = False
+    """Whether it is none for a profile's defaults."""
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.value or self.ticked)
+
+    @property
+    def id(self) -> str:
+        return self.name.replace(".", "-")
+
+    def is_chosen(self, choice: OptionChoice) -> bool:
+        """A section's value holds its board before a slash; what is stored is the section alone."""
+        return choice.value == self.value or (self.key == SECTION and choice.value.endswith(f"/{self.value}"))
+
+
+def fields(
+    network: str,
+    shown: Mapping[str, Any],
+    *,
+    stored: Mapping[str, Any] | None = None,
+    blank: str = "Default",
+    errors: Mapping[str, str] | None = None,
+    known: NetworkChoices | None = None,
+    defaults: Mapping[str, str] | None = None,
+) -> dict[str, OptionField]:
+    """Every option of this network by key; one that the network has closed only if it has a value.
+
+    `shown` are the values in the fields (as stored, or as `read`). Where a field is blank, the value in `stored` holds,
+    which the blank choice names after the word `blank`. Otherwise the default holds: the words in `defaults` by key,
+    or the table's."""
+    known = known or NetworkChoices()
+    return {
+        option.name: _field(
+            network, option, shown.get(option.name), stored or {}, blank, errors or {}, known, defaults or {}
+        )
+        for option in OPTIONS[network]
+        if not option.closed or shown.get(option.name)
+    }
+
+
+def read(form: Form, network: str) -> dict[str, Any]:
+    """The options that the form gives for this network, without the blank ones."""
+    found: dict[str, Any] = {}
+    for option in OPTIONS[network]:
+        texts = [text.strip() for text in form.texts(f"{PREFIX}{network}.{option.name}")]
+        if option.type is OptionType.CHOICES:
+            found[option.name] = [text for text in texts if text] or None
+        elif texts:
+            found[option.name] = _value(option, texts[-1])
+    return _without_foreign_section({key: value for key, value in found.items() if value is not None})
+
+
+def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The options with the artifacts that were uploaded for them, by the name of the file field."""
+    found = {network: dict(given) for network, given in options.items()}
+    for name, artifact_id in uploads.items():
+        network, _, key = name.removeprefix(PREFIX).removesuffix(UPLOAD).partition(".")
+        if ARTIFACTS.get(key) == network:
+            found.setdefault(network, {})[key] = artifact_id
+    return found
+
+
+def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
+    """Return what a browser sends of these fields when they are untouched."""
+    sent = []
+    for one in shown.values():
+        if one.control == "boxes":
+            ticked = [choice.value for choice in one.choices if choice.value in one.ticked]
+            sent += [(one.name, value) for value in ("", *ticked)]
+        elif one.control == "select" and not one.locked:
+            chosen = [choice.value for choice in one.choices if one.is_chosen(choice)]
+            # Without a chosen one, a browser chooses the first; of several, the last.
+            sent.append((one.name, chosen[-1] if chosen else one.choices[0].value))
+        else:
+            sent.append((one.name, one.value))
+    return sent
+
+
+def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
+    """What is wrong with options of this network, by key; the words of the form instead of the API's."""
+    found: dict[str, str] = {}
+    for error in errors:
+        if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
+            key = str(error.path[2])
+            found[key] = complaint(key, error.message)
+    return found
+
+
+def _value(option: Option, text: str) -> Any:
+    if not text:
+        return None
+    if option.type is OptionType.BOOLEAN:
+        return {"true": True, "false": False}.get(text, text)
+    if option.type is OptionType.INTEGER:
+        return int(text) if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20 else text
+    return text
+
+
+def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
+    """A section chosen from a list comes as `board/section`; it counts on its own board only."""
+    board, slash, section = str(given.get(SECTION, "")).partition("/")
+    if not slash:
+        return given
+    rest = {key: value for key, value in given.items() if key != SECTION}
+    return {**rest, SECTION: section} if board == given.get("boardId") else rest
+
+
+def _field(
+    network: str,
+    option: Option,
+    value: Any,
+    stored: Mapping[str, Any],
+    blank: str,
+    errors: Mapping[str, str],
+    known: NetworkChoices,
+    defaults: Mapping[str, str],
+) -> OptionField:
+    holds = stored.get(option.name, option.default)
+    offered = known.choices.get(option.name)
+    control, choices = _control(option, offered, _text(value))
+    if control == "select":
+        source = blank if option.name in stored else "Default"
+        held = defaults.get(option.name) if option.name not in stored else None
+        held = held or (None if holds is None else _label(offered or (), holds) or _shown(option, holds))
+        words = "Not set" if held is None else f"{source}: {held}"
+        choices = (OptionChoice("", words), *choices)
+    elif control == "pictures":
+        choices = (OptionChoice("", NO_PICTURE), *choices)
+    limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
+    return OptionField(
+        name=f"{PREFIX}{network}.{option.name}",
+        key=option.name,
+        label=OPTION_LABELS[option.name],
+        control=control,
+        value=_text(value),
+        ticked=tuple(map(str, value)) if isinstance(value, list) else (),
+        choices=tuple(choices),
+        hint=field_hint(option, listed=option.name in known.choices),
+        error=errors.get(option.name),
+        locked=known.locked.get(option.name),
+        placeholder="" if holds is None or control in ("select", "boxes", "pictures") else _shown(option, holds),
+        minimum=option.minimum if option.type is OptionType.INTEGER else None,
+        maximum=option.maximum if limited else None,
+        of_one_post=option.of_one_post,
+    )
+
+
+def _control(
+    option: Option, offered: Sequence[OptionChoice] | None, value: str
+) -> tuple[str, tuple[OptionChoice, ...]]:
+    """The kind of control, and what it offers: a value that is no longer offered stays to be seen."""
+    match option.type:
+        case OptionType.BOOLEAN:
+            words = [(text, value_text(option.name, text == "true").capitalize()) for text in ("true", "false")]
+            allowed_first = option.name in DENIALS
+            return "select", tuple(OptionChoice(*one) for one in (reversed(words) if allowed_first else words))
+        case OptionType.ARTIFACT if offered is not None:
+            is_there = not value or any(one.value == value for one in offered)
+            return "pictures", (*offered, *(() if is_there else (OptionChoice(value, "A file that was removed"),)))
+        case OptionType.CHOICES:
+            return "boxes", tuple(OptionChoice(one, value_label(one)) for one in option.values)
+        case OptionType.CHOICE if offered is None:
+            return "select", tuple(OptionChoice(one, value_label(one)) for one in option.values)
+        case OptionType.INTEGER:
+            return "number", ()
+        case OptionType.LINK:
+            return "url", ()
+    if offered is None:
+        return "text", ()
+    if value and not any(value in (one.value, one.value.rpartition("/")[2]) for one in offered):
+        gone = OptionChoice(value, f"{value_label(value)} (not offered at the moment)")
+        return "select", (*offered, gone)
+    return "select", tuple(offered)
+
+
+def _label(choices: Sequence[OptionChoice], value: Any) -> str | None:
+    """What the network calls a stored value, such as a board."""
+    return next((one.label for one in choices if _text(value) in (one.value, one.value.rpartition("/")[2])), None)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None or isinstance(value, list) else str(value)
+
+
+def _shown(option: Option, value: Any) -> str:
+    if isinstance(value, bool):
+        return value_text(option.name, value)
+    return value_label(str(value)) if option.type is OptionType.CHOICE else str(value)

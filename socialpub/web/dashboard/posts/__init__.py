@@ -1,0 +1,1 @@
+"""The dashboard's list of posts, one post, and the actions on it."""

@@ -1,0 +1,134 @@
+"""`/posts` and `/posts/{postId}`: every post there is, and what became of one."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from socialpub.accounts import profiles
+from socialpub.ops import audit_text
+from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
+from socialpub.providers.registry import LABELS
+from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok import options as tiktok_options
+from socialpub.publishing.delivery import waiting
+from socialpub.publishing.media import uploads
+from socialpub.publishing.posts import details as post_details
+from socialpub.publishing.posts import previews
+from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
+from socialpub.runtime import Runtime
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import rendering
+from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.compose import option_fields
+from socialpub.web.dashboard.posts import actions, submissions
+from socialpub.web.http.answer import Answer
+
+
+@page()
+async def show(rt: Runtime, visit: Visit) -> Answer:
+    """One post: its text and media, each delivery, and what can be done."""
+    details = actions.load_post(rt, visit)
+    refresh_seconds = _refresh_seconds(details)
+    wants_preview = visit.query.ticked("preview")
+    if refresh_seconds is None and visit.is_fragment:
+        visit.headers.append((b"hx-refresh", b"true"))  # what can be done has changed as well: the whole page anew
+    # Weighing a text can take a while, and the page has the text already: previews are shown when they are asked for.
+    post_id = details.post["id"]
+    previewed = (
+        await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post_id)) if wants_preview else None
+    )
+    return visit.show(
+        "post.html",
+        details=details,
+        post=details.post,
+        media=[_media(visit, item) for item in details.post["media"]],
+        actions=actions.applying(rt, details),
+        form_id=submissions.new_id(),
+        refresh_seconds=refresh_seconds,
+        previewed=previewed,
+        link=_link,
+        pasted=_is_pasted(details.post),
+        options_of=lambda one: _options(rt, one),
+        waits_for=lambda one: _waits_for(rt, one),
+        is_all_published=all(one.outcome == "published" for one in details.deliveries),
+        names=labels.profile_names(profiles.list_all(rt.reader), network_is_shown=True),
+        labels=LABELS,
+        words=labels,
+        in_app=post_details.IN_APP,
+        who=audit_text.describe_actor,
+        what=lambda entry: audit_text.describe_on_post(audit_text.with_times(entry, visit.written)),
+    )
+
+
+def _is_pasted(post: dict[str, Any]) -> bool:
+    """Whether the owner pastes the text in a network's app."""
+    has_video = any(item.get("contentType", "").startswith("video/") for item in post["media"])
+    return any(
+        one["provider"] == TikTok.name and tiktok_options.loses_caption(one["providerOptions"], has_video=has_video)
+        for one in post["deliveries"]
+    )
+
+
+def _refresh_seconds(details: PostDetails) -> int | None:
+    """None when nothing happens to the post any more."""
+    status = details.post["status"]
+    if status == "scheduled":
+        return rendering.REFRESH_LATER_SECONDS
+    return rendering.REFRESH_SOON_SECONDS if status == "pending" else None
+
+
+@dataclass(frozen=True, slots=True)
+class PostMedia:
+    """`url` is where this page finds the whole file; None when its bytes were removed."""
+
+    artifact_id: str
+    kind: str
+    content_type: str
+    alt: str | None
+    url: str | None
+
+
+def _media(visit: Visit, item: dict[str, Any]) -> PostMedia:
+    content_type = item.get("contentType", "")
+    url = item.get("url")
+    return PostMedia(
+        item["artifactId"], content_type.partition("/")[0], content_type, item.get("alt"), url and visit.own_href(url)
+    )
+
+
+def _link(url: str | None) -> str | None:
+    """An address that a network told, if a browser may be sent there."""
+    try:
+        return url if url and urlsplit(url).scheme in ("http", "https") else None
+    except ValueError:
+        return None
+
+
+def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
+    """What a delivery waits for. How an account is connected again is said in the words of this place: what was stored
+    names a command as well."""
+    if details.waits_for is None:
+        return None
+    profile = profiles.find(rt.reader, details.delivery.profile_id)
+    if profile is None or not details.delivery.progress.waits_for_owner:
+        return details.waits_for.reason
+    return waiting.reconnect_reason(profile)
+
+
+def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
+    """The options of a delivery in words: label and value."""
+    given: dict[str, Any] = details.shown["providerOptions"]
+    return [
+        (option_fields.OPTION_LABELS.get(key, key), _value(rt, details, key, value)) for key, value in given.items()
+    ]
+
+
+def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
+    """The value as its network calls it, as far as that is stored: no network is asked for a page."""
+    if key in option_fields.ARTIFACTS:
+        artifact = uploads.find(rt, str(value))
+        return "a file that was removed" if artifact is None else str(artifact["file_name"])
+    delivery = details.delivery
+    label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
+    label = label or profiles.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))
+    return f"{label} ({value})" if label and label != value else option_fields.value_text(key, value)

@@ -1,0 +1,203 @@
+"""A form that makes a post makes one post, however often it is sent.
+
+Each form has an id, and the post that it made is kept under that id for a day. A script gives the form its id back when
+the browser goes back. Without scripts a browser loads the form again, with another id and the fields as they were. So
+the post is kept under its content as well, and the page asks before it publishes equal content.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Concatenate
+
+import orjson
+
+from socialpub.accounts.api_keys import OWNER
+from socialpub.core.clock import stamp
+from socialpub.core.errors import NotFound
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.queries import api_json
+from socialpub.db.states import OUTCOME_LETTERS, PostStatus
+from socialpub.db.tables import artifact_rows, post_rows
+from socialpub.publishing.posts import idempotency, posts
+from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
+from socialpub.runtime import Runtime
+from socialpub.web.dashboard.browser.forms import Form
+
+FIELD = "form"
+"""The hidden field with the id."""
+MAX_ID_LETTERS = 100
+
+SUBMITTED = "You already submitted this form. This is the post that it created."
+CHANGED = (
+    "You already submitted this form with different content. Press the button again to publish this version as a new "
+    "post."
+)
+EQUAL = "You already published this content in the last hour. Press the button again to publish it a second time."
+EQUAL_FOR = timedelta(hours=1)
+"""Going back takes minutes. The same words on another day are another post."""
+
+Make = Callable[Concatenate[Runtime, Tx, ...], str]
+
+_ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
+
+
+class EqualPost(Exception):
+    """A form with the same content made this post."""
+
+    def __init__(self, post_id: str) -> None:
+        super().__init__(post_id)
+        self.post_id = post_id
+
+
+def new_id() -> str:
+    """Return the id of a form that is shown for the first time."""
+    return secrets.token_urlsafe(16)
+
+
+def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, str]] | None = None) -> RequestKey:
+    """Return the ticket of a form that was sent to this address."""
+    return RequestKey(
+        OWNER.key_id, f"form {form_id[:MAX_ID_LETTERS]}", idempotency.fingerprint(path, sent, files or [])
+    )
+
+
+def submit_once(rt: Runtime, tx: Tx, ticket: RequestKey, make: Make, *args: Any) -> tuple[str, bool]:
+    """Return the post of this form, and whether it is new: `make` makes it, or another request with the form did."""
+    kept = idempotency.begin(rt, tx, ticket)
+    if kept is not None:
+        return str(kept.location), False
+    return idempotency.store_response(rt, tx, ticket, _keep, make, *args), True
+
+
+def submit_unless_equal(
+    rt: Runtime, tx: Tx, ticket: RequestKey, draft: Draft, confirmed: str | None, make: Make, *args: Any
+) -> tuple[str, bool]:
+    """Do the same for the form of a draft.
+
+    Raises EqualPost for the content of another form's post. `confirmed` is the post beside which the owner wants this
+    one, or None where the id of the form is enough."""
+    kept = idempotency.begin(rt, tx, ticket)
+    if kept is not None:
+        return str(kept.location), False
+    content = _content_ticket(tx.reader, draft)
+    earlier = idempotency.begin(rt, tx, content)
+    if earlier is not None and confirmed is not None:
+        equal = str(earlier.location)
+        if equal != confirmed and _was_just_made(tx, equal):
+            raise EqualPost(equal)
+    post_id = idempotency.store_response(rt, tx, ticket, _keep, make, *args)
+    idempotency.store_response(rt, tx, content, _keep, lambda _rt, _tx: post_id)
+    return post_id, True
+
+
+def _keep(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
+    return StoredResponse(303, post_id, b"")
+
+
+def _was_just_made(tx: Tx, post_id: str) -> bool:
+    """Whether the post is that young, and was or may still be published somewhere."""
+    post = post_rows.find(tx, post_id)
+    if post is None or post["created_at"] <= stamp(tx.now - EQUAL_FOR):
+        return False
+    return not set(post["outcomes"]) <= _ENDED_UNSENT
+
+
+def _content_ticket(reader: Reader, draft: Draft) -> RequestKey:
+    """Under the content of the draft. Its files count by name and size: one that is sent again is another artifact."""
+    files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
+    content = [
+        draft.body,
+        stamp(draft.scheduled_at) if draft.scheduled_at else None,
+        sorted(draft.profiles),
+        [[row["file_name"], row["declared_bytes"], alt] if row else alt for row, alt in files],
+        draft.options or {},
+    ]
+    fingerprint = idempotency.fingerprint("content", content)
+    return RequestKey(OWNER.key_id, f"content {fingerprint}", fingerprint)
+
+
+# MERGED from web/dashboard/post_versions.py: The version of a scheduled post that a page was made from, and an edi
+
+UPDATED_AT_FIELD, CONTENT_FIELD = "updatedAt", "content"
+"""The hidden fields."""
+
+KEEP, SAVE = "keep", "save"
+"""The answers to the question after a change in between: the post stays as it is, or the form's changes are saved."""
+
+CHANGED_MEANWHILE = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
+KEPT = "Your changes were discarded. The post keeps the other version."
+SAME = "Nothing was changed."
+
+_ENDED = {
+    PostStatus.SCHEDULED: "its time has come",
+    PostStatus.PENDING: "it is being published",
+    PostStatus.SETTLED: "it has been sent",
+    PostStatus.CANCELED: "it was canceled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PostVersion:
+    """`content` is a digest of everything that an edit can change: two changes can share a millisecond. It is empty on
+    pages that know only the time."""
+
+    updated_at: str
+    content: str = ""
+
+    @classmethod
+    def of(cls, post: Mapping[str, Any]) -> "PostVersion":
+        """Return the version of this post, as the API shows it."""
+        content = [
+            post.get("body"),
+            post.get("scheduledAt"),
+            [[item["artifactId"], item.get("alt")] for item in post["media"]],
+            [[one["profileId"], one["providerOptions"]] for one in post["deliveries"]],
+        ]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return cls(post["updatedAt"], digest[:32])
+
+    @classmethod
+    def read(cls, form: Form) -> "PostVersion | None":
+        """Return the version that the form was made from, or None. The button of the question names a later one."""
+        answer, _, named = form.text("do").partition(":")
+        if answer == SAVE:
+            updated_at, _, content = named.partition(" ")
+        else:
+            updated_at, content = form.text(UPDATED_AT_FIELD), form.text(CONTENT_FIELD)
+        return cls(updated_at, content) if updated_at else None
+
+    @property
+    def save_button(self) -> str:
+        """The value of the button that saves over this version."""
+        return f"{SAVE}:{self.updated_at} {self.content}"
+
+    def is_of(self, post: Mapping[str, Any]) -> bool:
+        """Return whether the post is still this version."""
+        now = PostVersion.of(post)
+        return self.updated_at == now.updated_at and self.content in ("", now.content)
+
+
+class ChangedMeanwhile(Exception):
+    """The post is another version by now."""
+
+
+def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:
+    """Edit the post if it is still this version. Raises ChangedMeanwhile, and what `posts.edit` raises."""
+    found = api_json.post(tx.reader, post_id)
+    if found is None:
+        raise NotFound("No post has this id.")
+    post = orjson.loads(found)
+    posts.check_changeable(post["status"], post.get("scheduledAt"), tx.stamp)
+    if not version.is_of(post):
+        raise ChangedMeanwhile
+    posts.edit(rt, tx, post_id, change, OWNER)
+
+
+def why_ended(status: str) -> str:
+    """Return why a post of this status can no longer be edited."""
+    return f"The post can no longer be edited: {_ENDED[PostStatus(status)]}."

@@ -1,0 +1,1 @@
+"""HTTP below the pages and the API: protocol, requests, limits, files, problems."""

@@ -1,0 +1,197 @@
+"""The whole web side as one ASGI application: routes, and what happens to every request around them.
+
+Whatever goes wrong below ends here as a problem; nothing leaves without its request id.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.routing import Router
+
+from socialpub.accounts import usage
+from socialpub.core import logging
+from socialpub.core.errors import InternalError, MethodNotAllowed, NotFound, SocialpubError, Unavailable
+from socialpub.media.decoder import client
+from socialpub.runtime import Runtime
+from socialpub.web.dashboard.browser import visit as dashboard_page
+from socialpub.web.http import body_memory, endpoint, problems
+from socialpub.web.http.answer import Answer
+from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Receive, Request, Send, WebState
+from socialpub.web.http.stream import RequestStream
+from socialpub.web.routes import routes, verification_routes
+
+log = logging.get_logger("socialpub.requests")
+
+FLUSH_SECONDS = 60.0
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+"""Counted one by one; whatever else somebody sends is counted together."""
+
+
+class App:
+    """The ASGI callable of one web process."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self.state = WebState(rt)
+        first = verification_routes(rt.settings.providers.tiktok.verification_file)
+        self._router = Router(
+            routes=[*first, *routes(dashboard=rt.settings.dashboard.enabled)],
+            default=_not_found,
+            redirect_slashes=False,
+        )
+        self._flushing: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._run_lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        scope["path"] = _without_last_slash(scope["path"])
+        request = Request(self.state, scope, receive, send)
+        scope["request"] = request
+        try:
+            if self.state.closed:
+                raise Unavailable("The appliance is being stopped. Try again in a moment.")
+            if request.method == "GET":
+                await self._router(scope, receive, send)
+            else:
+                # Log lines that a change writes elsewhere carry its id; a read writes none that would need it.
+                with logging.bind(request_id=request.id.decode()):
+                    await self._router(scope, receive, send)
+        except ClientGone:
+            return
+        except Exception as error:
+            problem = _as_problem(error, request)
+            if request.status:
+                # Half an answer cannot be taken back: breaking the connection is the only honest end.
+                raise
+            await _answer_problem(problem, request)
+        finally:
+            body_memory.release_body(scope)
+            # Scope and request refer to each other; parted, they are freed at once and not by the collector.
+            del scope["request"]
+        self._record(request)
+        if (forwarded := request.headers.get(b"x-forwarded-for")) is not None and not self.state.closed:
+            with contextlib.suppress(SocialpubError):
+                await self.state.untrusted_forwarders.note(request.peer, forwarded)
+
+    def _record(self, request: Request) -> None:
+        """Count the answer and log it: reads that succeeded only at the level debug."""
+        method = request.method if request.method in _METHODS else "other"
+        self.state.answers[request.route, method, request.status] += 1
+        is_plain_read = request.method in ("GET", "HEAD") and request.status < 400
+        level: logging.Level = "debug" if is_plain_read else "info"
+        if log.is_enabled(level):
+            fields: dict[str, object] = {
+                "method": request.method,
+                "path": request.logged_path,
+                "status": request.status,
+                "milliseconds": round((self.state.rt.clock.monotonic() - request.started_at) * 1000, 1),
+                "request_id": request.id.decode(),
+            }
+            if request.caller is not None:
+                fields["key"] = request.caller.key_id
+            log.write(level, "request", **fields)
+
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            try:
+                message = await receive()
+            except asyncio.CancelledError:
+                return  # told twice to stop, the server ends without asking
+            if message["type"] == "lifespan.startup":
+                self._flushing = asyncio.create_task(self._flush_forever())
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def close(self) -> None:
+        """Write down what was only in memory; requests that still arrive are answered with 503."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+        await self._flush()
+        self.state.closed = True
+
+    async def _flush_forever(self) -> None:
+        await self._flush_proxies()
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            await self._flush()
+            await asyncio.to_thread(client.retry_starting)
+
+    async def _flush(self) -> None:
+        # When a key was last used and how much is worth a line in a list, but no failure.
+        with contextlib.suppress(SocialpubError):
+            await self.state.last_uses.flush()
+            await usage.write_calls_soon(self.state.rt)
+        await self._flush_proxies()
+
+    async def _flush_proxies(self) -> None:
+        with contextlib.suppress(SocialpubError):
+            await self.state.untrusted_forwarders.flush()
+
+
+def create_app(rt: Runtime) -> App:
+    """The ASGI application over these parts."""
+    return App(rt)
+
+
+async def _not_found(_scope: object, _receive: object, _send: object) -> None:
+    raise NotFound("There is nothing at this address.")
+
+
+def _without_last_slash(path: str) -> str:
+    """An address with a slash at its end is the same one. Led on by a redirect, a POST by curl would need `-L`, and
+    would be sent a second time. The path of a signed URL is part of what was signed: it stays as it is."""
+    return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
+
+
+async def _answer_problem(problem: SocialpubError, request: Request) -> None:
+    """Answer with this problem, whatever of the body has not arrived: the server discards the rest."""
+    length = request.content_length or 0
+    if isinstance(problem, NotFound | MethodNotAllowed) and length > request.most_body_bytes:
+        # Only now the key counts: most requests to an unknown address have no large body.
+        if endpoint.find_caller(request) is not None:
+            request.most_body_bytes = MAX_BODY_BYTES
+        problem = request.too_large(length) or problem
+    answer = await _page_of_missing(problem, request) or problems.answer_problem(problem, request)
+    ends_connection = problem.status == 413 or length > MAX_BODY_BYTES or request.waits_for_continue
+    if ends_connection and not request.is_whole:
+        await RequestStream(request).leave(answer)
+    else:
+        await request.answer(answer)
+
+
+async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer | None:
+    """Return the dashboard's page for an address that leads nowhere, for a browser outside of the API."""
+    if not (isinstance(problem, NotFound) and request.state.rt.settings.dashboard.enabled):
+        return None
+    if request.method not in ("GET", "HEAD") or not problems.is_for_page(request):
+        return None
+    with contextlib.suppress(SocialpubError, sqlite3.Error):
+        return await dashboard_page.missing(request, problem)
+    return None
+
+
+def _as_problem(error: Exception, request: Request) -> SocialpubError:
+    """The failure as the caller sees it; the cause goes to the log."""
+    if isinstance(error, SocialpubError) and error.status < 500:
+        return error
+    fields = {"method": request.method, "path": request.logged_path, "request_id": request.id.decode()}
+    if isinstance(error, SocialpubError):
+        cause = error.__cause__
+        log.warning(error.detail, exc_info=cause, **fields)
+        return error
+    if isinstance(error, sqlite3.OperationalError):
+        log.error("the database cannot be read", exc_info=error, **fields)
+        return Unavailable("The database cannot be read at the moment. Try again.")
+    log.error("a request failed", exc_info=error, **fields)
+    return InternalError("Something went wrong here. Look for this request's id in the log; the line says what.")

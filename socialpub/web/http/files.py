@@ -1,0 +1,220 @@
+"""Files as bodies of answers: byte ranges, stored files piece by piece, and `/static/…`."""
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from socialpub.core.errors import NotFound
+from socialpub.media.files import StoredFile
+from socialpub.runtime import Runtime
+from socialpub.web.http import answer
+from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
+
+# MERGED from web/ranges.py: The Range header: which bytes of a file are asked for (RFC 9110, section 14).
+
+_ONE_RANGE = re.compile(rb"bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})", re.IGNORECASE)
+
+
+class ByteRange(NamedTuple):
+    """The bytes from `start` up to but not including `end`."""
+
+    start: int
+    end: int
+    partial: bool
+
+
+def parse_range(header: bytes | None, size_bytes: int) -> ByteRange | None:
+    """The range of a file of this size that the header asks for; None when there is no such range."""
+    whole = ByteRange(0, size_bytes, partial=False)
+    match = _ONE_RANGE.fullmatch(header.strip()) if header is not None else None
+    if match is None or match[1] == match[2] == b"":
+        return whole
+    first, last = match[1], match[2]
+    if not first:
+        length = min(int(last), size_bytes)
+        return ByteRange(size_bytes - length, size_bytes, partial=True) if length else None
+    start, end = int(first), min(int(last) + 1, size_bytes) if last else size_bytes
+    if last and int(last) < start:
+        return whole
+    return ByteRange(start, end, partial=True) if start < size_bytes else None
+
+
+# MERGED from web/file_body.py: A stored file as the body of an answer, piece by piece: whatever its size, memory s
+
+PIECE_BYTES = 64 * 1024
+"""Sent at once: other requests get their turn, and a reader who takes nothing holds no more than this. Larger pieces
+were measured to be no quicker."""
+
+
+async def send_file(request: Request, file: StoredFile, start: int, end: int) -> None:
+    """The bytes from `start` up to `end`, which is not among them; the answer has begun already. Raises ClientGone."""
+    at = start
+    while at < end:
+        length = min(PIECE_BYTES, end - at)
+        piece = file.read_cached(at, length)
+        if piece is None:
+            piece = await asyncio.to_thread(file.read, at, length)
+        if not piece:
+            raise OSError("a stored file is shorter than it was")
+        at += len(piece)
+        await request.send(piece, more=at < end)
+        # A quick reader never makes us wait, and then no other request would get its turn.
+        await asyncio.sleep(0)
+
+
+# MERGED from web/static_files.py: `/static/…`: the scripts and styles that pages load.
+
+FOLDER = Path(__file__).parent / "static"
+VENDORED = "vendored"
+"""The folder of what others wrote; `vendored.json` in it says which files those are."""
+
+TYPES = {
+    ".css": b"text/css; charset=utf-8",
+    ".ico": b"image/x-icon",
+    ".js": b"text/javascript; charset=utf-8",
+    ".png": b"image/png",
+    ".svg": b"image/svg+xml",
+    ".webmanifest": b"application/manifest+json",
+    ".woff2": b"font/woff2",
+}
+"""What is served. Files of other types (licences, lists) only lie here."""
+COMPRESSED = {".ico", ".png", ".woff2"}
+"""Types that gain nothing from gzip. An .ico holds PNG pictures."""
+
+HASH_CHARACTERS = 16
+STATIC_PIECE_BYTES = 64 * 1024
+"""Sent at once: a reader who takes nothing holds no more than this."""
+
+_ALWAYS: tuple[Header, ...] = (
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    (b"vary", b"Accept-Encoding"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+class StaticFile:
+    """One file, read when it is first asked for and kept in memory from then on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_stored_compressed = path.suffix == ".gz"
+        self.name = path.relative_to(FOLDER).as_posix().removesuffix(".gz")
+        """As it is written in templates: `dashboard.css`, `vendored/htmx.org-4.0.1/htmx.min.js`."""
+        self._type = Path(self.name).suffix
+
+    @property
+    def is_served(self) -> bool:
+        return self._type in TYPES
+
+    @property
+    def content_type(self) -> bytes:
+        return TYPES[self._type]
+
+    @cached_property
+    def _stored(self) -> bytes:
+        return self._path.read_bytes()
+
+    @cached_property
+    def plain(self) -> bytes:
+        return gzip.decompress(self._stored) if self._is_stored_compressed else self._stored
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        """None where gzip makes nothing smaller."""
+        if self._is_stored_compressed:
+            return self._stored
+        if self._type in COMPRESSED:
+            return None
+        found = gzip.compress(self._stored, mtime=0)
+        return found if len(found) < len(self._stored) else None
+
+    @cached_property
+    def hash(self) -> str:
+        return hashlib.sha256(self._stored).hexdigest()[:HASH_CHARACTERS]
+
+    @property
+    def etag(self) -> bytes:
+        """Weak: the same for the compressed bytes and for the plain ones."""
+        return b'W/"%s"' % self.hash.encode()
+
+    @property
+    def address(self) -> str:
+        """The name with the hash before its ending: `dashboard.0123456789abcdef.css`."""
+        return f"{self.name.removesuffix(self._type)}.{self.hash}{self._type}"
+
+
+@cache
+def list_static() -> dict[str, StaticFile]:
+    """Every file that is served, by its name."""
+    found = (StaticFile(path) for path in sorted(FOLDER.rglob("*")) if path.is_file())
+    return {file.name: file for file in found if file.is_served}
+
+
+def static_url(name: str) -> str:
+    """The address of a file, to be written behind a page's way up (`Request.relative_root`). Raises KeyError."""
+    return f"static/{list_static()[name].address}"
+
+
+def vendored_url(package: str, file_name: str) -> str:
+    """The same for a file of a vendored package, whichever version lies here. Raises KeyError."""
+    return static_url(f"{_vendored_folders()[package]}/{file_name}")
+
+
+def vendored_packages() -> list[dict[str, Any]]:
+    """`vendored.json`: of each package `package`, `version`, `licence`, and its `files`: the path inside the
+    package, the checksum, whether it is stored `compressed`, and of which package it is when it is `from` another."""
+    packages: list[dict[str, Any]] = json.loads((FOLDER / VENDORED / "vendored.json").read_bytes())["packages"]
+    return packages
+
+
+def vendored_folder(package: str, version: str) -> str:
+    """Where the files of a package lie: `vendored/picocss-pico-2.1.1` for `@picocss/pico`."""
+    return f"{VENDORED}/{package.removeprefix('@').replace('/', '-')}-{version}"
+
+
+@cache
+def _vendored_folders() -> dict[str, str]:
+    return {one["package"]: vendored_folder(one["package"], one["version"]) for one in vendored_packages()}
+
+
+def _find(address: str) -> StaticFile:
+    name, _, ending = address.rpartition(".")
+    file = list_static().get(f"{name.rpartition('.')[0]}.{ending}")
+    if file is None or file.address != address:
+        raise NotFound("There is no file of this name. Load the page anew.")
+    return file
+
+
+@endpoint(scope=None)
+async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
+    """Send a file, compressed for whoever takes that."""
+    file = _find(request.path_params["name"])
+    headers = ((b"content-type", file.content_type), (b"etag", file.etag), *_ALWAYS)
+    if _knows(request.headers.get(b"if-none-match", b""), file.etag):
+        await request.start(304, headers)
+        await request.send(b"", more=False)
+        return None
+    body = file.compressed if answer.accepts_gzip(request.headers.get(b"accept-encoding")) else None
+    if body is not None:
+        headers = (*headers, (b"content-encoding", b"gzip"))
+    else:
+        body = file.plain
+    await request.start(200, (*headers, (b"content-length", b"%d" % len(body))))
+    if request.method == "HEAD":
+        await request.send(b"", more=False)
+        return None
+    for at in range(0, len(body), STATIC_PIECE_BYTES) or (0,):
+        await request.send(body[at : at + STATIC_PIECE_BYTES], more=at + STATIC_PIECE_BYTES < len(body))
+    return None
+
+
+def _knows(if_none_match: bytes, etag: bytes) -> bool:
+    tags = [tag.strip() for tag in if_none_match.split(b",")]
+    return tags == [b"*"] or etag in tags or etag.removeprefix(b"W/") in tags

@@ -1,0 +1,350 @@
+"""A multipart form on its way in: files go to the disk as they come, texts into memory.
+
+What a part is, and what may come, is the form's to say; the rules for files are the same for all. Nothing of a file
+stays unless a row names it: leaving the `with` around a form leaves no stray file behind.
+"""
+
+import asyncio
+import hashlib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from types import TracebackType
+from typing import Self, TypeVar
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from socialpub.core import ids, units
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, Unavailable, cut
+from socialpub.media.decoder import client
+from socialpub.media.files import IncomingFile
+from socialpub.media.reservations import DiskPromise
+from socialpub.media.types import Facts, MediaRejected, canonical_type, is_undeclared
+from socialpub.publishing.media import uploads
+from socialpub.publishing.media.uploads import Examined
+from socialpub.runtime import Runtime
+from socialpub.web.api.requests import MAX_MEDIA
+from socialpub.web.http.answer import Answer
+from socialpub.web.http.body_memory import COMPLETE_SECONDS
+from socialpub.web.http.request import MAX_BODY_BYTES, Request
+from socialpub.web.http.stream import RequestStream
+
+MAX_FILE_NAME = 255
+
+
+@dataclass(frozen=True, slots=True)
+class PartHead:
+    """What a part says of itself before its content. `file_name` is None where it names none."""
+
+    name: str
+    file_name: str | None
+    declared_type: str
+
+
+@dataclass(slots=True)
+class FormPart:
+    """One file part. `incoming` is None when its declared type is not accepted; then nothing of it was stored."""
+
+    field: str
+    file_name: str
+    declared_type: str
+    incoming: IncomingFile | None
+    promise: DiskPromise
+    most_bytes: int
+    size_bytes: int = 0
+    _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
+
+    @property
+    def declared(self) -> str | None:
+        """The type that the sender says the file has, if any."""
+        return None if is_undeclared(self.declared_type) else self.declared_type
+
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+    @property
+    def is_too_large(self) -> bool:
+        return self.size_bytes > self.most_bytes
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes; of a file that is too large none is kept. Raises Unavailable."""
+        self.size_bytes += len(data)
+        self._sha256.update(data)
+        if self.is_too_large:
+            self.drop()
+        elif self.incoming is not None:
+            self.promise.spend(len(data))
+            self.incoming.write(data)
+
+    def drop(self) -> None:
+        """What was stored of it goes."""
+        if self.incoming is not None:
+            self.incoming.__exit__(None, None, None)
+            self.incoming = None
+
+
+class MultipartForm(ABC):
+    """What arrived, and what may arrive. Leaving the `with` removes every file that no row names."""
+
+    def __init__(self) -> None:
+        self.parts: list[FormPart] = []
+
+    @property
+    def fingerprints(self) -> list[tuple[str, str, str]]:
+        """Field name, declared type and SHA-256 of each file part: what makes two forms the same."""
+        return [(part.field, part.declared_type, part.sha256) for part in self.parts]
+
+    @abstractmethod
+    def is_file(self, head: PartHead) -> bool:
+        """Whether this part is a file; else it is a text. Raises InvalidRequest for one that has no place here."""
+
+    @abstractmethod
+    def take_text(self, name: str, value: bytes) -> None:
+        """A text has arrived. Raises what refuses the form."""
+
+    def check_text(self, name: str, size_bytes: int) -> None:
+        """A text is arriving and has so many bytes by now. Raises PayloadTooLarge."""
+        if size_bytes > MAX_BODY_BYTES:
+            raise PayloadTooLarge(f"The field {cut(name)} may have at most {units.size(MAX_BODY_BYTES)}.")
+
+    @abstractmethod
+    def check_file(self, part: FormPart) -> None:
+        """A file is arriving. Raises PayloadTooLarge for a form that does not go on without it."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Everything has arrived. Raises InvalidRequest when something is missing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for part in self.parts:
+            if part.incoming is not None:
+                part.incoming.__exit__(kind, error, trace)
+
+
+F = TypeVar("F", bound=MultipartForm)
+
+
+async def receive_form(
+    rt: Runtime, request: Request, form: F, refusal: Callable[[SocialpubError], Answer] | None = None
+) -> F | None:
+    """Fill the form from a request, onto the disk; to be used in a `with`. Returns None when it was refused before it
+    had arrived, which has been answered then, with `refusal` of the failure if given. Raises InvalidRequest,
+    PayloadTooLarge, Unavailable, and what the form raises.
+    """
+    stream = RequestStream(request)
+    try:
+        length = request.content_length
+        _check_length(rt, length)
+        # What is no longer than a payload may be one alone, which needs no room: a full disk takes it, too. Then, and
+        # where no length is known, room is promised part by part.
+        whole = length is not None and length > MAX_BODY_BYTES
+        known_bytes = length if whole and length else 0
+        with uploads.count_arriving(rt, known_bytes), rt.files.promises.make(known_bytes) as promise:
+            content_type = request.headers.get(b"content-type", b"")
+            longest_part = None if whole else length or sys.maxsize
+            parser = _FormParser(rt, form, content_type, promise, longest_part, request.hold)
+            await stream.feed(parser.feed)
+            parser.finish()
+    except BaseException as error:
+        form.__exit__(type(error), error, None)
+        if not isinstance(error, SocialpubError):
+            raise
+        await stream.refuse(error, refusal)
+        return None
+    return form
+
+
+def _check_length(rt: Runtime, length: int | None) -> None:
+    most_bytes = MAX_MEDIA * (int(rt.settings.uploads.max_video_bytes) + MAX_BODY_BYTES) + MAX_BODY_BYTES
+    if length is not None and length > most_bytes:
+        raise PayloadTooLarge(f"No form with at most {MAX_MEDIA} files within their limits has {length} bytes.")
+
+
+class _FormParser:
+    """Fills a form from the bytes of a body, by the callbacks of the library's parser."""
+
+    def __init__(
+        self,
+        rt: Runtime,
+        form: MultipartForm,
+        content_type: bytes,
+        promise: DiskPromise,
+        longest_part: int | None,
+        hold: Callable[[int], None],
+    ) -> None:
+        self._rt = rt
+        self._form = form
+        self._promise = promise
+        self._hold = hold
+        self._longest_part = longest_part
+        """None when there is room for all parts already."""
+        self._header_name = bytearray()
+        self._header_value = bytearray()
+        self._headers: dict[bytes, bytes] = {}
+        self._part: FormPart | None = None
+        """The file part that is arriving; None while it is a text."""
+        self._text_name = ""
+        self._text = bytearray()
+        self._text_since: float | None = None
+        """When the text that is arriving began, on the monotonic clock."""
+        self._ended = False
+        boundary = parse_options_header(content_type)[1].get(b"boundary")
+        if not boundary:
+            raise _malformed("its Content-Type names no boundary")
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._on_part_begin,
+                    "on_header_field": self._on_header_field,
+                    "on_header_value": self._on_header_value,
+                    "on_header_end": self._on_header_end,
+                    "on_headers_finished": self._on_headers_finished,
+                    "on_part_data": self._on_part_data,
+                    "on_part_end": self._on_part_end,
+                    "on_end": self._on_end,
+                },
+            )
+        except FormParserError:
+            raise _malformed("its boundary is too long") from None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises InvalidRequest, RequestTimeout and what the form raises."""
+        if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > COMPLETE_SECONDS:
+            raise RequestTimeout(
+                f"The field {cut(self._text_name)} was not complete within {COMPLETE_SECONDS:.0f} seconds. "
+                "Send the request again."
+            )
+        try:
+            self._parser.write(data)
+        except FormParserError:
+            raise _malformed("its parts cannot be separated") from None
+
+    def finish(self) -> None:
+        """Everything has arrived. Raises InvalidRequest when the form has no end, or misses something."""
+        if not self._ended:
+            raise _malformed("it ends before its last boundary")
+        self._form.finish()
+
+    # --- callbacks, in the order in which the parser calls them ---
+
+    def _on_part_begin(self) -> None:
+        self._headers = {}
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name.extend(data[start:end])
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value.extend(data[start:end])
+
+    def _on_header_end(self) -> None:
+        self._headers[bytes(self._header_name).lower()] = bytes(self._header_value)
+        self._header_name, self._header_value = bytearray(), bytearray()
+
+    def _on_headers_finished(self) -> None:
+        disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
+        if disposition != b"form-data" or b"name" not in options:
+            raise _malformed("a part has no name")
+        declared_type = _text(self._headers.get(b"content-type", b"")).partition(";")[0].strip().lower()
+        file_name = _text(options[b"filename"]) if b"filename" in options else None
+        head = PartHead(_text(options[b"name"]), file_name, declared_type)
+        if self._form.is_file(head):
+            self._part = self._add_part(head.name, (file_name or head.name)[-MAX_FILE_NAME:], declared_type)
+        else:
+            self._part, self._text_name, self._text = None, head.name, bytearray()
+            self._text_since = self._rt.clock.monotonic()
+
+    def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
+        if len(self._form.parts) == MAX_MEDIA:
+            raise InvalidRequest.at("media", message=f"may come with at most {MAX_MEDIA} files")
+        incoming, most_bytes = None, uploads.max_bytes(self._rt.settings, declared_type)
+        if is_accepted_type(declared_type):
+            if self._longest_part is not None:
+                uploads.check_quota_with_arriving(self._rt, self._rt.reader, 1)
+                self._promise.resize(min(most_bytes, self._longest_part))
+            incoming = self._rt.files.receive()
+        part = FormPart(name, file_name, declared_type, incoming, self._promise, most_bytes)
+        self._form.parts.append(part)
+        return part
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._part is not None:
+            self._part.add(data[start:end])
+            self._form.check_file(self._part)
+            return
+        self._hold(end - start)
+        self._text += data[start:end]
+        self._form.check_text(self._text_name, len(self._text))
+
+    def _on_part_end(self) -> None:
+        if self._part is None:
+            self._text_since = None
+            self._form.take_text(self._text_name, bytes(self._text))
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+def is_accepted_type(declared_type: str) -> bool:
+    """Whether a part that says this of itself can be a file of ours."""
+    return is_undeclared(declared_type) or canonical_type(declared_type) is not None
+
+
+def _malformed(reason: str) -> InvalidRequest:
+    return InvalidRequest.at(message=f"The form cannot be read: {reason}.")
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+# MERGED from web/arrived_files.py: The files of a form that has arrived: examined, and stored under names of their
+
+
+async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> list[Facts | MediaRejected]:
+    """What each file is, or why it is none that can be used; in turn with what other keys want examined. Raises
+    Unavailable."""
+    # Every one is waited for, also when one of them fails: a child process may not outlive the file it reads.
+    results = await asyncio.gather(*(_examine(rt, part, key_id) for part in parts))
+    found: list[Facts | MediaRejected] = []
+    for result in results:
+        if isinstance(result, Unavailable):
+            raise result
+        found.append(result)
+    return found
+
+
+async def keep_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
+    """Have it on the disk under its own name; `uploads.adopt` makes it stay."""
+    assert part.incoming is not None
+    artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
+    storage_key = rt.files.new_key(artifact_id, facts.mime_type)
+    await asyncio.to_thread(part.incoming.keep, storage_key)
+    declared_type = part.declared or facts.mime_type
+    return Examined(artifact_id, part.file_name, declared_type, storage_key, facts, part.incoming)
+
+
+async def _examine(rt: Runtime, part: FormPart, key_id: str) -> Facts | MediaRejected | Unavailable:
+    assert part.incoming is not None
+    try:
+        limits = uploads.media_limits(rt.settings)
+        return await client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
+    except MediaRejected as refused:
+        return refused
+    except client.DecoderFailed as error:
+        unavailable = Unavailable("The files cannot be examined at the moment. Send the request again.")
+        unavailable.__cause__ = error
+        return unavailable

@@ -1,0 +1,309 @@
+"""One connection: uvicorn's, within limits, and honest about what is no HTTP.
+
+What cannot be read is refused by a problem, and only where nothing else was or will be answered: a request that is
+being worked on gets its own answer, and then the connection ends.
+"""
+
+import asyncio
+import sys
+from typing import Any, cast
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from socialpub.core.errors import HeadersTooLarge, InvalidRequest, RequestTimeout, SocialpubError
+from socialpub.web.http import body_memory, problems
+from socialpub.web.http.answer import CLOSE
+from socialpub.web.http.app import App
+from socialpub.web.http.body_memory import BODY, BodyShare
+from socialpub.web.http.connection_limits import ConnectionWatch, Limit
+from socialpub.web.http.request import TRANSPORT, new_id
+
+_NO_HTTP = "Invalid HTTP request received."
+
+
+class _Refused(Exception):
+    """Raised inside the parser's callbacks, to make it stop."""
+
+
+class _AnyLength(int):
+    """How many bytes an answer still has to have, when it ends with its connection."""
+
+    def __sub__(self, _: int) -> "_AnyLength":
+        return self
+
+    def __ne__(self, other: object) -> bool:
+        return False  # nothing is missing at its end
+
+    __hash__ = int.__hash__
+
+
+class HttpProtocol(HttpToolsProtocol):
+    def __init__(self, watch: ConnectionWatch, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._watch = watch
+        self._limits = watch.limits
+        self._closed_for_input = False
+        """Nothing that still arrives is read: the connection ends with the answers that are owed."""
+        self._in_body = False
+        self._in_head = False
+        """A head has begun. Between requests neither of the two holds."""
+        self._barren_bytes = 0
+        """Received since a head was complete or a body went on: part of a head, trailers, what chunks carry besides."""
+        self._since = 0.0
+        """When the caller last did something that brought its request forward."""
+        self._body_since = 0.0
+        """When the last head was complete."""
+        self._discarded_bytes = 0
+        """Of the present body, after its response."""
+        self._untaken_bytes = 0
+        self._untaken_since = 0.0
+        self._reading_bytes = 0
+        self._refusal: SocialpubError | None = None
+
+    # --- what comes in -----------------------------------------------------------------------------------------------
+
+    @property
+    def peer(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if not self._watch.admit(self, self._since):
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.forget(self)
+        for cycle, _ in self.pipeline:  # their requests never begin, so nothing else releases them
+            body_memory.release_body(cast("body_memory.Scope", cycle.scope))
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        room = self._limits.head_bytes - self._barren_bytes
+        if len(data) > room and not self._in_body:
+            # Cut where the head has to be complete, so that one that is a little too long is not read either.
+            self._read(data[:room])
+            data = data[room:]
+        if data:
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        if self._closed_for_input:
+            return
+        is_first = self._barren_bytes == 0
+        self._barren_bytes += len(data)
+        self._reading_bytes = len(data)
+        self._parse(data)
+        if is_first or self._barren_bytes == 0:
+            self._since = self.loop.time()
+        if self._barren_bytes >= self._limits.head_bytes and not self._closed_for_input:
+            self._refuse(self._too_large())
+
+    def _parse(self, data: bytes) -> None:
+        """uvicorn's `data_received`, but where another protocol is offered (`curl --http2`): the offer is declined, and
+        the request with its body stays one of ours. The parser would take no body, and nothing after it."""
+        self._unset_keepalive_if_required()
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                (read_bytes,) = offer.args
+                data = self._head_without_offer() + data[read_bytes:]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's is
+            except httptools.HttpParserError as error:
+                if not isinstance(error, httptools.HttpParserCallbackError):
+                    self.logger.warning(_NO_HTTP)
+                self.send_400_response(_NO_HTTP)
+                return
+            else:
+                return
+
+    def _head_without_offer(self) -> bytes:
+        request_line = b"%b %b HTTP/%b" % (
+            self.parser.get_method(), self.url, self.parser.get_http_version().encode()
+        )  # fmt: skip
+        lines = (b"%b: %b" % header for header in self.headers if header[0] != b"upgrade")
+        return b"\r\n".join((request_line, *lines, b"", b""))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) >= self._limits.head_fields:
+            self._refusal = self._too_large()
+            raise _Refused
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self.parser.get_method() == b"CONNECT":
+            raise _Refused  # what follows would be no HTTP, and this is no proxy
+        if self.parser.should_upgrade():
+            return  # it is read once more
+        if self._reading_bytes > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
+            self._refusal = self._too_large()
+            raise _Refused
+        self._body_since = self.loop.time()
+        share = self.scope[BODY] = BodyShare(self._watch.bodies)  # type: ignore[literal-required]
+        if self._is_answering:
+            if len(self.pipeline) >= self._limits.pipelined:
+                self._watch.tell(Limit.PIPELINED, self._body_since, self.peer)
+                raise _Refused
+            self._hold(share, self._head_bytes())  # it waits for the requests before it
+        self._in_head, self._in_body, self._barren_bytes, self._discarded_bytes = False, True, 0, 0
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+        super().on_headers_complete()
+        if self.parser.get_http_version() == "1.0":
+            # uvicorn would send chunks, which came with HTTP/1.1. It closes these connections after their answer.
+            self.cycle.chunked_encoding, self.cycle.expected_content_length = False, _AnyLength(sys.maxsize)
+
+    @property
+    def _is_answering(self) -> bool:
+        """Whether a request that arrived is not yet answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def on_body(self, body: bytes) -> None:
+        self._barren_bytes = 0
+        if self.cycle.response_complete:
+            self._discarded_bytes += len(body)
+            if self._discarded_bytes > self._limits.discarded_bytes:
+                self._watch.tell(Limit.DISCARDED_BYTES, self.loop.time(), self.peer)
+                raise _Refused
+            return
+        self._hold(self._share, len(body))
+        super().on_body(body)
+
+    @property
+    def _share(self) -> BodyShare:
+        """What the newest request uses of the memory for bodies."""
+        return cast("BodyShare", self.cycle.scope[BODY])  # type: ignore[literal-required]
+
+    def _hold(self, share: BodyShare, size_bytes: int) -> None:
+        """Count bytes of a request that wait in memory. Where there is no room for them, refuse it."""
+        if not share.add(size_bytes, goes_to_file=share.goes_to_file):
+            self._watch.tell(Limit.BODY_MEMORY, self.loop.time(), self.peer)
+            self._refusal = body_memory.memory_full()
+            raise _Refused
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
+        self._in_body, self._barren_bytes = False, 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if not self._in_head:
+            self._since = self.loop.time()
+        if self.cycle.response_complete and self.cycle.body:
+            self.cycle.body = bytearray()  # no handler reads it any more, and the cycle stays until the next request
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # uvicorn reads on, and more requests would wait
+
+    def _head_bytes(self) -> int:
+        request_line = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
+        return request_line + sum(len(name) + len(value) + 4 for name, value in self.headers) + 2
+
+    # --- what is refused ---------------------------------------------------------------------------------------------
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(self._refusal or InvalidRequest.at(message=msg))
+
+    def _too_large(self) -> SocialpubError:
+        self._watch.tell(Limit.HEAD_BYTES, self.loop.time(), self.peer)
+        limits = self._limits
+        return HeadersTooLarge(
+            f"A request may have at most {limits.head_fields} headers, and at most {limits.head_bytes} bytes in the "
+            "request line and the headers together."
+        )
+
+    def _refuse(self, error: SocialpubError) -> None:
+        """Read no further. Whoever sent this is told by a problem, unless another answer is on its way or was given."""
+        self._closed_for_input = True
+        cycle = self.cycle
+        if not self._in_body and cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False  # the requests before this one are whole, and are answered
+        elif self._in_body and (self.pipeline or cycle.response_started):
+            self.transport.close()
+        else:
+            if self._in_body:
+                # Its handler waits for the rest of the body: it has done nothing yet, and never will.
+                cycle.disconnected = True
+                cycle.message_event.set()
+            self._write_problem(error)
+            self.transport.close()
+
+    def _write_problem(self, error: SocialpubError) -> None:
+        app = cast("App", self.config.app)
+        problem = problems.render_problem(error, app.state.rt.settings.base_url)
+        headers = [
+            *(header for header in self.server_state.default_headers if header != CLOSE),
+            (b"content-type", problem.content_type),
+            (b"content-length", b"%d" % len(problem.body)),
+            (b"x-request-id", new_id()),
+            *problem.headers,
+            CLOSE,
+        ]
+        status_line = b"HTTP/1.1 %d %b" % (problem.status, error.title.encode())
+        lines = [status_line, *(name + b": " + value for name, value in headers), b"", problem.body]
+        self.transport.write(b"\r\n".join(lines))
+
+    # --- what takes too long -----------------------------------------------------------------------------------------
+
+    def overdue(self, now: float) -> Limit | None:
+        """The limit of time that this connection has reached."""
+        untaken_bytes = self.transport.get_write_buffer_size()
+        if untaken_bytes != self._untaken_bytes:
+            self._untaken_bytes, self._untaken_since = untaken_bytes, now
+        if untaken_bytes and now - self._untaken_since >= self._limits.reader_seconds:
+            return Limit.READER_SECONDS
+        if self._closed_for_input:
+            return None
+        if self.flow.read_paused:
+            self._since = self._body_since = now  # it is we who do not read
+        waited = now - self._since
+        if self._in_body:
+            if self._share.goes_to_file:
+                return Limit.STALL_SECONDS if waited >= self._limits.stall_seconds else None
+            return Limit.BODY_SECONDS if now - self._body_since >= self._limits.body_seconds else None
+        # An idle connection that is kept has uvicorn's own timer, until something arrives that begins no request.
+        is_owed = self.cycle is None or (self.cycle.response_complete and self.timeout_keep_alive_task is None)
+        if (self._in_head or is_owed) and waited >= self._limits.head_seconds:
+            return Limit.HEAD_SECONDS
+        return None
+
+    def give_up(self, reached: Limit) -> None:
+        """End the connection; answers that are owed to somebody who still reads are given."""
+        cycle = self.cycle
+        if reached is Limit.HEAD_SECONDS and cycle is not None and not cycle.response_complete:
+            self._closed_for_input, self._in_head = True, False
+            cycle.keep_alive = False
+        elif reached is Limit.BODY_SECONDS:
+            self._refuse(
+                RequestTimeout(
+                    f"The body was not complete within {self._limits.body_seconds:.0f} seconds. Send the request again."
+                )
+            )
+        else:
+            self.transport.abort()
+
+    # --- what gives way ----------------------------------------------------------------------------------------------
+
+    def idle_since(self) -> float | None:
+        """Return when the client last sent something, while the server waits for a request or the rest of one.
+
+        None while a request is worked on, a response is on its way, or a file arrives: only a valid key, session or
+        signature leads there.
+        """
+        if self.flow.read_paused or self.transport.get_write_buffer_size():
+            return None
+        if self._is_answering and (self.pipeline or not self._in_body or self._share.goes_to_file):
+            return None
+        return self._since
+
+    def abort(self) -> None:
+        """Close the connection at once, whatever is under way on it."""
+        self._closed_for_input = True
+        self.transport.abort()

@@ -1,0 +1,302 @@
+"""One request: what came in, what all requests of the process share, and the way back to the caller."""
+
+import asyncio
+import itertools
+import re
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from socialpub.accounts.api_keys import Caller, LastUses
+from socialpub.core import units
+from socialpub.core.errors import MAX_QUOTE, PayloadTooLarge, cut
+from socialpub.core.secrets.redaction import redact
+from socialpub.ops.health import Readiness
+from socialpub.publishing.posts.idempotency import RequestKey
+from socialpub.runtime import Runtime
+from socialpub.web.http import answer
+from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.body_memory import BODY, BodyShare, memory_full
+from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarders
+from socialpub.web.http.long_poll import LongPoll
+from socialpub.web.http.rate_limit import RateLimits
+
+# MERGED from web/state.py: What all requests of one web process share.
+
+
+class WebState:
+    """The parts, and what this process counts and remembers."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self.rt = rt
+        self.long_poll = LongPoll(rt)
+        self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)
+        self.trusted_proxies = TrustedProxies(rt.settings.proxies.trusted)
+        self.untrusted_forwarders = UntrustedForwarders(rt, self.trusted_proxies)
+        self.last_uses = LastUses(rt)
+        self.answers: Counter[tuple[str, str, int]] = Counter()
+        """How many answers of each route, method and status there were, for the metrics."""
+        self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
+        """When the last look at readiness began (monotonic), and the look, which may still go on."""
+        self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
+        """Until when (monotonic) the metrics that were read last count, and those as text with its content type."""
+        self.reading_metrics = asyncio.Lock()
+        self.closed = False
+        """Set when the database is closed: what still arrives is answered with 503."""
+
+
+# MERGED from web/request.py: One request: what came in, and the way back to the caller.
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+TRANSPORT = "socialpub.transport"
+"""Under this name the server puts a connection's transport into the scope of its requests."""
+
+MAX_BODY_BYTES = 1 << 20
+"""A JSON body larger than this is a 413 (contract 1.7)."""
+MAX_ANONYMOUS_BODY_BYTES = 8 * 1024
+"""The same for a request without a valid key or session (contract 1.20)."""
+
+_OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
+_numbers = itertools.count(1)
+_process = secrets.token_hex(6).encode()
+
+
+def new_id() -> bytes:
+    """The id of a request that brought none."""
+    return b"%s-%x" % (_process, next(_numbers))
+
+
+class ClientGone(Exception):
+    """The connection has ended before the request was whole, or the answer. Nobody is left to be answered."""
+
+
+class Request:
+    """What came in. `body` and `query` are the shapes that the endpoint asked for, once they were read."""
+
+    __slots__ = (
+        "_receive",
+        "_received_last",
+        "_receiving",
+        "_send",
+        "body",
+        "caller",
+        "headers",
+        "id",
+        "method",
+        "most_body_bytes",
+        "path",
+        "path_params",
+        "query",
+        "query_string",
+        "rate_headers",
+        "route",
+        "scope",
+        "started_at",
+        "state",
+        "status",
+        "ticket",
+    )
+
+    def __init__(self, state: WebState, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        self.state = state
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        """As the proxy passes it on: without the path of base_url. Percent-escapes are decoded."""
+        self.query_string: bytes = scope["query_string"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        """Names in lower case; of a repeated header the last."""
+        own_id = self.headers.get(b"x-request-id")
+        if own_id is not None and _OWN_ID.fullmatch(own_id):
+            self.id = own_id
+        else:
+            self.id = new_id()
+        self.route = "none"
+        """The address as it is documented (`/api/v1/posts/{postId}`), once it is known to be one of ours."""
+        self.path_params: dict[str, str] = {}
+        self.caller: Caller | None = None
+        self.most_body_bytes = MAX_ANONYMOUS_BODY_BYTES
+        """A larger body is refused. A valid key or session raises this."""
+        self._receiving = self._received_last = False
+        self.body: Any = None
+        self.query: Any = None
+        self.ticket: RequestKey | None = None
+        """The announced Idempotency-Key of this request, when it has one."""
+        self.rate_headers: tuple[Header, ...] = ()
+        self.status = 0
+        """The status of the answer; 0 as long as there is none."""
+        self.started_at = state.rt.clock.monotonic()
+
+    # --- what came in ------------------------------------------------------------------------------------------------
+
+    @property
+    def content_type(self) -> bytes:
+        """The media type, lower case, without parameters; empty when none was sent."""
+        return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+
+    @property
+    def content_length(self) -> int | None:
+        """The announced number of bytes; None for a chunked body."""
+        text = self.headers.get(b"content-length", b"")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def has_body(self) -> bool:
+        """Whether a body was announced, be it an empty one in chunks."""
+        return bool(self.content_length) or b"transfer-encoding" in self.headers
+
+    @property
+    def peer(self) -> str:
+        """The address that the connection comes from. Empty: a socket in the file system."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+    @property
+    def client_address(self) -> str:
+        """The address of the caller. A proxy that is trusted is believed when it names one."""
+        forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
+        return self.state.trusted_proxies.find_caller(self.peer, forwarded)
+
+    @property
+    def logged_path(self) -> str:
+        """The path as a log line shows it: the beginning of a long one."""
+        # Redacted before it is cut: a part of a secret is not recognized. No secret is longer than what is left out.
+        return self.path if len(self.path) <= MAX_QUOTE else cut(redact(self.path[: 8 * MAX_QUOTE]))
+
+    @property
+    def relative_root(self) -> str:
+        """The way from this address up to the appliance's own `/`, as links of a page write it: `../../`.
+
+        A page that links in this way works below any path of base_url, and under every address that leads here.
+        """
+        raw_path: bytes = self.scope["raw_path"]
+        return "../" * (raw_path.count(b"/") - 1) or "./"
+
+    def prefers_page(self) -> bool:
+        """Whether whoever asks is a browser."""
+        return answer.prefers_page(self.headers.get(b"accept"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the body is still on its way, as far as is known."""
+        return self._received_last or not self.has_body
+
+    @property
+    def waits_for_continue(self) -> bool:
+        """Whether the caller sends its body only when it is asked to (`Expect`), and was not asked."""
+        return not self._receiving and self.headers.get(b"expect", b"").lower() == b"100-continue"
+
+    async def receive(self) -> tuple[bytes, bool]:
+        """Return the next piece of the body, and whether more follows. The piece counts as memory in use until
+        `release`, at most until the request ends. Raises ClientGone."""
+        self._receiving = True
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        more = message.get("more_body", False)
+        self._received_last = not more
+        return message.get("body", b""), more
+
+    def hold(self, size_bytes: int) -> None:
+        """Count bytes of the body that stay in memory after their piece is released. Raises Unavailable."""
+        share = self._share
+        if share is not None and not share.add(size_bytes):
+            raise memory_full()
+
+    def release(self, size_bytes: int) -> None:
+        """Stop counting bytes that were received and are no longer in memory."""
+        share = self._share
+        if share is not None:
+            share.remove(size_bytes)
+
+    def send_body_to_file(self) -> None:
+        """Declare that each piece of the body goes to a file: the body is judged by its progress, not by its time."""
+        share = self._share
+        if share is not None:
+            share.goes_to_file = True
+
+    @property
+    def _share(self) -> BodyShare | None:
+        return self.scope.get(BODY)
+
+    async def read(self) -> bytes:
+        """Return the whole body. Raises PayloadTooLarge as soon as it is more than this caller may send, and
+        ClientGone."""
+        self._check_size(self.content_length or 0)
+        body, more = await self.receive()
+        self._check_size(len(body))
+        if not more:
+            return body
+        whole = bytearray(body)  # a list would take far more memory than its pieces, where each is a byte
+        while more:
+            body, more = await self.receive()
+            whole += body
+            self._check_size(len(whole))
+        return bytes(whole)
+
+    async def finish(self) -> None:
+        """Discard a body that no handler reads, up to its end: a request that turns out to be malformed has then done
+        nothing. Raises as `read`."""
+        if not self.has_body:
+            return
+        self._check_size(self.content_length or 0)
+        size_bytes, more = 0, True
+        while more:
+            piece, more = await self.receive()
+            self.release(len(piece))
+            size_bytes += len(piece)
+            self._check_size(size_bytes)
+
+    def too_large(self, size_bytes: int) -> PayloadTooLarge | None:
+        """Return the refusal of a body of this size; None where this caller may send it."""
+        if size_bytes <= self.most_body_bytes:
+            return None
+        detail = f"The body may have at most {units.size(self.most_body_bytes)}"
+        if self.most_body_bytes == MAX_ANONYMOUS_BODY_BYTES:
+            detail += " without a valid API key or session."
+        else:
+            detail += ". Media goes to an upload, not into the JSON."
+        return PayloadTooLarge(detail, headers=(("connection", "close"),))
+
+    def _check_size(self, size_bytes: int) -> None:
+        error = self.too_large(size_bytes)
+        if error is not None:
+            raise error
+
+    # --- what goes out -----------------------------------------------------------------------------------------------
+
+    async def answer(self, answer: Answer) -> None:
+        """Send a whole answer."""
+        status, body, headers, content_type = answer
+        framing: tuple[Header, ...] = ()
+        if body:
+            framing = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
+        elif status != 204:
+            framing = ((b"content-length", b"0"),)
+        await self.start(status, framing + headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def start(self, status: int, headers: tuple[Header, ...]) -> None:
+        """Begin an answer whose body follows piece by piece (`send`). Without `content-length` among `headers` it goes
+        out in chunks, or to a caller of HTTP/1.0 up to the end of the connection."""
+        self.status = status
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [*headers, (b"x-request-id", self.id), *self.rate_headers],
+            }
+        )
+
+    async def send(self, piece: bytes, more: bool) -> None:
+        """A piece of the body; waits while the connection is full. Raises ClientGone."""
+        transport = self.scope.get(TRANSPORT)
+        if transport is not None and transport.is_closing():
+            raise ClientGone  # uvicorn would take the rest and throw it away
+        await self._send({"type": "http.response.body", "body": piece, "more_body": more})

@@ -1,0 +1,248 @@
+"""The web process: listens, answers, and stops without breaking a request."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
+
+import uvicorn
+
+from socialpub.core import commands, logging, machine
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.core.systemd import format_address
+from socialpub.ops.notify.schedule import Notifier
+from socialpub.runtime import Runtime
+from socialpub.web.http.answer import CLOSE
+from socialpub.web.http.app import App, create_app
+from socialpub.web.http.connection_limits import (
+    ConnectionLimits,
+    ConnectionWatch,
+    connections_within,
+    raise_descriptors,
+)
+from socialpub.web.http.protocol import HttpProtocol
+
+# MERGED from web/listeners.py: Where the web server listens: over the sockets that systemd holds open for it, else
+
+log = logging.get_logger("socialpub.web.server")
+
+BACKLOG = 2048
+
+
+def open_for(rt: Runtime) -> list[socket.socket]:
+    """The listening sockets. Raises OperatorError when they cannot be used."""
+    descriptors = rt.service_manager.descriptors
+    if not descriptors:
+        return bind(rt.settings)
+    sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    if not all(map(_listens_for_tcp, sockets)):
+        for listener in sockets:
+            listener.close()
+        raise OperatorError(
+            "The socket that systemd handed over is none that listens for TCP connections.",
+            "Set ListenStream= in socialpub-web.socket to an address and port, such as 127.0.0.1:8000; no Accept=yes.",
+        )
+    for listener in sockets:
+        listener.setblocking(False)
+    if not _is_configured(sockets, rt.settings):
+        log.warning(
+            "systemd's socket counts, and its address is not `listen`",
+            remedy=f"{commands.move_socket()}.",
+            address=addresses(sockets),
+            listen=rt.settings.listen,
+        )
+    return sockets
+
+
+def _is_configured(sockets: list[socket.socket], settings: Settings) -> bool:
+    """Whether these are the addresses that `listen` stands for, as far as that is known."""
+    try:
+        configured = {address[:2] for *_, address in _resolve(settings)}
+    except OSError:
+        return False
+    return {listener.getsockname()[:2] for listener in sockets} == configured
+
+
+def addresses(sockets: list[socket.socket]) -> str:
+    """`127.0.0.1:8000`, as `listen` is written; several are separated by commas."""
+    return ", ".join(map(format_address, sockets))
+
+
+def _listens_for_tcp(listener: socket.socket) -> bool:
+    return (
+        listener.family in (socket.AF_INET, socket.AF_INET6)
+        and listener.type == socket.SOCK_STREAM
+        and bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    )
+
+
+def bind(settings: Settings) -> list[socket.socket]:
+    """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in _resolve(settings):
+            listener = socket.socket(family, kind, protocol)
+            sockets.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+    except OSError as error:
+        for listener in sockets:
+            listener.close()
+        raise _cannot_listen(settings.listen, error) from error
+    return sockets
+
+
+def _resolve(settings: Settings) -> list[tuple[Any, ...]]:
+    host, port = settings.listen_host, settings.listen_port
+    return list(dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)))
+
+
+def _cannot_listen(address: str, error: OSError) -> OperatorError:
+    if error.errno == errno.EADDRINUSE:
+        return OperatorError(
+            f"{address} is in use by another program.",
+            "Stop that program (perhaps another socialpub), or set `listen` to another port.",
+        )
+    if error.errno == errno.EACCES:
+        return OperatorError(
+            f"{address} may not be used by this user.",
+            "Set `listen` to a port above 1023 and let a proxy listen on the lower one.",
+        )
+    return OperatorError(
+        f"{address} cannot be listened on: {error.strerror or error}.",
+        "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+    )
+
+
+# MERGED from web/server.py: The web process: listens, answers, and stops without breaking anybody's request.
+
+ADMIT_SECONDS = 0.1
+"""How long connections are accepted after the signal, so that nobody is refused who had already connected."""
+IDLE_GRACE_SECONDS = 2.0
+"""How long a connection without a request is kept, in case its client is just sending one."""
+BUSY_GRACE_SECONDS = 10.0
+"""How long requests that run are waited for."""
+
+_POLL_SECONDS = 0.05
+
+
+def run(rt: Runtime, sockets: list[socket.socket]) -> int:
+    """Serve on these listening sockets (`listeners.py`) until SIGTERM, SIGINT or SIGHUP; the exit code."""
+    machine.limit_malloc_arenas()
+    app = create_app(rt)
+    descriptors = raise_descriptors()
+    server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))
+    log.info("listening", address=addresses(sockets), base_url=rt.settings.base_url)
+    notifier = Notifier(rt, stands_in=True)
+    notifier.start()
+    server.run(sockets=sockets)
+    notifier.join()
+    log.info("stopped")
+    return 0
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with limits for each connection and a stop that drains."""
+
+    def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
+        self.app = app
+        self.watch = ConnectionWatch(limits or ConnectionLimits(), app.state.trusted_proxies.holds)
+        self._service_manager = app.state.rt.service_manager
+        self._draining: asyncio.Task[None] | None = None
+        self._hung_up = False
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http=cast("type[HttpProtocol]", partial(HttpProtocol, self.watch)),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=BACKLOG,
+                # Longer than a proxy keeps its own: the side that waits less closes, and that must not be us.
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=2,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours instead of uvicorn's, which would end the process by the signal once more after a clean stop."""
+        loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nobody ran this with nohup
+            handlers[signal.SIGHUP] = self.hang_up
+        for signum, handler in handlers.items():
+            loop.add_signal_handler(signum, handler)
+        try:
+            yield
+        finally:
+            for signum in handlers:
+                loop.remove_signal_handler(signum)
+            if self._hung_up:
+                # The worker of a `serve` may still have to end, and another one tells nothing new.
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        self._service_manager.alive("Serving")
+        if counter % 10 == 0:
+            self.watch.sweep(self._connections(), asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
+
+    def stop(self) -> None:
+        """Begin to drain; called again, end now."""
+        self.app.state.rt.stopping.set()
+        if self._draining is None:
+            self._service_manager.stopping()
+            self._draining = asyncio.get_running_loop().create_task(self.drain())
+        else:
+            self.should_exit = self.force_exit = True
+
+    def hang_up(self) -> None:
+        """The terminal was closed: begin to drain. Shell and kernel may both tell of it, which is one request."""
+        if not self._hung_up:
+            self._hung_up = True
+            self.stop()
+
+    async def drain(self) -> None:
+        """Let every request that has begun end, then end the server."""
+        log.info("stopping", connections=len(self.server_state.connections))
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        # uvicorn renews its headers from the configuration every second, so both are changed.
+        self.config.encoded_headers.append(CLOSE)
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
+        for connection in self._busy():
+            connection.cycle.keep_alive = False
+        self.app.state.long_poll.stop()
+        if not self._service_manager.descriptors:  # else who connects now waits for the next process
+            await asyncio.sleep(ADMIT_SECONDS)
+        for listener in self.servers:
+            listener.close()
+        while self.server_state.connections:
+            waited = loop.time() - began_at
+            if waited >= (BUSY_GRACE_SECONDS if self._busy() else IDLE_GRACE_SECONDS):
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        self.should_exit = True
+
+    def _busy(self) -> list[HttpProtocol]:
+        """The connections over which a request is being answered."""
+        return [each for each in self._connections() if each.cycle is not None and not each.cycle.response_complete]
+
+    def _connections(self) -> list[HttpProtocol]:
+        return cast("list[HttpProtocol]", list(self.server_state.connections))

@@ -1,0 +1,307 @@
+"""What a request may look like: JSON, strict shapes and queries, from which the OpenAPI document is made."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+from socialpub.core import ids, validation
+from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.validation import Mistakes, Path, wrong, wrong_inside
+from socialpub.providers import options
+
+# MERGED from web/json_body.py: JSON bodies: bytes in, plain values out, and an error that names the field whenever
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_PATH_LEVELS = 20
+"""How deep a field may stand to be named by itself."""
+MAX_PATH_TEXT = 300
+"""Characters of all names above such a field."""
+
+MAX_CONTAINERS = 100_000
+"""Arrays and objects of one body, with the brackets in its strings. All that a valid request may hold are fewer; an
+empty array takes two bytes here and sixty in memory."""
+
+
+def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
+    """The value of a JSON text, and the fields whose text is half of a surrogate pair: they have U+FFFD in its place,
+    so that whatever else is wrong can be found as well. `field` is the one of a form that holds the text.
+
+    Raises InvalidRequest for what is no JSON at all, or holds more arrays and objects than any request may.
+    """
+    if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
+        message = f"{_whole(field)} holds more than {MAX_CONTAINERS} arrays and objects."
+        raise InvalidRequest.at(message=message)
+    try:
+        return orjson.loads(body), Mistakes()
+    except orjson.JSONDecodeError as error:
+        found = _read_surrogates(body)
+        if found is None:
+            if not body.strip():
+                raise InvalidRequest.at(message=f"{_whole(field)} is empty; a JSON object is needed.") from None
+            raise InvalidRequest.at(message=f"{_whole(field)} is not valid JSON: {error}.") from None
+        return found
+
+
+def _whole(field: str | None) -> str:
+    return f"The field {field}" if field else "The body"
+
+
+def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
+    """Lone surrogates ("\ud800") are the one fault that belongs to a single field: the standard library reads them.
+    None when that is not what is wrong."""
+    mistakes = Mistakes()
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+        _find_lone_surrogates(value, (), mistakes)
+        if not mistakes:
+            return None
+        # The whole text at once: one call for each of a hundred thousand strings would take far longer.
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return orjson.loads(text), mistakes
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: bool = True) -> None:
+    """`named`: what is inside of the value gets paths of its own. Beyond some levels, and below long names, a hundred
+    paths would hold far more than the body did."""
+    if isinstance(value, str):
+        if _LONE_SURROGATE.search(value):
+            mistakes.add(FieldError(path, "is not valid Unicode: it holds half of a surrogate pair"))
+    elif isinstance(value, list):
+        if not {str, list, dict} & set(map(type, value)):
+            return
+        named = named and _is_short(path)
+        for index, item in enumerate(value):
+            if isinstance(item, str):
+                if item.isascii():
+                    continue
+                if mistakes.full and _LONE_SURROGATE.search(item):
+                    mistakes.total += named
+                    continue
+            if isinstance(item, str | list | dict):
+                _find_lone_surrogates(item, (*path, index) if named else path, mistakes, named=named)
+    elif isinstance(value, dict):
+        named = named and _is_short(path)
+        for key, item in value.items():
+            # A name that cannot be written down cannot be in a path either: its parent is named.
+            if _LONE_SURROGATE.search(key):
+                _find_lone_surrogates(key, path, mistakes)
+            elif isinstance(item, str | list | dict):
+                below = (*path, key) if named else path
+                _find_lone_surrogates(item, below, mistakes, named=named)
+
+
+def _is_short(path: Path) -> bool:
+    return len(path) < MAX_PATH_LEVELS and sum(len(name) for name in path if isinstance(name, str)) <= MAX_PATH_TEXT
+
+
+# MERGED from web/shapes.py: What a request may look like: strict shapes, from which the OpenAPI document is made a
+
+LEFT_OUT: Any = None
+"""The default of a field that may be left out but not be `null`."""
+
+
+def required(description: str) -> Any:
+    """A field that is always there."""
+    return Field(description=description)
+
+
+def optional(description: str) -> Any:
+    """A field that is left out when there is no value."""
+    return Field(LEFT_OUT, description=description)
+
+
+class Shape(BaseModel):
+    """A JSON object of which every field is known. A field that was left out is not in `model_fields_set`."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, frozen=True
+    )
+
+    @classmethod
+    def read(cls, value: Any) -> tuple[Self | None, validation.Mistakes]:
+        """The shape of a parsed body, or None; and everything that is wrong with it."""
+        shape, mistakes = validation.read(cls, value)
+        for error in cls.across(value):
+            mistakes.add(error)
+        return shape, mistakes
+
+    @classmethod
+    def across(cls, _value: Any) -> Sequence[FieldError]:
+        """Rules that several fields make together, asked of the parsed body whether or not its fields pass."""
+        return ()
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+# RFC 3339: the offset is required, and so are the seconds. A string of digits is a Unix time to the library, not to us.
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def read_instant(value: Any) -> datetime:
+    """The instant, in UTC, with milliseconds."""
+    if not isinstance(value, str) or not _INSTANT.fullmatch(value):
+        raise wrong("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
+    try:
+        instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        # There is no such day or hour, or the offset carries it out of the calendar.
+        raise wrong("is not a valid date and time") from None
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+def read_instant_or_null(value: Any) -> datetime | None:
+    return None if value is None else read_instant(value)
+
+
+def read_id(value: Any) -> str:
+    """The id in its one spelling."""
+    known = ids.parse(value) if isinstance(value, str) else None
+    if known is None:
+        raise wrong("must be a UUID")
+    return known
+
+
+MAX_IDS = 100
+"""So many profiles may a post go to."""
+WHERE_IDS_ARE = "take ids from GET /api/v1/profiles"
+
+
+def read_ids(value: Any) -> list[str]:
+    """An array of profiles' ids, each listed once."""
+    if not isinstance(value, list):
+        raise wrong(f"must be an array of UUIDs; {WHERE_IDS_ARE}")
+    if len(value) > MAX_IDS:
+        raise wrong(f"may have at most {MAX_IDS} items and has {len(value)}")
+    known: dict[str, int] = {}
+    errors: list[tuple[Path, str]] = []
+    for index, item in enumerate(value):
+        one = ids.parse(item) if isinstance(item, str) else None
+        if one is None:
+            errors.append(((index,), f"must be a UUID; {WHERE_IDS_ARE}"))
+        elif known.setdefault(one, index) != index:
+            errors.append(((index,), "is listed twice"))
+    if errors:
+        raise wrong_inside(errors, len(errors))
+    return list(known)
+
+
+MAX_LEVELS = 20
+"""How deep free-form values may be nested; what stores and renders them ends at some hundreds."""
+
+
+def read_free_form(value: Any) -> dict[str, Any]:
+    """An object whose values are the network's business, of bounded size."""
+    if not isinstance(value, dict):
+        raise wrong("must be an object")
+    if options.is_surely_too_large(value):
+        raise wrong(options.TOO_LARGE)
+    level: list[Any] = [value]
+    for _ in range(MAX_LEVELS):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            if options.is_too_large(value):
+                raise wrong(options.TOO_LARGE)
+            return value
+    raise wrong(f"is nested more than {MAX_LEVELS} levels deep")
+
+
+Instant = Annotated[datetime, BeforeValidator(read_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+InstantOrNull = Annotated[
+    datetime | None,
+    BeforeValidator(read_instant_or_null),
+    WithJsonSchema({"type": ["string", "null"], "format": "date-time"}),
+]
+Id = Annotated[str, BeforeValidator(read_id), WithJsonSchema({"type": "string", "format": "uuid"})]
+Ids = Annotated[
+    list[str],
+    BeforeValidator(read_ids),
+    Field(min_length=1),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string", "format": "uuid"},
+            "minItems": 1,
+            "maxItems": MAX_IDS,
+            "uniqueItems": True,
+        }
+    ),
+]
+FreeForm = Annotated[
+    dict[str, Any], BeforeValidator(read_free_form), WithJsonSchema({"type": "object", "additionalProperties": True})
+]
+Trimmed = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=5000),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 5000, "pattern": r"\S"}),
+]
+Alt = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+
+class Query(Shape):
+    """The parameters of a query; as it is, that of an address which takes none. Those in `LENIENT` may be empty or
+    `null`, which means their default."""
+
+    LENIENT: ClassVar[frozenset[str]] = frozenset()
+
+
+Q = TypeVar("Q", bound=Query)
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+LARGEST = 2**53 - 1
+
+
+def read_number(value: Any) -> int:
+    """A whole number as a query writes it."""
+    if not _NUMBER.fullmatch(value):
+        raise wrong("must be a whole number")
+    return int(value)
+
+
+def read_flag(value: Any) -> bool:
+    """`true` or `false` as a query writes it."""
+    if value not in ("true", "false"):
+        raise wrong("must be true or false")
+    return bool(value == "true")
+
+
+@cache
+def _defaults(shape: type[Query]) -> Query:
+    return shape.model_validate({})
+
+
+def read_query(shape: type[Q], query_string: bytes) -> Q:
+    """The parameters of a query; of a repeated one the last counts. Raises InvalidRequest, for unknown ones too."""
+    if not query_string:
+        return cast(Q, _defaults(shape))
+    given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
+    for name in shape.LENIENT & given.keys():
+        if given[name] in ("", "null"):
+            del given[name]
+    query, mistakes = validation.read(shape, given)
+    if query is None or mistakes:
+        # A list in a query is one parameter: which of its items fails is for the message.
+        errors = {error.path[:1]: FieldError(error.path[:1], error.message) for error in reversed(mistakes.errors)}
+        raise InvalidRequest.of(list(reversed(errors.values())), mistakes.total if mistakes.full else 0)
+    return query

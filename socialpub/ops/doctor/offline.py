@@ -37,8 +37,8 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
     yield note(
         "database",
         f"{path} was made by an older socialpub, {upgrade_backups.version_of(Reader(database))}; the next start "
-        f"updates it ({names}). Before that it copies it to {folder}: {units.size(size)}. With that, {units.size(needed)} "
-        f"of room are needed at most, and {units.size(free)} are free.",
+        f"updates it ({names}). Before that it copies it to {folder}: {units.size(size)}. With that, "
+        f"{units.size(needed)} of room are needed at most, and {units.size(free)} are free.",
         "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
         f"former version: `{commands.line('backup', 'FILE')}`",
     )

@@ -21,7 +21,8 @@ from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.core.text import visible
 from socialpub.providers import comparison, registry
-from socialpub.providers.base import Account, Content, Provider
+from socialpub.providers.base import Account, Content
+from socialpub.providers.provider import Provider
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import weigh
 from socialpub.publishing.delivery import waiting

@@ -14,9 +14,10 @@ from socialpub.db.connection import Tx
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.oauth import Identity
+from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 FETCHED_EVERY = timedelta(days=7)

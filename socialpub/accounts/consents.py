@@ -19,7 +19,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.networks import LOOPBACK, NetworkSection
 from socialpub.db.connection import BATCH_ROWS, Reader, Row, Tx
-from socialpub.providers.base import Provider
+from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)

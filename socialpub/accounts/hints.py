@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from socialpub.core import commands
 from socialpub.providers import registry
-from socialpub.providers.base import Provider
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.provider import Provider
 
 
 class Surface(StrEnum):

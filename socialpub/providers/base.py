@@ -1,17 +1,19 @@
-"""What every network is handed and returns: content, outcomes, the job of one step, the class of a network."""
+"""What every network is handed and returns: the content, the job of one step, and its outcome.
 
-from collections.abc import Callable, Mapping, Sequence
+All of it is values, and nothing here knows a network. Outcomes describe the post; exceptions (`errors.py`) describe the
+call.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from socialpub.providers.oauth import OAuth
-from socialpub.providers.preview import Preview
 from socialpub.providers.responses import HttpResponse
 
-# MERGED from providers/content.py: What is published and by whom, as every network is handed it.
+# --- what is published, and by whom -----------------------------------------------------------------------------------
 
 Options = dict[str, Any]
 """What an owner said about a post beyond its text and media, under the canonical camelCase keys of one network."""
@@ -110,7 +112,7 @@ def codec_name(codec: str) -> str:
     return CODEC_NAMES.get(codec, codec)
 
 
-# MERGED from providers/outcomes.py: What one run of a step came to, and what one look at the account showed.
+# --- outcomes of a step and of a read-back ----------------------------------------------------------------------------
 
 Memo = dict[str, Any]
 """What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post, and what
@@ -236,7 +238,39 @@ class CannotTell:
     hint: str
 
 
-# MERGED from providers/job.py: What one run of one step may know and use.
+# --- steps and their kinds --------------------------------------------------------------------------------------------
+
+
+class Kind(StrEnum):
+    """What running a step twice would do."""
+
+    PREPARE = "prepare"
+    """An orphaned upload at worst."""
+
+    POLL = "poll"
+    """Nothing."""
+
+    COMMIT = "commit"
+    """A second public post. Exactly one per plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class AppLimits:
+    """What a network does to this app, whatever is posted with it."""
+
+    sentences: tuple[str, ...]
+    why: str
+    """Why it is so, and perhaps stays so."""
+    remedy: str
+
+
+# --- one run of one step ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -319,94 +353,3 @@ class Withdrawn(Exception):
 
 class Unfit(Exception):
     """No version of this file satisfies the limits; the message says which limit and the found value."""
-
-
-# MERGED from providers/protocol.py: What every network offers to publish on it.
-
-
-class Kind(StrEnum):
-    """What running a step twice would do."""
-
-    PREPARE = "prepare"
-    """An orphaned upload at worst."""
-
-    POLL = "poll"
-    """Nothing."""
-
-    COMMIT = "commit"
-    """A second public post. Exactly one per plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    name: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class AppLimits:
-    """What a network does to this app, whatever is posted with it."""
-
-    sentences: tuple[str, ...]
-    why: str
-    """Why it is so, and perhaps stays so."""
-    remedy: str
-
-
-class Provider(Protocol):
-    @property
-    def name(self) -> str:
-        """As in the API: `x`, `tiktok`, `pinterest`."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """As people write it: `X`, `TikTok`, `Pinterest`."""
-        ...
-
-    @property
-    def oauth(self) -> OAuth: ...
-
-    def account_url(self, username: str | None) -> str:
-        """Where people look at what an account shows; the network's front page when its name is not known."""
-        ...
-
-    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-        """Canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
-        ...
-
-    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-        """Stored defaults under a post's own keys, which win in whatever spelling they come."""
-        ...
-
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        """Everything about this post that the network would refuse. Pure; `validate` and the engine ask the same."""
-        ...
-
-    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
-        """Return what the owner may like to know although nothing is wrong. Without an account, nothing is known of it
-        and the rules for any account apply."""
-        ...
-
-    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """What the network's facts about an account mean for its posts, as labels and values for the owner."""
-        ...
-
-    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:
-        """Return what the network does to this app, or with `chosen` to a post with these options; None when there
-        is nothing to say."""
-        ...
-
-    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
-        """The post as readers would see it, and how long the network finds its texts. Pure; nothing in it is a
-        problem, so that it can be shown of whatever there is already."""
-        ...
-
-    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]: ...
-
-    def run(self, step: str, job: Job) -> Outcome: ...
-
-    def recover(self, job: Job) -> Readback | CannotTell | Done:
-        """One look at the account after an unknown commit. `Done`: the commit certainly arrived, and the steps after
-        it tell what becomes of the post."""
-        ...

@@ -1,18 +1,67 @@
-"""One network's side of tokens, as accounts use it: consent, exchange, refresh, revocation, redirect addresses."""
+"""One network's side of tokens: consent, exchange, refresh, revocation, and the redirect addresses that it accepts.
 
+None in an answer means that the network did not say. An absent refresh token never overwrites a stored one.
+"""
+
+import base64
+import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar
 from urllib.parse import SplitResult, urlsplit
 
 from socialpub.providers.http import Http
+from socialpub.providers.responses import positive_int_at, text_at
 
-# MERGED from providers/redirect_rules.py: Redirect addresses: which ones a network accepts. Each network has a tab
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The account that a token belongs to."""
+
+    account_id: str
+    username: str | None
+    name: str | None
+    picture_url: str | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A token answer."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_in_seconds: int | None = None
+    refresh_expires_in_seconds: int | None = None
+    scopes: frozenset[str] | None = None
+
+
+def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_expires_in") -> Tokens | None:
+    """Read a token answer; None when it holds no access token. Spaces or commas separate its scopes."""
+    access_token, scope = text_at(found, "access_token"), text_at(found, "scope")
+    if access_token is None:
+        return None
+    return Tokens(
+        access_token,
+        text_at(found, "refresh_token"),
+        positive_int_at(found, "expires_in"),
+        positive_int_at(found, refresh_expires_in),
+        frozenset(scope.replace(",", " ").split()) if scope else None,
+    )
+
+
+def pkce_challenge(verifier: str) -> str:
+    """Return the S256 challenge of RFC 7636."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+# --- redirect addresses ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RedirectRow:
-    """One kind of redirect address that a network accepts."""
+    """One kind of redirect address that a network accepts, with source and date."""
 
     takes: str
     """As the end of the sentence "X takes …"."""
@@ -40,7 +89,7 @@ class RedirectRow:
 
 @dataclass(frozen=True, slots=True)
 class RedirectRules:
-    """What one network accepts: the first row that fits counts."""
+    """What one network accepts: the first row that fits counts. An address without a row is undocumented or refused."""
 
     rows: Sequence[RedirectRow]
     query_allowed: bool = True
@@ -70,76 +119,61 @@ class RedirectRules:
         return f"{found}; {', '.join(extra)}" if extra else found
 
 
-# MERGED from providers/oauth.py: One network's side of tokens, as accounts use it: consent, exchange, refresh, rev
+# --- the calls -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Whose token it is."""
+class OAuth(ABC):
+    """One network's side of tokens. Its methods raise `errors.py`.
 
-    account_id: str
-    username: str | None
-    name: str | None
-    picture_url: str | None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    A refused exchange or refresh raises `Rejected`: with `reauth` when the owner has to consent again, without it when
+    the app's settings are wrong. A refresh token may work once, so the caller stores the new pair before it uses it.
+    """
 
+    refresh_early_seconds: ClassVar[int]
+    """Refresh when the access token has less than this left."""
+    idle_refresh_seconds: ClassVar[int]
+    """Refresh a pair that was not used for this long, before the network forgets it."""
+    revokes_every_grant: ClassVar[bool] = False
+    """Whether revoking one token may end what another consent of the same account brought."""
+    redirect_rules: ClassVar[RedirectRules]
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """A token answer."""
-
-    access_token: str = field(repr=False)
-    refresh_token: str | None = field(default=None, repr=False)
-    expires_in_seconds: int | None = None
-    refresh_expires_in_seconds: int | None = None
-    scopes: frozenset[str] | None = None
-
-
-class OAuth(Protocol):
-    """One network's side of tokens. Errors: `errors.py`; a refused refresh raises `Rejected`, with `reauth` set when
-    the owner has to consent again."""
-
-    @property
-    def refresh_early_seconds(self) -> int:
-        """Refresh when the access token has less than this left."""
-        ...
-
-    @property
-    def idle_refresh_seconds(self) -> int:
-        """Refresh a pair that nobody has used for this long, before the network forgets it."""
-        ...
-
-    @property
-    def revokes_every_grant(self) -> bool:
-        """Whether giving one token back may end what another consent of the same account brought."""
-        ...
-
-    @property
-    def redirect_rules(self) -> RedirectRules:
-        """Which redirect addresses the network accepts."""
-        ...
-
+    @abstractmethod
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
-        """The consent page for one connection. `verifier` is PKCE's, 43 to 128 characters."""
-        ...
+        """Return the consent page for one connection. `verifier` is PKCE's, 43 to 128 characters."""
 
     def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Trade the code of a consent for tokens, once and at once. `redirect_uri` is the very one of the consent.
+        """Trade the code of a consent for tokens, once and at once. `redirect_uri` is the address of the consent."""
+        fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+        return self._request_tokens(http, {**fields, **self._exchange_fields(verifier)})
 
-        Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
-        """
-        ...
+    def refresh(self, http: Http, refresh_token: str) -> Tokens:
+        """Trade the refresh token for a new pair. `NoAnswer` leaves open whether it was spent: try it once more."""
+        return self._request_tokens(http, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity: ...
+    @abstractmethod
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
+        """Return the account that the token belongs to."""
 
-    def refresh(self, http: Http, refresh_token: str) -> Tokens: ...
-
-    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None: ...
+    @abstractmethod
+    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
+        """Take the tokens back. One that the network no longer knows counts as taken back."""
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        """What this grant cannot do, as sentences; empty when nothing is missing or nothing is known."""
-        ...
+        """Return what this grant cannot do, as sentences; empty when nothing is missing or nothing is known."""
+        return [sentence for scope, sentence in self._wanted_scopes().items() if scopes and scope not in scopes]
 
+    @abstractmethod
     def can_publish(self, scopes: frozenset[str]) -> bool:
-        """Whether one way of publishing remains."""
-        ...
+        """Return whether one way of publishing remains. Nothing is concluded from an empty set."""
+
+    @abstractmethod
+    def _wanted_scopes(self) -> Mapping[str, str]:
+        """Return the scopes that the app asks for, and what each one's absence costs, as a sentence."""
+
+    @abstractmethod
+    def _exchange_fields(self, verifier: str) -> Mapping[str, str]:
+        """Return the fields that this network wants in an exchange besides those of RFC 6749."""
+
+    @abstractmethod
+    def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
+        """Call the token endpoint, and raise what an answer without tokens means."""

@@ -4,14 +4,12 @@ A network that is not in here does not exist for the rest of socialpub.
 """
 
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.providers.base import Provider
 from socialpub.providers.options import Table
 from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.pinterest import options as pinterest_options
+from socialpub.providers.provider import Provider
 from socialpub.providers.tiktok import TikTok
-from socialpub.providers.tiktok import options as tiktok_options
+from socialpub.providers.tiktok.options import DRAFT
 from socialpub.providers.x import X
-from socialpub.providers.x import options as x_options
 
 NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest], ...] = (X, TikTok, Pinterest)
 
@@ -19,16 +17,12 @@ PROVIDERS = tuple(network.name for network in NETWORKS)
 """Their names in the API."""
 LABELS = {network.name: network.label for network in NETWORKS}
 """Their names as people write them."""
-OPTIONS: dict[str, Table] = {
-    X.name: x_options.TABLE,
-    TikTok.name: tiktok_options.TABLE,
-    Pinterest.name: pinterest_options.TABLE,
-}
+OPTIONS: dict[str, Table] = {network.name: network.option_table for network in NETWORKS}
 """What an owner may say about a post on each of them."""
-DRAFT_MODES = {TikTok.name: tiktok_options.DRAFT}
+DRAFT_MODES = {TikTok.name: DRAFT}
 """The `mode` of posts that end in the network's own app, where the owner finishes them."""
 
 
 def build(sections: ProvidersSection) -> dict[str, Provider]:
-    """Every network by its name in the API, from its section of the configuration."""
+    """Return every network by its name in the API, from its section of the configuration."""
     return {network.name: network(getattr(sections, network.name)) for network in NETWORKS}

@@ -19,9 +19,9 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.connection import Tx
 from socialpub.db.states import State
-from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
+from socialpub.providers.provider import Provider
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from socialpub.core import ids, units
-from socialpub.providers.base import Provider
+from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 

@@ -1,4 +1,8 @@
-"""Pinterest, API v5."""
+"""Pinterest, API v5: the board first, then the media, then one call that makes the pin.
+
+Pinterest offers no idempotency key, so that call is sent once per permission. An answer to it that is neither a pin nor
+a refusal leaves the question open for the read-back of the board.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,13 +12,11 @@ from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import (
     Account,
     Again,
-    AppLimits,
     CannotTell,
     Content,
     Job,
     Kind,
     Memo,
-    Options,
     Outcome,
     Problem,
     Published,
@@ -26,36 +28,48 @@ from socialpub.providers.base import (
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import OAuth
 from socialpub.providers.pinterest import boards, check, client, options, preview, read_back, upload
 from socialpub.providers.pinterest.boards import Board, BoardSection
-from socialpub.providers.pinterest.check import alt_text
-from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_id, refusal
 from socialpub.providers.pinterest.oauth import PinterestOAuth, how_to_use_secret_boards
 from socialpub.providers.pinterest.options import COVER
-from socialpub.providers.pinterest.upload import AWAIT, UPLOAD
 from socialpub.providers.preview import Preview
+from socialpub.providers.provider import Provider
 from socialpub.providers.responses import HttpResponse, json_object
 
+BOARD, FIT, CREATE = "board", "fit", "create_pin"
+REGISTER = "register"
+"""In plans of a former version: it does nothing now."""
+STEPS = {
+    BOARD: boards.check_board,
+    FIT: upload.fit_images,
+    REGISTER: upload.skip,
+    upload.UPLOAD: upload.upload_video,
+    upload.AWAIT: upload.await_processing,
+}
 
-class Pinterest:
+SMALLER = "Pinterest found the pictures too large: they are sent smaller."
+SMALLER_IN_BETWEEN = "Something on the way to Pinterest found the pictures too large: they are sent smaller."
+SMALLER_TRIES = 2
+TOO_LARGE = 413
+ANSWER_SECONDS = 120.0
+"""Pinterest reads the images while the call runs."""
+CODE_NO_MEDIA = "404"
+"""The code of `media upload not found`; a board or a section that is missing has codes of its own."""
+
+
+class Pinterest(Provider):
     """Keeps no state but its section of the configuration."""
 
     name = "pinterest"
     label = "Pinterest"
+    option_table = options.TABLE
 
     def __init__(self, section: PinterestSection) -> None:
         self.section = section
-        self.oauth: OAuth = PinterestOAuth(section)
+        self.oauth = PinterestOAuth(section)
 
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/{username}/" if username else self.section.site_url
-
-    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-        return options.read(given)
-
-    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-        return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return check.problems(content, options, account, self.section)
@@ -68,34 +82,73 @@ class Pinterest:
     ) -> list[str]:
         return check.notes(content, options)
 
-    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return [("Account type", str(facts["account_type"]).lower())] if facts.get("account_type") else []
-
-    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
-        return None
-
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
         return preview.preview_post(content, options)
 
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return [("Account type", str(facts["account_type"]).lower())] if facts.get("account_type") else []
+
+    # --- publishing --------------------------------------------------------------------------------------------------
+
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
-        return plan(content, options)
+        media = [Step(FIT, Kind.PREPARE)]
+        if content.has_video:
+            cover = media if COVER in options else []
+            media = [*cover, Step(upload.UPLOAD, Kind.PREPARE), Step(upload.AWAIT, Kind.POLL)]
+        return [Step(BOARD, Kind.PREPARE), *media, Step(CREATE, Kind.COMMIT)]
 
     def run(self, step: str, job: Job) -> Outcome:
-        return run(step, job, self.section)
+        return self._create(job) if step == CREATE else STEPS[step](job, self.section)
 
     def recover(self, job: Job) -> Readback | CannotTell:
         return read_back.check_account(job, self.section)
 
+    def _create(self, job: Job) -> Outcome:
+        if job.content.has_video and not upload.is_ready(job):
+            return upload.register_forgotten(job, upload.FORGOTTEN)
+        if job.memo.get("refit"):
+            return Again(FIT, {**job.memo, "refit": False}, SMALLER_IN_BETWEEN, otherwise=Refused(SMALLER_IN_BETWEEN))
+        url, body = f"{self.section.api_url}/pins", _request_body(job)
+        response = client.call(job, "POST", url, json=body, deadline_seconds=ANSWER_SECONDS)
+        if not response.ok:
+            return self._read_refusal(job, response)
+        pin_id = client.read_id(json_object(response), "id")
+        if pin_id is None:
+            request_id = response.headers.get(client.REQUEST_ID)
+            raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=request_id)
+        return Published(pin_id, client.permalink(self.section, pin_id))
+
+    def _read_refusal(self, job: Job, response: HttpResponse) -> Outcome:
+        has_images = not job.content.has_video or upload.has_cover(job)
+        smaller: Memo = {**job.memo, "max_bytes": upload.max_image_bytes(job) // 2, "fit": {}}
+        try:
+            rejection = client.TABLE.classify(response)
+        except NoAnswer as error:
+            if response.status == TOO_LARGE and has_images:
+                # No proof that there is no pin. If the account does not show it, a smaller one has better chances.
+                return Unknown(error.message, error.code, {**smaller, "refit": True})
+            raise
+        if rejection.reason is Reason.NOT_PERMITTED:
+            how = self.how_to_use_secret_boards(job.account.scopes)
+            rejection = replace(rejection, message=" ".join(filter(None, (rejection.message, how))))
+        if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
+            return upload.register_forgotten(job, rejection.message)
+        if has_images and rejection.reason is Reason.TOO_LARGE:
+            return Again(FIT, smaller, SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message, content=True))
+        return client.refusal(job, rejection)
+
+    # --- boards, for their owner -------------------------------------------------------------------------------------
+
     def list_boards(self, http: Http, token: str) -> list[Board]:
-        """The boards of the account that a pin can be put on. Raises `errors.py`."""
+        """Return the boards of the account that a pin can be put on. Raises `errors.py`."""
         return boards.list_boards(http, self.section.api_url, token)
 
     def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
-        """The sections of one of its boards. Raises `errors.py`."""
+        """Return the sections of one of its boards. Raises `errors.py`."""
         return boards.list_sections(http, self.section.api_url, token, board_id)
 
     def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
-        """Create a board of the account. Raises `errors.py`; after `NoAnswer` it may be there."""
+        """Create a board of the account. Raises `errors.py`; after `NoAnswer` it may exist."""
         return boards.create_board(http, self.section.api_url, token, name, secret=secret)
 
     def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
@@ -103,59 +156,12 @@ class Pinterest:
         return boards.create_section(http, self.section.api_url, token, board_id, name)
 
     def how_to_use_secret_boards(self, granted: frozenset[str]) -> str | None:
-        """What the owner does so that a connection with these scopes can use secret boards; None when it can."""
+        """Return what the owner does so that a connection with these scopes can use secret boards; None when it can."""
         return how_to_use_secret_boards(granted, self.section)
 
 
-# MERGED from providers/pinterest/plan.py: The steps of a pin: the board first, then the media, then one call that
-
-BOARD, FIT, CREATE = "board", "fit", "create_pin"
-REGISTER = "register"
-"""In plans of the former version: it does nothing any more."""
-
-
-def plan(content: Content, options: Mapping[str, Any]) -> list[Step]:
-    """A pure function of what is to be published."""
-    media = [Step(FIT, Kind.PREPARE)]
-    if content.has_video:
-        cover = media if COVER in options else []
-        media = [*cover, Step(UPLOAD, Kind.PREPARE), Step(AWAIT, Kind.POLL)]
-    return [Step(BOARD, Kind.PREPARE), *media, Step(CREATE, Kind.COMMIT)]
-
-
-# MERGED from providers/pinterest/publish.py: Publishing on Pinterest: one function per step, and the one call that
-
-SMALLER = "Pinterest found the pictures too large: they are sent smaller."
-SMALLER_IN_BETWEEN = "Something on the way to Pinterest found the pictures too large: they are sent smaller."
-SMALLER_TRIES = 2
-TOO_LARGE = 413
-ANSWER_SECONDS = 120.0
-"""Pinterest reads the pictures while the call runs."""
-CODE_NO_MEDIA = "404"
-"""The code of `media upload not found`; a board or a section that is missing has codes of its own."""
-
-
-def run(step: str, job: Job, section: PinterestSection) -> Outcome:
-    """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
-    return STEPS[step](job, section)
-
-
-def create(job: Job, section: PinterestSection) -> Outcome:
-    if job.content.has_video and not upload.is_ready(job):
-        return upload.register_forgotten(job, upload.FORGOTTEN)
-    if job.memo.get("refit"):
-        return Again(FIT, {**job.memo, "refit": False}, SMALLER_IN_BETWEEN, otherwise=Refused(SMALLER_IN_BETWEEN))
-    response = call(job, "POST", f"{section.api_url}/pins", json=request_body(job), deadline_seconds=ANSWER_SECONDS)
-    if response.ok:
-        pin_id = read_id(json_object(response), "id")
-        if pin_id is None:
-            raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=response.headers.get(REQUEST_ID))
-        return Published(pin_id, client.permalink(section, pin_id))
-    return _refused(job, section, response)
-
-
-def request_body(job: Job) -> dict[str, Any]:
-    """The fields of `POST /pins`. What is empty is left out: Pinterest wants neither "" nor null."""
+def _request_body(job: Job) -> dict[str, Any]:
+    """Return the fields of `POST /pins`. What is empty is left out: Pinterest wants neither "" nor null."""
     chosen = job.options
     disclosures = chosen.get("aiDisclosures")
     fields = {
@@ -163,7 +169,7 @@ def request_body(job: Job) -> dict[str, Any]:
         "board_section_id": chosen.get("boardSectionId"),
         "title": chosen.get("title"),
         "description": job.content.text if job.content.text.strip() else None,
-        "alt_text": alt_text(job.content),
+        "alt_text": check.alt_text(job.content),
         "link": chosen.get("link"),
         "dominant_color": chosen.get("dominantColor"),
         # Not in the description 5.23: seen in public clients of 2026.
@@ -171,39 +177,3 @@ def request_body(job: Job) -> dict[str, Any]:
         "media_source": upload.video_source(job) if job.content.has_video else upload.image_source(job),
     }
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _refused(job: Job, section: PinterestSection, response: HttpResponse) -> Outcome:
-    try:
-        rejection = TABLE.classify(response)
-    except NoAnswer as error:
-        if response.status == TOO_LARGE and _has_pictures(job):
-            # No proof that there is no pin. Should the account not show it, a smaller one has better chances.
-            return Unknown(error.message, error.code, {**_smaller(job), "refit": True})
-        raise
-    if rejection.reason is Reason.NOT_PERMITTED:
-        how = how_to_use_secret_boards(job.account.scopes, section)
-        rejection = replace(rejection, message=" ".join(filter(None, (rejection.message, how))))
-    if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
-        return upload.register_forgotten(job, rejection.message)
-    if _has_pictures(job) and rejection.reason is Reason.TOO_LARGE:
-        return Again(FIT, _smaller(job), SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message, content=True))
-    return refusal(job, rejection)
-
-
-def _has_pictures(job: Job) -> bool:
-    return not job.content.has_video or upload.has_cover(job)
-
-
-def _smaller(job: Job) -> Memo:
-    return {**job.memo, "max_bytes": upload.max_image_bytes(job) // 2, "fit": {}}
-
-
-STEPS = {
-    BOARD: boards.check_board,
-    FIT: upload.fit_images,
-    REGISTER: upload.skip,
-    upload.UPLOAD: upload.upload_video,
-    upload.AWAIT: upload.await_processing,
-    CREATE: create,
-}

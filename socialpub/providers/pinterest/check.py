@@ -8,7 +8,7 @@ from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.client import SANDBOX_API
-from socialpub.providers.pinterest.oauth import missing_scopes
+from socialpub.providers.pinterest.oauth import NEEDED
 from socialpub.providers.pinterest.options import COVER, missing
 from socialpub.providers.preview import utf16_units
 
@@ -19,7 +19,11 @@ def problems(
     """Everything about this post that Pinterest would refuse."""
     found = [
         *missing(options),
-        *(Problem(("profiles",), message) for message in missing_scopes(account.scopes)),
+        *(
+            Problem(("profiles",), sentence)
+            for scope, sentence in NEEDED.items()
+            if account.scopes and scope not in account.scopes
+        ),
         *_check_media(content.media),
         *_check_text(content),
         *_check_cover(content, options),

@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.core import commands
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
+from socialpub.providers.base import Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 
@@ -66,16 +66,6 @@ TABLE: options.Table = (
         values=("AI_MODIFIED", "SYNTHETIC_PERFORMER"),
     ),
 )
-
-
-def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-    """Canonical options and what is wrong with the given ones."""
-    return options.read("pinterest", TABLE, given)
-
-
-def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-    """Stored defaults under a post's own keys."""
-    return options.merge(TABLE, stored, own)
 
 
 def missing(chosen: Mapping[str, Any]) -> list[Problem]:

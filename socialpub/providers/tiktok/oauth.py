@@ -1,10 +1,9 @@
-"""TikTok's side of tokens: who an account is, fresh tokens, giving them back.
+"""TikTok's side of tokens: who an account is, fresh tokens, revocation.
 
-Answers are judged by their body: TikTok puts errors into answers with status 200. Of the two shapes (an envelope for
-data, a flat one for tokens) each endpoint has one; what has another one was not written by TikTok and is no answer.
+Answers are judged by their body: TikTok puts errors into answers with status 200. Each endpoint has one of two shapes
+(an envelope for data, a flat one for tokens). An answer of another shape does not come from TikTok and is no answer.
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping
@@ -15,15 +14,8 @@ from socialpub.core import commands
 from socialpub.core.settings.networks import PKCE_BASE64URL, TikTokSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Identity, Tokens
-from socialpub.providers.responses import (
-    HttpResponse,
-    json_object,
-    object_at,
-    positive_int_at,
-    shortened,
-    text_at,
-)
+from socialpub.providers.oauth import Identity, OAuth, Tokens, pkce_challenge, read_tokens
+from socialpub.providers.responses import HttpResponse, json_object, object_at, shortened, text_at
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.client import SCOPE_CODES, named_wait, read_error
 
@@ -47,12 +39,12 @@ BEGIN_AGAIN = frozenset({"invalid_request", "access_denied"})
 PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
 
 
-class TikTokOAuth:
+class TikTokOAuth(OAuth):
     refresh_early_seconds = 7200
-    """Of 24 hours: a token must outlive the upload and the looks at it that follow."""
+    """Of 24 hours: a token must outlive the upload and the polls that follow it."""
 
     idle_refresh_seconds = 90 * 86400
-    """Of 365 days. Whether a refresh begins them anew is not documented; a few a year cost nothing."""
+    """Of 365 days. Whether a refresh restarts them is not documented; a few a year cost nothing."""
 
     redirect_rules = limits.REDIRECT_ADDRESSES
 
@@ -63,7 +55,6 @@ class TikTokOAuth:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
-        """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters)."""
         query = {
             "client_key": self._section.client_key,
             "response_type": "code",
@@ -72,31 +63,20 @@ class TikTokOAuth:
             "state": state,
         }
         if self._section.pkce:
-            query["code_challenge"] = _challenge(verifier, self._section)
+            # TikTok documents hexadecimal, and not base64url as the standard has it.
+            standard = self._section.pkce == PKCE_BASE64URL
+            query["code_challenge"] = (
+                pkce_challenge(verifier) if standard else hashlib.sha256(verifier.encode()).hexdigest()
+            )
             query["code_challenge_method"] = "S256"
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
-    def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one
-        of the consent.
-
-        Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
-        """
-        fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
-        if self._section.pkce:
-            fields["code_verifier"] = verifier
-        return _tokens(_post(http, self._section, "token", fields), "connect the account", login=True)
-
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
-        """Who this token belongs to. Only fields within `scopes` are asked for: others may fail the whole question."""
+        """Return the account that this token belongs to. Ask only for fields within `scopes`: others may fail the
+        whole question."""
         fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
-        response = http.call(
-            "GET",
-            f"{self._section.api_url}/v2/user/info/",
-            token=access_token,
-            params={"fields": ",".join(fields)},
-        )
-        user = object_at(_data(response), "user")
+        url = f"{self._section.api_url}/v2/user/info/"
+        user = object_at(_data(http.call("GET", url, token=access_token, params={"fields": ",".join(fields)})), "user")
         open_id = text_at(user, "open_id")
         if open_id is None:
             raise NoAnswer("TikTok's answer does not say whose account this is.")
@@ -109,47 +89,41 @@ class TikTokOAuth:
             facts={"union_id": union_id} if union_id else {},
         )
 
-    def refresh(self, http: Http, refresh_token: str) -> Tokens:
-        """A new pair. TikTok may change the refresh token; then only the new one counts."""
-        fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-        response = _post(http, self._section, "token", fields)
-        return _tokens(response, "refresh the account's access")
-
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Take the whole grant back; TikTok wants the access token for it."""
-        response = _post(http, self._section, "revoke", {"token": access_token})
+        response = self._post(http, "revoke", {"token": access_token})
         if not response.ok or not _says_nothing(response):
-            raise _token_error(response, "revoke the account's access")
-
-    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        if not scopes:
-            return []
-        uses = (
-            (limits.SCOPE_DIRECT, 'posts with mode "direct" are not possible'),
-            (limits.SCOPE_DRAFT, 'drafts (mode "draft") are not possible'),
-            (limits.SCOPE_LIST, "TikTok does not tell the exact links of posts"),
-        )
-        asked = self._section.scopes
-        return [f"{scope} was not granted: {use}." for scope, use in uses if scope in asked and scope not in scopes]
+            raise _read_failure(response, "revoke the account's access")
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
 
+    def _wanted_scopes(self) -> Mapping[str, str]:
+        uses = {
+            limits.SCOPE_DIRECT: 'posts with mode "direct" are not possible',
+            limits.SCOPE_DRAFT: 'drafts (mode "draft") are not possible',
+            limits.SCOPE_LIST: "TikTok does not tell the exact links of posts",
+        }
+        asked = self._section.scopes
+        return {scope: f"{scope} was not granted: {use}." for scope, use in uses.items() if scope in asked}
 
-def _challenge(verifier: str, section: TikTokSection) -> str:
-    """TikTok documents hexadecimal, and not base64url as the standard has it."""
-    digest = hashlib.sha256(verifier.encode())
-    if section.pkce == PKCE_BASE64URL:
-        return base64.urlsafe_b64encode(digest.digest()).decode().rstrip("=")
-    return digest.hexdigest()
+    def _exchange_fields(self, verifier: str) -> Mapping[str, str]:
+        return {"code_verifier": verifier} if self._section.pkce else {}
 
+    def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
+        response = self._post(http, "token", fields)
+        found = json_object(response)
+        tokens = read_tokens(found)
+        if tokens is None or text_at(found, "error"):
+            login = fields["grant_type"] == "authorization_code"
+            doing = "connect the account" if login else "refresh the account's access"
+            raise _read_failure(response, doing, login=login)
+        return tokens
 
-def _post(http: Http, section: TikTokSection, endpoint: str, form: Mapping[str, str]) -> HttpResponse:
-    credentials = {
-        "client_key": section.client_key,
-        "client_secret": section.client_secret.get_secret_value(),
-    }
-    return http.call("POST", f"{section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
+    def _post(self, http: Http, endpoint: str, form: Mapping[str, str]) -> HttpResponse:
+        secret = self._section.client_secret.get_secret_value()
+        credentials = {"client_key": self._section.client_key, "client_secret": secret}
+        return http.call("POST", f"{self._section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
 
 
 def _says_nothing(response: HttpResponse) -> bool:
@@ -163,23 +137,8 @@ def _says_nothing(response: HttpResponse) -> bool:
     return isinstance(found, dict) and not found.get("error")
 
 
-def _tokens(response: HttpResponse, doing: str, *, login: bool = False) -> Tokens:
-    found = json_object(response)
-    access_token = text_at(found, "access_token")
-    if access_token is None or text_at(found, "error"):
-        raise _token_error(response, doing, login=login)
-    scope = text_at(found, "scope")
-    return Tokens(
-        access_token=access_token,
-        refresh_token=text_at(found, "refresh_token"),
-        expires_in_seconds=positive_int_at(found, "expires_in"),
-        refresh_expires_in_seconds=positive_int_at(found, "refresh_expires_in"),
-        scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
-    )
-
-
 def _data(response: HttpResponse) -> dict[str, Any]:
-    """What an envelope holds. Raises what its error means."""
+    """Return what an envelope holds. Raises what its error means."""
     body, status = read_error(response), response.status
     code = body.code
     if code == "ok" and status < 400:
@@ -198,8 +157,8 @@ def _data(response: HttpResponse) -> dict[str, Any]:
     raise Rejected(f"TikTok refused: {quoted} ({code}).", status=status, **about)
 
 
-def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
-    """What a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
+def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
+    """Return what a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
     found = json_object(response)
     code = text_at(found, "error")
     about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
@@ -212,8 +171,6 @@ def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> 
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
     if login and PKCE_FAULT.search(said):
-        message, reauth = (
-            f"{message} {PKCE_REMEDY} {commands.restart()}.",
-            False,
-        )  # a new consent with the same setting ends the same way
+        # A new consent with the same setting ends the same way.
+        message, reauth = f"{message} {PKCE_REMEDY} {commands.restart()}.", False
     return Rejected(message, status=response.status, reauth=reauth, **about)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
+from socialpub.providers.base import Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.tiktok import limits
 
@@ -93,16 +93,6 @@ TABLE: options.Table = (
     ),
     Option("isAigc", OptionType.BOOLEAN, "Labels a video as made by AI.", default=False),
 )
-
-
-def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-    """Canonical options and what is wrong with the given ones."""
-    return options.read("tiktok", TABLE, given)
-
-
-def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-    """Stored defaults under a post's own keys."""
-    return options.merge(TABLE, stored, own)
 
 
 def is_draft(chosen: Mapping[str, Any]) -> bool:

@@ -1,4 +1,8 @@
-"""X (Twitter), API v2."""
+"""X (Twitter), API v2: the files first, then one call that makes the post.
+
+X offers no idempotency key, so that call is sent once per permission. An answer to it that is neither a post nor a
+refusal leaves the question open for the read-back.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,12 +11,10 @@ from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import (
     Account,
     Again,
-    AppLimits,
     CannotTell,
     Content,
     Job,
     Kind,
-    Options,
     Outcome,
     Problem,
     Published,
@@ -23,42 +25,51 @@ from socialpub.providers.base import (
     Wait,
 )
 from socialpub.providers.error_table import Reason, Rejection
-from socialpub.providers.oauth import OAuth
 from socialpub.providers.preview import Preview
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.provider import Provider
 from socialpub.providers.x import check, client, limits, options, preview, read_back, upload
-from socialpub.providers.x.client import call, classify, read_post_id
 from socialpub.providers.x.oauth import XOAuth
-from socialpub.providers.x.options import body_fields
-from socialpub.providers.x.read_back import SpokenDialect
-from socialpub.providers.x.upload import ready, start_over_expired
+
+CREATE = "create_post"
+FILE_STEPS = {
+    upload.UPLOAD_IMAGE: upload.upload_image,
+    upload.INIT: upload.initialize,
+    upload.APPEND: upload.append,
+    upload.FINALIZE: upload.finalize,
+    upload.AWAIT: upload.await_processing,
+    upload.ALT_TEXT: upload.set_alt_text,
+}
+CREATES, UPLOADS = 3, 2
+"""In all, when X keeps saying that the media ids are invalid."""
+NOT_ACCEPTED = "X does not accept the media: they are sent once more."
+FRESH_SECONDS = 10
+"""Media that X finished so recently may merely not be known everywhere yet."""
+RETRY_SECONDS = 4
 
 
-class X:
-    """Keeps nothing but its section of the configuration, and in which names X's lists were last answered."""
+class X(Provider):
+    """Keeps its section of the configuration, and the names in which X's lists were last answered."""
 
     name = "x"
     label = "X"
+    option_table = options.TABLE
 
     def __init__(self, section: XSection) -> None:
         self.section = section
-        self.oauth: OAuth = XOAuth(section)
-        self._spoken = SpokenDialect()
+        self.oauth = XOAuth(section)
+        self._spoken = read_back.SpokenDialect()
 
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/{username}" if username else self.section.site_url
-
-    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-        return options.read(given)
-
-    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-        return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return check.problems(content, options, account)
 
     def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
         return check.notes(content, options, account or Account(""))
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+        return preview.preview_post(content, options, account)
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         allowed = limits.entitlement(facts)
@@ -68,98 +79,46 @@ class X:
             ("Longest video", f"{allowed.video_seconds // 60} minutes"),
         ]
 
-    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
-        return None
-
-    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
-        return preview.preview_post(content, options, account)
-
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return plan(content)
+        return [*upload.plan(content), Step(CREATE, Kind.COMMIT)]
 
     def run(self, step: str, job: Job) -> Outcome:
-        return run(step, job, self.section)
+        name, _, index = step.partition(":")
+        return self._create(job) if name == CREATE else FILE_STEPS[name](job, self.section, int(index))
 
     def recover(self, job: Job) -> Readback | CannotTell:
         return read_back.check_account(job, self.section, self._spoken)
 
-
-# MERGED from providers/x/plan.py: The steps of a post on X: the files first, then one call that makes the post.
-
-CREATE = "create_post"
-
-
-def plan(content: Content) -> list[Step]:
-    """A pure function of the content."""
-    files = [step for index, media in enumerate(content.media) for step in upload.upload_steps(index, media)]
-    return [*files, Step(CREATE, Kind.COMMIT)]
-
-
-# MERGED from providers/x/publish.py: Publishing on X: one function per step, and the one call that makes the post.
-
-CREATES, UPLOADS = 3, 2
-"""In all, when X keeps saying that the media ids are invalid."""
-NOT_ACCEPTED = "X does not accept the media: they are sent once more."
-FRESH_SECONDS = 10
-"""Media that X finished so recently may merely not be known everywhere yet."""
-RETRY_SECONDS = 4
-
-FILE_STEPS = {
-    upload.UPLOAD_IMAGE: upload.upload_image,
-    upload.INIT: upload.initialize,
-    upload.APPEND: upload.append,
-    upload.FINALIZE: upload.finalize,
-    upload.AWAIT: upload.await_processing,
-    upload.ALT_TEXT: upload.set_alt_text,
-}
+    def _create(self, job: Job) -> Outcome:
+        for index in range(len(job.content.media)):
+            if not upload.ready(job, index):
+                return upload.start_over_expired(job, index)
+        # An empty text is sent as well: behind X's gateway an absent one is refused.
+        body: dict[str, Any] = {"text": job.content.text, **options.body_fields(job.options)}
+        if job.content.media:
+            ids = [job.memo["media"][str(index)]["id"] for index in range(len(job.content.media))]
+            body["media"] = {"media_ids": ids}
+        response = client.call(job, "POST", f"{self.section.api_url}/2/tweets", json=body)
+        if response.ok:
+            post_id = client.read_post_id(response)
+            return Published(post_id, client.permalink(self.section, job.account.username, post_id))
+        rejection = client.classify(response, now=job.now)
+        if rejection.reason is Reason.DUPLICATE and job.unknown_before:
+            message = "X says that it has this text already, so the earlier attempt probably went through."
+            return Unknown(message, rejection.code)
+        if rejection.reason is Reason.MEDIA_INVALID and job.content.media:
+            return _send_media_again(job, rejection)
+        return rejection.refused()
 
 
-def run(step: str, job: Job, section: XSection) -> Outcome:
-    """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
-    name, _, index = step.partition(":")
-    return create(job, section) if name == CREATE else FILE_STEPS[name](job, section, int(index))
-
-
-def create(job: Job, section: XSection) -> Outcome:
-    for index in range(len(job.content.media)):
-        if not ready(job, index):
-            return start_over_expired(job, index)
-    response = call(job, "POST", f"{section.api_url}/2/tweets", json=request_body(job.content, job.options, job.memo))
-    if response.ok:
-        post_id = read_post_id(response)
-        return Published(post_id, client.permalink(section, job.account.username, post_id))
-    return _refused(job, response)
-
-
-def request_body(content: Content, chosen: Mapping[str, Any], memo: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `POST /2/tweets`; X forbids unknown ones, and null or false where a field may be left out."""
-    # An empty text is sent as well: behind X's gateway an absent one is refused.
-    body: dict[str, Any] = {"text": content.text}
-    if content.media:
-        ids = [memo["media"][str(index)]["id"] for index in range(len(content.media))]
-        body["media"] = {"media_ids": ids}
-    return {**body, **body_fields(chosen)}
-
-
-def _refused(job: Job, response: HttpResponse) -> Outcome:
-    rejection = classify(response, now=job.now)
-    if rejection.reason is Reason.DUPLICATE and job.unknown_before:
-        message = "X says that it has this text already, so the earlier attempt probably went through."
-        return Unknown(message, rejection.code)
-    if rejection.reason is Reason.MEDIA_INVALID and job.content.media:
-        return _again_with_media(job, rejection)
-    return rejection.refused()
-
-
-def _again_with_media(job: Job, rejection: Rejection) -> Outcome:
+def _send_media_again(job: Job, rejection: Rejection) -> Outcome:
     """Not processed yet, expired or out of spec: X says the same for all. Wait once, upload once more, then give up."""
     creates = job.memo.get("creates", 0) + 1
-    uploads = 1 + job.times(NOT_ACCEPTED)
     memo = {**job.memo, "creates": creates}
     finished_at = max(memo["media"][str(index)]["ready_at"] for index in range(len(job.content.media)))
     given_up = Refused(
-        f"{rejection.message} They were sent {uploads} times. A video must be H.264 in MP4, at most 60 frames a second "
-        "and 1280 pixels wide; pictures that are smaller than 5 MB sometimes help.",
+        f"{rejection.message} They were sent {1 + job.times(NOT_ACCEPTED)} times. A video must be H.264 in MP4, at "
+        "most 60 frames a second and 1280 pixels wide; pictures that are smaller than 5 MB sometimes help.",
         rejection.code,
         content=True,
     )
@@ -167,6 +126,5 @@ def _again_with_media(job: Job, rejection: Rejection) -> Outcome:
         return given_up
     if not memo.get("waited") and job.now.timestamp() - finished_at < FRESH_SECONDS:
         return Wait(RETRY_SECONDS, "X does not know the media yet", {**memo, "waited": True})
-    memo = {**memo, "waited": False, "media": {}}
-    first = plan(job.content)[0].name
-    return Again(first, memo, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
+    first = upload.plan(job.content)[0].name
+    return Again(first, {**memo, "waited": False, "media": {}}, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
 from socialpub.providers.options import Option, OptionType
 
 EVERYONE = "everyone"
@@ -67,11 +66,6 @@ TABLE: options.Table = (
 )
 
 
-def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-    """Canonical options and what is wrong with the given ones."""
-    return options.read("x", TABLE, given)
-
-
 def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options as fields of `POST /2/tweets`: what is false or the default is left out (X forbids some of them)."""
     fields: dict[str, Any] = {}
@@ -90,8 +84,3 @@ def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
     if chosen.get("inReplyToPostId"):
         fields["reply"] = {"in_reply_to_tweet_id": chosen["inReplyToPostId"]}
     return fields
-
-
-def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-    """Stored defaults under the post's own keys."""
-    return options.merge(TABLE, stored, own)

@@ -1,12 +1,14 @@
 """Bringing media to X: one call for an image, a session of chunks for an animated GIF or a video."""
 
 import math
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import (
     Again,
+    Content,
     Done,
     ImageLimits,
     Job,
@@ -31,15 +33,18 @@ UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "appen
 """Each is followed by `:` and the index of its media item."""
 
 
-def upload_steps(index: int, media: MediaFile) -> list[Step]:
-    """What the upload of one media item takes, before the post."""
-    names = [INIT, APPEND, FINALIZE] if limits.in_chunks(media) else [UPLOAD_IMAGE]
-    steps = [Step(f"{name}:{index}", Kind.PREPARE) for name in names]
+def plan(content: Content) -> list[Step]:
+    """Return what the uploads of a post take, before the post."""
+    return [step for index, media in enumerate(content.media) for step in _plan_item(index, media)]
+
+
+def _plan_item(index: int, media: MediaFile) -> Iterator[Step]:
+    for name in (INIT, APPEND, FINALIZE) if limits.in_chunks(media) else (UPLOAD_IMAGE,):
+        yield Step(f"{name}:{index}", Kind.PREPARE)
     if limits.in_chunks(media):
-        steps.append(Step(f"{AWAIT}:{index}", Kind.POLL))
+        yield Step(f"{AWAIT}:{index}", Kind.POLL)
     if media.alt and media.kind == "image":
-        steps.append(Step(f"{ALT_TEXT}:{index}", Kind.PREPARE))
-    return steps
+        yield Step(f"{ALT_TEXT}:{index}", Kind.PREPARE)
 
 
 # MERGED from providers/x/upload.py: Bringing media to X: one call for a picture, a session of chunks for an animat
@@ -335,7 +340,7 @@ def _expired(job: Job, upload: dict[str, Any]) -> bool:
 def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
     """Back to the first step of this upload."""
     reason = f"Media item {index + 1} is sent anew: {because}."
-    step = upload_steps(index, job.content.media[index])[0].name
+    step = next(_plan_item(index, job.content.media[index])).name
     return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
 
 

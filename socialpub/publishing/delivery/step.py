@@ -29,7 +29,6 @@ from socialpub.providers.base import (
     Job,
     MediaFile,
     Outcome,
-    Provider,
     Published,
     Readback,
     Refused,
@@ -38,6 +37,7 @@ from socialpub.providers.base import (
     Withdrawn,
 )
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.provider import Provider
 from socialpub.publishing.delivery import deliveries, read_back, waiting
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts import content as post_content

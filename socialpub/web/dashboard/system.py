@@ -24,7 +24,7 @@ from socialpub.ops.doctor import checks, machine
 from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
-from socialpub.providers.base import Provider
+from socialpub.providers.provider import Provider
 from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import audiences

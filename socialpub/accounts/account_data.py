@@ -48,7 +48,7 @@ def keep_current(rt: Runtime, held: Collection[str]) -> str | None:
         return None
     resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, ENDPOINT), rt.stamp())
     due = profile_rows.account_data_due(rt.reader, clock.stamp(rt.now() - FETCHED_EVERY))
-    profile_id = next((str(row["id"]) for row in due if row["provider"] not in held and row["id"] not in resting), None)
+    profile_id = next((str(row.id) for row in due if row.provider not in held and row.id not in resting), None)
     if profile_id is None:
         return None
     try:

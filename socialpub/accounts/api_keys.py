@@ -162,9 +162,9 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
             f"There is no key {key_id}.",
             f"`{commands.line('admin', 'list-keys')}` shows the ids: the part between spk_ and _.",
         )
-    if row["revoked_at"] is None:
+    if row.revoked_at is None:
         tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (tx.stamp, key_id))
-        audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row["name"])
+        audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class UnrevokedKey:
     last_used_at: str | None
 
 
-def unrevoked(store: Reader | Tx) -> list[UnrevokedKey]:
+def unrevoked(store: Reader) -> list[UnrevokedKey]:
     """Return every key that is not revoked, oldest first.
 
     The query names only columns of the first schema, because a backup may come from any former version.
@@ -190,7 +190,7 @@ def unrevoked(store: Reader | Tx) -> list[UnrevokedKey]:
     return [UnrevokedKey(*row) for row in rows]
 
 
-def revocations(store: Reader | Tx) -> dict[str, str | None]:
+def revocations(store: Reader) -> dict[str, str | None]:
     """Return when each key was revoked, by id. None: the key is not revoked."""
     return {row[0]: row[1] for row in store.all("SELECT id, revoked_at FROM api_key")}
 
@@ -292,15 +292,15 @@ def _key(row: Row) -> Key:
         return None if text is None else tuple(json.loads(text))
 
     return Key(
-        row["id"],
-        row["name"],
-        row["scope"],
-        limit(row["providers"]),
-        limit(row["profiles"]),
-        row["created_at"],
-        row["expires_at"],
-        row["revoked_at"],
-        row["last_used_at"],
+        row.id,
+        row.name,
+        row.scope,
+        limit(row.providers),
+        limit(row.profiles),
+        row.created_at,
+        row.expires_at,
+        row.revoked_at,
+        row.last_used_at,
     )
 
 
@@ -322,7 +322,7 @@ def mark_restored(tx: Tx) -> None:
     _put(tx, [key.id for key in unrevoked(tx)])
 
 
-def list_undecided(store: Reader | Tx, now: str) -> list[UnrevokedKey]:
+def list_undecided(store: Reader, now: str) -> list[UnrevokedKey]:
     """Return the valid keys that came with a backup and that the owner has not decided about, oldest first."""
     marked = _marked(store)
     if not marked:
@@ -370,7 +370,7 @@ def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
     return CarriedRevocations(tuple(revoked), tuple(gone))
 
 
-def _marked(store: Reader | Tx) -> set[str]:
+def _marked(store: Reader) -> set[str]:
     return set(json.loads(appliance_state.get(store, appliance_state.RESTORED_KEYS) or "[]"))
 
 

@@ -51,12 +51,12 @@ class FailedAvatars:
 
 def versions(rt: Runtime) -> dict[str, str]:
     """By profile, what names the picture that is here: another picture has another name."""
-    return {row["id"]: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
+    return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
 def read(rt: Runtime, profile_id: str) -> bytes | None:
     """The picture of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
-    row = next((row for row in profile_rows.with_avatar(rt.reader) if row["id"] == profile_id), None)
+    row = next((row for row in profile_rows.with_avatar(rt.reader) if row.id == profile_id), None)
     try:
         return None if row is None else _path(rt, row).read_bytes()
     except OSError:
@@ -74,18 +74,18 @@ def renew(rt: Runtime) -> str | None:
         return None
     failed, now = rt.memory(FailedAvatars).until, rt.clock.monotonic()
     for row in wanted:
-        if failed.get((row["id"], row["picture_url"]), now) <= now and _is_due(rt, _path(rt, row)):
+        if failed.get((row.id, row.picture_url), now) <= now and _is_due(rt, _path(rt, row)):
             _renew(rt, row)
-            return str(row["id"])
+            return str(row.id)
     return None
 
 
 def _path(rt: Runtime, row: Row) -> Path:
-    return rt.settings.avatars_dir / f"{row['id']}.{_version(row)}.jpg"
+    return rt.settings.avatars_dir / f"{row.id}.{_version(row)}.jpg"
 
 
 def _version(row: Row) -> str:
-    return hashlib.sha256(row["picture_url"].encode()).hexdigest()[:16]
+    return hashlib.sha256(row.picture_url.encode()).hexdigest()[:16]
 
 
 def _is_due(rt: Runtime, path: Path) -> bool:
@@ -101,8 +101,8 @@ def _renew(rt: Runtime, row: Row) -> None:
         _fetch(rt, row, path)
     except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
         why = "the disk refuses it" if isinstance(error, OSError) else str(error)
-        log.info("a profile's picture could not be fetched", profile=row["id"], why=why)
-        rt.memory(FailedAvatars).until[row["id"], row["picture_url"]] = rt.clock.monotonic() + RETRY_SECONDS
+        log.info("a profile's picture could not be fetched", profile=row.id, why=why)
+        rt.memory(FailedAvatars).until[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
         # Some addresses end: the picture that came from there stays, and is asked for again in a week.
@@ -112,8 +112,8 @@ def _renew(rt: Runtime, row: Row) -> None:
 
 def _fetch(rt: Runtime, row: Row, path: Path) -> None:
     """Put the picture there. Raises what `_renew` takes for a failure."""
-    url, http = row["picture_url"], rt.http_of(row["provider"])
-    address = _public_address(getattr(rt.settings.providers, row["provider"]), url)
+    url, http = row.picture_url, rt.http_of(row.provider)
+    address = _public_address(getattr(rt.settings.providers, row.provider), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
     if not response.ok:
         raise ImageRefused(f"HTTP {response.status}")

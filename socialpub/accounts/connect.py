@@ -123,7 +123,7 @@ def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str, door: Surface) -> Profile:
+def _must_fit(reader: Reader, provider: Provider, profile_id: str, door: Surface) -> Profile:
     """The profile that is to be connected again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
@@ -145,9 +145,7 @@ def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str, door: Su
 def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
     """Where the attempt was begun that this answer belongs to; None when it is none of ours."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
-    return (
-        None if row is None else StartedFrom(consents.surface_of(row), row["profile_id"] or row["expected_profile_id"])
-    )
+    return None if row is None else StartedFrom(consents.surface_of(row), row.profile_id or row.expected_profile_id)
 
 
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
@@ -160,28 +158,28 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     provider = rt.providers[provider_name]
     awaited = consents.find(rt.reader, consent_id) if consent_id else None
     row = _find(rt.reader, provider, query, consents.surface_of(awaited) if awaited else Surface.SHELL)
-    if consent_id not in (None, row["id"]):
+    if consent_id not in (None, row.id):
         raise OperatorError(
             "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
         )
-    rt.write(consents.spend, row["id"])
+    rt.write(consents.spend, row.id)
     door = consents.surface_of(row)
     try:
         code = _code(provider, query, door)
         with tokens.reserve_disk(rt):
             credentials, identity = _trade(rt, provider, code, row)
         try:
-            finished = rt.write(_connect, provider, row["id"], identity, credentials)
+            finished = rt.write(_connect, provider, row.id, identity, credentials)
         except OperatorError:
             _take_back(rt, provider, identity, credentials)
             raise
     except OperatorError as error:
-        rt.write(consents.fail, row["id"], error.message, error.hint)
+        rt.write(consents.fail, row.id, error.message, error.hint)
         log.warning("an account could not be connected", provider=provider_name, why=error.message)
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.write(consents.fail, row["id"], error.detail, hints.begin_again(provider.name, door))
+            rt.write(consents.fail, row.id, error.detail, hints.begin_again(provider.name, door))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
@@ -229,8 +227,8 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
     """The tokens, tried: the network has said whose they are. Raises OperatorError."""
     asked_at, door = rt.now(), consents.surface_of(row)
     try:
-        verifier = rt.secrets.open(row["verifier"], "consent", row["id"], "verifier")
-        tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
+        verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
+        tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row.redirect_uri, verifier)
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} returned no tokens after your consent: {error.message}",
@@ -247,9 +245,9 @@ def _connect(
 ) -> Connected:
     """The profile and the end of the attempt in one transaction."""
     row = consents.check_open(tx, consent_id)
-    if row["expected_profile_id"] is not None:
+    if row.expected_profile_id is not None:
         door = consents.surface_of(row)
-        expected = _must_fit(tx, provider, row["expected_profile_id"], door)
+        expected = _must_fit(tx, provider, row.expected_profile_id, door)
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
             wanted = _handle(expected.username, expected.name)
@@ -258,7 +256,7 @@ def _connect(
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
                 f"To connect {came} as well, {hints.connect(provider.name, door)}.",
             )
-    connected = profiles.save(rt, tx, provider, identity, credentials, row["name"])
+    connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
     consents.succeed(tx, consent_id, connected)
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
     # The browser that comes back from the network says nothing of who sent it there.

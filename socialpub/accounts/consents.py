@@ -69,16 +69,16 @@ def insert(
 def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
     """Exchange every sealed verifier for `anew(sealed, table, id, column)`."""
     for row in tx.all("SELECT id, verifier FROM consent WHERE length(verifier) > 0"):
-        tx.update("consent", row["id"], verifier=anew(row["verifier"], "consent", row["id"], "verifier"))
+        tx.update("consent", row.id, verifier=anew(row.verifier, "consent", row.id, "verifier"))
 
 
-def find(store: Reader | Tx, consent_id: str) -> Row | None:
+def find(store: Reader, consent_id: str) -> Row | None:
     return store.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
 
 
 def surface_of(row: Row) -> Surface:
     """Where this attempt was begun."""
-    return Surface(row["door"])
+    return Surface(row.door)
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
@@ -90,15 +90,15 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
-    again = hints.begin_again(row["provider"], surface_of(row))
-    if row["taken_at"] is not None:
-        if row["profile_id"] is not None:
+    again = hints.begin_again(row.provider, surface_of(row))
+    if row.taken_at is not None:
+        if row.profile_id is not None:
             message = "This link has been used already: the account is connected."
             raise OperatorError(message, "There is nothing to do.")
         raise OperatorError("This link has been used already.", again)
-    if row["finished_at"] is not None:
+    if row.finished_at is not None:
         raise OperatorError("This attempt was given up.", again)
-    if row["expires_at"] <= tx.stamp:
+    if row.expires_at <= tx.stamp:
         raise OperatorError("This attempt was begun more than ten minutes ago.", again)
     # The code challenge has been answered in this call; nobody needs the verifier a second time.
     tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
@@ -108,8 +108,8 @@ def check_open(tx: Tx, consent_id: str) -> Row:
     """The row of an attempt that somebody still waits for. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
-    if row["finished_at"] is not None:
-        raise OperatorError("This attempt was given up.", hints.begin_again(row["provider"], surface_of(row)))
+    if row.finished_at is not None:
+        raise OperatorError("This attempt was given up.", hints.begin_again(row.provider, surface_of(row)))
     return row
 
 
@@ -137,16 +137,16 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     row = find(rt.reader, consent_id)
     if row is None:
         return Failed("This attempt is not known any more.", None)
-    again = hints.begin_again(row["provider"], surface_of(row))
-    if row["profile_id"] is not None:
-        return Connected(row["profile_id"], tuple(json.loads(row["missing"])), bool(row["revived"]))
-    if row["finished_at"] is not None:
-        return Failed(row["error"], row["hint"])
-    if row["taken_at"] is not None:
-        if clock.after(row["taken_at"], MAX_EXCHANGE_SECONDS) < rt.stamp():
+    again = hints.begin_again(row.provider, surface_of(row))
+    if row.profile_id is not None:
+        return Connected(row.profile_id, tuple(json.loads(row.missing)), bool(row.revived))
+    if row.finished_at is not None:
+        return Failed(row.error, row.hint)
+    if row.taken_at is not None:
+        if clock.after(row.taken_at, MAX_EXCHANGE_SECONDS) < rt.stamp():
             return Failed("The appliance was interrupted while the account was being connected.", again)
         return None
-    if row["expires_at"] <= rt.stamp():
+    if row.expires_at <= rt.stamp():
         return Failed("The browser did not come back within ten minutes.", again)
     return None
 

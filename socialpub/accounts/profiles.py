@@ -50,11 +50,11 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def find(reader: Reader | Tx, profile_id: str) -> Profile | None:
+def find(reader: Reader, profile_id: str) -> Profile | None:
     return profile_rows.find(reader, profile_id)
 
 
-def get(store: Reader | Tx, profile_id: str) -> Profile:
+def get(store: Reader, profile_id: str) -> Profile:
     """The profile. Raises NotFound."""
     profile = find(store, profile_id)
     if profile is None:
@@ -91,7 +91,7 @@ def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
     return profile_rows.choice_labels(reader, profile_id, key)
 
 
-def is_connected(store: Reader | Tx, provider_name: str, account_id: str) -> bool:
+def is_connected(store: Reader, provider_name: str, account_id: str) -> bool:
     """Whether this account has a profile that is not disconnected."""
     return profile_rows.connected(store, provider_name, account_id) is not None
 

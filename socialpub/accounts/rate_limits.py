@@ -35,8 +35,8 @@ def end(rt: Runtime, tx: Tx, profile_id: str, endpoint: str) -> None:
     if row is not None:
         # It has ended now, and still explains why the posts behind it are late.
         ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
-        tx.execute(ended, (tx.stamp, profile_id, row["until"]))
-        delivery_rows.wake_postponed(tx, profile_id, row["until"])
+        tx.execute(ended, (tx.stamp, profile_id, row.until))
+        delivery_rows.wake_postponed(tx, profile_id, row.until)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:

@@ -123,7 +123,7 @@ def end_sessions(tx: Tx) -> None:
 def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
     row = tx.one("DELETE FROM session WHERE id = ? RETURNING user_agent", (session_id,))
     if row is not None:
-        audit_log.record(tx, action, session_id, row["user_agent"])
+        audit_log.record(tx, action, session_id, row.user_agent)
     return row is not None
 
 
@@ -132,7 +132,7 @@ def _oldest(rt: Runtime, now: str) -> str:
 
 
 def _session(row: Row, token: str = "") -> BrowserSession:
-    return BrowserSession(row["id"], row["created_at"], row["last_seen_at"], row["address"], row["user_agent"], token)
+    return BrowserSession(row.id, row.created_at, row.last_seen_at, row.address, row.user_agent, token)
 
 
 # MERGED from accounts/sign_in_links.py: Links that let a browser in once: to set the first password, or straight i

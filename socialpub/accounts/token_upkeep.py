@@ -63,23 +63,21 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
 def _next(rt: Runtime, held: Collection[str]) -> str | None:
     resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, REFRESH_ENDPOINT), rt.stamp())
     for row in profile_rows.renewable(rt.reader):
-        if row["provider"] not in held and row["id"] not in resting and _must_be_renewed(rt, row, rt.now()):
-            return str(row["id"])
+        if row.provider not in held and row.id not in resting and _must_be_renewed(rt, row, rt.now()):
+            return str(row.id)
     return None
 
 
 def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
-    oauth = rt.providers[row["provider"]].oauth
-    idle = now - clock.parse(row["renewed_at"])
+    oauth = rt.providers[row.provider].oauth
+    idle = now - clock.parse(row.renewed_at)
     early = timedelta(seconds=oauth.refresh_early_seconds)
     if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
         return True
     if idle < DAY:
         return False  # an end that did not move with the last renewal will not move with the next one either
     # Where access tokens last for weeks their end is looked at too; those that last for hours would be renewed all day.
-    return (early >= DAY and _within(row["access_expires_at"], early, now)) or _within(
-        row["refresh_expires_at"], SOON, now
-    )
+    return (early >= DAY and _within(row.access_expires_at, early, now)) or _within(row.refresh_expires_at, SOON, now)
 
 
 def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
@@ -95,8 +93,8 @@ def warn(rt: Runtime) -> int:
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
         message = warning(row, rt.now())
         if message is not None:
-            log.warning(message, profile=row["id"], name=row["name"], provider=row["provider"])
-            rt.write(_note_warning, row["id"])
+            log.warning(message, profile=row.id, name=row.name, provider=row.provider)
+            rt.write(_note_warning, row.id)
             warned += 1
     return warned
 
@@ -106,16 +104,16 @@ def warning(row: Row, now: datetime, door: Surface = Surface.SHELL) -> str | Non
 
     `row` has provider, status, reason, expires_at, renewable.
     """
-    how = hints.reconnect(row["provider"], door)
+    how = hints.reconnect(row.provider, door)
     remedy = f"To connect the account again, {how}."
-    if row["status"] == ProfileStatus.REAUTH_REQUIRED:
-        if not row["reason"]:
+    if row.status == ProfileStatus.REAUTH_REQUIRED:
+        if not row.reason:
             return remedy
-        return f"{row['reason']} {hints.sentence(how)}"
-    if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
+        return f"{row.reason} {hints.sentence(how)}"
+    if row.status != ProfileStatus.ACTIVE or not _within(row.expires_at, SOON, now):
         return None
-    what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"
-    ends = clock.parse(row["expires_at"])
+    what = "Its refresh token" if row.renewable else "It has no refresh token, and its access token"
+    ends = clock.parse(row.expires_at)
     when = f"ended on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"ends on {ends:%Y-%m-%d %H:%M} UTC"
     return f"{what} {when}. {remedy}"
 
@@ -147,15 +145,15 @@ class TokenHealth:
 
 def read_health(rt: Runtime, row: Row, door: Surface) -> TokenHealth | None:
     """The tokens of a profile (`profiles.of_owner`); None when it is disconnected."""
-    if row["status"] == ProfileStatus.DISCONNECTED:
+    if row.status == ProfileStatus.DISCONNECTED:
         return None
-    missing = rt.providers[row["provider"]].oauth.missing_scopes(frozenset(row["scopes"].split()))
+    missing = rt.providers[row.provider].oauth.missing_scopes(frozenset(row.scopes.split()))
     return TokenHealth(
-        refused=row["status"] == ProfileStatus.REAUTH_REQUIRED,
-        access_expires_at=row["access_expires_at"],
-        refresh_expires_at=row["refresh_expires_at"],
-        renewed_at=row["renewed_at"],
-        renewable=bool(row["renewable"]),
+        refused=row.status == ProfileStatus.REAUTH_REQUIRED,
+        access_expires_at=row.access_expires_at,
+        refresh_expires_at=row.refresh_expires_at,
+        renewed_at=row.renewed_at,
+        renewable=bool(row.renewable),
         warning=warning(row, rt.now(), door),
         missing=tuple(missing),
     )
@@ -222,9 +220,9 @@ def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
     resting = waits.profiles_waiting(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
     found = []
     for row in profile_rows.disconnected_with_tokens(rt.reader):
-        since = now - clock.parse(row["disconnected_at"])
-        if not (paused or row["id"] in resting) or since >= ERASED_AFTER:
-            found.append((row["id"], since))
+        since = now - clock.parse(row.disconnected_at)
+        if not (paused or row.id in resting) or since >= ERASED_AFTER:
+            found.append((row.id, since))
     return found
 
 

@@ -100,7 +100,7 @@ class Writable(Protocol):
     def execute(self, sql: str, params: tuple[Value, ...] = ..., /) -> object: ...
 
 
-def get(store: Reader | Tx, name: str) -> str | None:
+def get(store: Reader, name: str) -> str | None:
     row = store.one("SELECT value FROM appliance WHERE name = ?", (name,))
     return None if row is None else str(row[0])
 
@@ -129,17 +129,17 @@ def remove(tx: Writable, name: str) -> None:
     tx.execute("DELETE FROM appliance WHERE name = ?", (name,))
 
 
-def paused_at(store: Reader | Tx) -> str | None:
+def paused_at(store: Reader) -> str | None:
     """Since when nothing starts, or None."""
     return get(store, PAUSED_AT)
 
 
-def restored_from(store: Reader | Tx) -> str | None:
+def restored_from(store: Reader) -> str | None:
     """The instant of the copy that this installation was restored from, until it has been resumed; else None."""
     return get(store, RESTORED_FROM)
 
 
-def restores(store: Reader | Tx) -> list[str | None]:
+def restores(store: Reader) -> list[str | None]:
     """The instant of the backup of each restore, the first one first; None where nothing was sent since."""
     found: list[str | None] = json.loads(get(store, RESTORES) or "[]")
     return found

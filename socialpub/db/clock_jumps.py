@@ -99,13 +99,13 @@ class ClockWatch:
         self._known = ahead
 
 
-def state(store: Reader | Tx) -> ClockState | None:
+def state(store: Reader) -> ClockState | None:
     """What was last written down; None in a new database."""
     written = appliance_state.get(store, appliance_state.CLOCK)
     return None if written is None else ClockState(**json.loads(written))
 
 
-def moved(store: Reader | Tx, clock: Clock) -> timedelta:
+def moved(store: Reader, clock: Clock) -> timedelta:
     """By how much the wall clock has been set so far: what is left of it without that goes on evenly."""
     known = state(store)
     if known is None:
@@ -114,7 +114,7 @@ def moved(store: Reader | Tx, clock: Clock) -> timedelta:
     return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
-def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:
+def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
     """How long ago something was written down, though the clock may have been set since."""
     known, age = state(store), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
@@ -122,7 +122,7 @@ def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:
     return age - known.jumped_by
 
 
-def written_before(store: Reader | Tx, now: datetime, age: timedelta) -> str:
+def written_before(store: Reader, now: datetime, age: timedelta) -> str:
     """What bears a stamp up to this one is at least as old as that, however the clock was set since it was written: a
     wrong date for an hour makes nothing a year old. Some of it may be older still."""
     known = state(store)
@@ -135,7 +135,7 @@ def written_before(store: Reader | Tx, now: datetime, age: timedelta) -> str:
     return safe
 
 
-def recent(store: Reader | Tx, now: datetime) -> ClockState | None:
+def recent(store: Reader, now: datetime) -> ClockState | None:
     """The last jump, while it is worth speaking of. The clock of a restored installation's original is not."""
     known = state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
@@ -152,7 +152,7 @@ def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> fl
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
-def forward_since(store: Reader | Tx, instant: str) -> list[tuple[str, float]]:
+def forward_since(store: Reader, instant: str) -> list[tuple[str, float]]:
     """The jumps forward since this instant: when each was noticed, and its seconds."""
     known = state(store)
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]

@@ -1,73 +1,151 @@
-"""The two handles that statements run on: one write in progress (`Tx`), or a read-only connection (`Reader`)."""
+"""The two handles that statements run on: a read-only connection (`Reader`), or one write in progress (`Tx`)."""
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
+
+from peewee import BaseQuery, Model, ModelSelect, SqliteDatabase
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
 
-# MERGED from db/transaction.py: What code is handed to work with the database: one write in progress, or a read-on
-
-Row = sqlite3.Row
+M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 Value = str | int | float | bytes | None
-
+Params = Sequence[Value] | Mapping[str, Value]
 
 BATCH_ROWS = 500
-"""So many rows one write of housekeeping removes: others have their turn between two of them."""
+"""How many rows one write of a clean-up removes at most. Other writes go between two of them."""
+
+SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
+"""SQL: the stamp in a column, moved by the parameter that `shift_by` returns."""
+
+
+def shift_by(seconds: float) -> str:
+    """Return the parameter of `SHIFTED`."""
+    return f"{seconds:+.3f} seconds"
 
 
 def placeholders(values: Collection[object]) -> str:
-    """`?,?,?` for `IN (…)`."""
+    """Return `?,?,?` for `IN (…)`."""
     return ",".join("?" * len(values))
 
 
-class Tx:
-    """One write in progress. `now` is the instant it began; everything it writes carries that one. `actor` is who asked
-    for it (`core/actor.py`)."""
+class Row(sqlite3.Row):
+    """A row whose columns are attributes."""
 
-    __slots__ = ("_after", "_connection", "actor", "now", "stamp")
+    __slots__ = ()
+
+    def __getattr__(self, column: str) -> Any:
+        try:
+            return self[column]
+        except IndexError:
+            raise AttributeError(column) from None
+
+
+class _Peewee(SqliteDatabase):
+    """Compiles peewee queries and runs them on a connection of ours."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(None)
+        self._ours = connection
+
+    def execute_sql(self, sql: str, params: Any = ()) -> sqlite3.Cursor:
+        return self._ours.execute(sql, params)
+
+
+class Reader:
+    """A read-only connection. It belongs to the thread that asked for it."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    # --- hot statements: prepared SQL
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        row: Row | None = self.connection.execute(sql, params).fetchone()
+        return row
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        return self.connection.execute(sql, params).fetchall()
+
+    def value(self, sql: str, params: Params = ()) -> Any:
+        """Return the first column of the first row, or None."""
+        row = self.connection.execute(sql, params).fetchone()
+        return None if row is None else row[0]
+
+    # --- cold statements: peewee queries over `db/models.py`
+
+    def rows(self, query: "ModelSelect[M]") -> list[M]:
+        return list(query.execute(_Peewee(self.connection)))
+
+    def first(self, query: "ModelSelect[M]") -> M | None:
+        found: M | None = query.first(_Peewee(self.connection))
+        return found
+
+    def objects(self, kind: Callable[..., T], query: BaseQuery) -> list[T]:
+        """Return `kind(**columns)` for each row."""
+        return list(query.objects(kind).execute(_Peewee(self.connection)))
+
+    def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in query.tuples().execute(_Peewee(self.connection))]
+
+    def scalar(self, query: "ModelSelect[M]") -> Any:
+        """Return the first column of the first row, or None."""
+        return query.scalar(_Peewee(self.connection))
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the database has this table. One from a former version may not."""
+        return self.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
+
+    def data_version(self) -> int:
+        """Return a number that changes when another connection has committed."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+class Tx(Reader):
+    """One write in progress.
+
+    `now` is the instant at which it began; every row that it writes has this instant. `actor` is the actor behind the
+    change (`core/actor.py`).
+    """
+
+    __slots__ = ("_after", "actor", "now", "stamp")
 
     def __init__(self, connection: sqlite3.Connection, now: datetime, actor: str = actor.SYSTEM) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self.actor = actor
         self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self.now = now
         self.stamp = stamp(now)
 
-    def execute(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> sqlite3.Cursor:
-        return self._connection.execute(sql, params)
+    def execute(self, sql: str, params: Params = ()) -> sqlite3.Cursor:
+        return self.connection.execute(sql, params)
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        self._connection.executemany(sql, rows)
-
-    def one(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> Row | None:
-        row: Row | None = self._connection.execute(sql, params).fetchone()
-        return row
-
-    def all(self, sql: str, params: Sequence[Value] = ()) -> list[Row]:
-        return self._connection.execute(sql, params).fetchall()
+        self.connection.executemany(sql, rows)
 
     def insert(self, table: str, **values: Value) -> None:
-        self._connection.execute(_insert_sql(table, tuple(values)), tuple(values.values()))
+        self.connection.execute(_insert_sql(table, tuple(values)), tuple(values.values()))
 
     def update(self, table: str, row_id: str, **values: Value) -> None:
         """Set columns of the row with this `id`."""
         columns = ", ".join(f"{name} = ?" for name in values)
-        self._connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
+        self.connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
 
-    @property
-    def reader(self) -> "Reader":
-        """What this write has made so far, for those that only read."""
-        return Reader(self._connection)
+    def run(self, query: BaseQuery) -> Any:
+        """Run a peewee query that writes. Return the number of rows; with `returning`, the rows."""
+        return query.execute(_Peewee(self.connection))
 
     def after_commit(self, call: Callable[..., object], *args: Any) -> None:
-        """Have `call(*args)` run once this write is on the disk; never when it was undone."""
+        """Call `call(*args)` when this write is on the disk; never if the write was undone."""
         self._after.append((call, args))
 
     def committed(self) -> Iterator[tuple[Callable[..., object], tuple[Any, ...]]]:
-        """What is to be called now that this write is on the disk."""
+        """Return the calls that are due when this write is on the disk."""
         yield from self._after
 
 
@@ -80,39 +158,3 @@ def _insert_sql(table: str, names: tuple[str, ...]) -> str:
         marks = ", ".join("?" * len(names))
         sql = _inserts[table, names] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
     return sql
-
-
-class Reader:
-    """A read-only connection. Only for the thread that asked for it."""
-
-    __slots__ = ("connection",)
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    def one(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> Row | None:
-        row: Row | None = self.connection.execute(sql, params).fetchone()
-        return row
-
-    def all(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> list[Row]:
-        return self.connection.execute(sql, params).fetchall()
-
-    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
-        """The first column of the first row, or None."""
-        row = self.connection.execute(sql, params).fetchone()
-        return None if row is None else row[0]
-
-    def data_version(self) -> int:
-        """A number that changes when another connection has committed."""
-        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
-
-
-# MERGED from db/moved_stamps.py: Stamps that a statement moves: by how much a wall clock was set.
-
-SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
-"""The stamp in a column, moved by the parameter that `by` gives."""
-
-
-def shift_by(seconds: float) -> str:
-    """How far `MOVED` moves."""
-    return f"{seconds:+.3f} seconds"

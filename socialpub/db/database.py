@@ -20,7 +20,7 @@ from socialpub.core.clock import Clock
 from socialpub.core.locks import WriteQueueLock
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, secret_key, upgrade
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Database:
             secret_key.check(self._connection, secrets)
             upgrade.apply(self._peewee, secrets, run_dir, clock.now())
             secret_key.remember(self._connection, secrets)
-        self._connection.row_factory = sqlite3.Row
+        self._connection.row_factory = Row
         _register_media_url(self._connection, str)
         self._writer = Writer(self._connection, self._turnstile, clock, busy_seconds)
 
@@ -102,7 +102,7 @@ class Database:
                 check_same_thread=False,
                 cached_statements=256,
             )
-            connection.row_factory = sqlite3.Row
+            connection.row_factory = Row
             connection.execute(f"PRAGMA cache_size = -{self._reader_cache_kib}")
             connection.execute("PRAGMA query_only = 1")
             _register_media_url(connection, self._media_url)

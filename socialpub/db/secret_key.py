@@ -114,7 +114,7 @@ def note_former(tx: Tx) -> None:
     """The database is about to belong to another key: copies that the present one made stay this installation's own."""
     present = appliance_state.get(tx, appliance_state.SECRET_KEY)
     if present is not None:
-        known = [*_former_keys(tx.reader), present]
+        known = [*_former_keys(tx), present]
         appliance_state.put(tx, appliance_state.FORMER_SECRET_KEYS, json.dumps(list(dict.fromkeys(known))))
 
 
@@ -133,7 +133,7 @@ def _former_keys(reader: Reader) -> list[str]:
 def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
     """What `old` signed counts until it ends, at the latest `until` (seconds since 1970). Only its key for addresses is
     kept, sealed."""
-    kept = [(key, ends) for key, ends in _former(Reader(tx.reader.connection), old) if ends > tx.now.timestamp()]
+    kept = [(key, ends) for key, ends in _former(Reader(tx.connection), old) if ends > tx.now.timestamp()]
     kept.append((old.url_key, until))
     sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
     appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))

@@ -128,13 +128,13 @@ def read_needs(rt: Runtime, door: Surface = Surface.DASHBOARD) -> Needs:
         failed=failed_deliveries.lately(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[
             HeldProvider(
-                row["provider"],
-                row["scope"],
-                holds.what(row["scope"]),
-                row["reason"],
-                row["code"],
-                row["since"],
-                row["probe_at"],
+                row.provider,
+                row.scope,
+                holds.what(row.scope),
+                row.reason,
+                row.code,
+                row.since,
+                row.probe_at,
             )
             for row in holds.list_all(reader)
         ],
@@ -156,10 +156,8 @@ def _profiles_in_need(rt: Runtime, door: Surface) -> Iterator[ProfileAlert]:
     for row in profiles.list_all(rt.reader):
         warning = token_upkeep.warning(row, rt.now(), door)
         if warning is not None:
-            needed = row["status"] == "reauthRequired"
-            yield ProfileAlert(
-                row["id"], row["name"], row["provider"], needed, row["expires_at"], row["reason"], warning
-            )
+            needed = row.status == "reauthRequired"
+            yield ProfileAlert(row.id, row.name, row.provider, needed, row.expires_at, row.reason, warning)
 
 
 # MERGED from ops/resume_sentences.py: What going on after a pause means and came to, in the words that every door

@@ -15,7 +15,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Row, Tx
 from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, delivery_rows, notifications, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -67,7 +67,7 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
 
 def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
-        connection.row_factory = sqlite3.Row
+        connection.row_factory = Row
         if unknown := upgrade.unknown(upgrade.applied(connection)):
             raise OperatorError(
                 upgrade.is_newer(str(settings.database_file), unknown),
@@ -112,7 +112,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
             old = crypto.load(key_file)
             _refuse_given(key_file)
             with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
-                connection.row_factory = sqlite3.Row
+                connection.row_factory = Row
                 _check_database(connection, old)
                 new = _write_next(key_file)
                 at = _seal_anew(settings, clock, connection, old, new, keep_urls)

@@ -107,13 +107,13 @@ def _post_steps(reader: Reader, before: str) -> Iterator[Step]:
     while rows := post_rows.final_before(reader, before, beyond, BATCH_ROWS):
         some, deliveries = list[str](), 0
         for row in rows:
-            if some and deliveries + row["deliveries"] > MAX_DELIVERIES:
+            if some and deliveries + row.deliveries > MAX_DELIVERIES:
                 yield _removal_of_posts(some, before)
                 some, deliveries = [], 0
-            some.append(row["id"])
-            deliveries += row["deliveries"]
+            some.append(row.id)
+            deliveries += row.deliveries
         yield _removal_of_posts(some, before)
-        beyond = (rows[-1]["created_at"], rows[-1]["id"])
+        beyond = (rows[-1].created_at, rows[-1].id)
 
 
 def _removal_of_posts(post_ids: list[str], before: str) -> Step:
@@ -128,18 +128,18 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
         return False
     for delivery in delivery_rows.of_post(tx, post_id):
         for other in delivery_rows.retries_of(tx, delivery):
-            if other["post_id"] == post_id:
+            if other.post_id == post_id:
                 continue
-            another = post_rows.find(tx, other["post_id"])
+            another = post_rows.find(tx, other.post_id)
             if another is not None and not post_rows.is_final(another, before):
                 return False  # what was published again must not be published a third time
     shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
-    artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post["updated_at"])
+    artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
     delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
-    audiences.remove_post(tx, post["audience_id"], post["status"], post["outcomes"])
-    audiences.forget_unused(tx, post["audience_id"])
+    audiences.remove_post(tx, post.audience_id, post.status, post.outcomes)
+    audiences.forget_unused(tx, post.audience_id)
     return True
 
 

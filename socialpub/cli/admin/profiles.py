@@ -71,13 +71,13 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
         return
     rows = [
         (
-            profile["id"],
-            profile["name"],
-            profile["provider"],
-            f"@{profile['username']}" if profile["username"] else "",
-            profile["status"],
-            format_time(profile["expires_at"]),
-            str(profile["posts_count"]),
+            profile.id,
+            profile.name,
+            profile.provider,
+            f"@{profile.username}" if profile.username else "",
+            profile.status,
+            format_time(profile.expires_at),
+            str(profile.posts_count),
             _profile_notes(profile, warning),
         )
         for profile, warning in found
@@ -149,11 +149,11 @@ def _profile_shape(profile: Row, warning: str | None) -> dict[str, object]:
     shape = {name: profile[column] for name, column in _PROFILE_SHAPE if profile[column] is not None}
     if warning is not None:
         shape["warning"] = warning
-    return {**shape, "options": json.loads(str(profile["options"]))}
+    return {**shape, "options": json.loads(str(profile.options))}
 
 
 def _profile_notes(profile: Row, warning: str | None) -> str:
-    options = json.loads(str(profile["options"]))
+    options = json.loads(str(profile.options))
     notes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
     return "; ".join([warning, *notes] if warning else notes)
 

@@ -217,7 +217,7 @@ def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
     if not scope.limited:
         numbers, params = f"SELECT n FROM log_entry {newest}", [limit, offset]
     else:
-        seen = [row["id"] for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
+        seen = [row.id for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
         if not seen:
             return b"[]"
         if len(seen) > _MOST_PARTS:

@@ -122,19 +122,19 @@ def named(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
 
 def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
     rows = reader.all(_SHOWN.format(found), params)
-    deliveries = _deliveries(reader, [row["id"] for row in rows])
+    deliveries = _deliveries(reader, [row.id for row in rows])
     return tuple(
         CalendarPost(
-            row["id"],
-            row["status"],
-            row["at"],
-            row["text"],
-            deliveries.get(row["id"], ()),
-            row["media"],
-            row["artifact_id"],
-            row["kind"],
-            row["storage_key"],
-            row["updated_at"],
+            row.id,
+            row.status,
+            row.at,
+            row.text,
+            deliveries.get(row.id, ()),
+            row.media,
+            row.artifact_id,
+            row.kind,
+            row.storage_key,
+            row.updated_at,
         )
         for row in rows
     )
@@ -145,11 +145,11 @@ def _deliveries(reader: Reader, post_ids: Sequence[str]) -> dict[str, tuple[Cale
     return {
         post_id: tuple(
             CalendarDelivery(
-                row["provider"],
-                row["profile_name"],
-                State(row["state"]).outcome,
-                row["mode"],
-                row["provider_post_id"],
+                row.provider,
+                row.profile_name,
+                State(row.state).outcome,
+                row.mode,
+                row.provider_post_id,
             )
             for row in of_post
         )

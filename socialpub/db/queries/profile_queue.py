@@ -7,7 +7,7 @@ statements here look at the head of each line. Only `overdue` counts.
 
 import json
 
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
 
 _HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = line.provider AND hold.probe_at > {}
@@ -130,7 +130,7 @@ def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int,
             WHERE state = 'running' AND run_at < :running""",
         params,
     )
-    counted = [(*json.loads(row["late"]), row["until"] or "", row["provider"]) for row in rows]
+    counted = [(*json.loads(row.late), row.until or "", row.provider) for row in rows]
     found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
     if not found:
         return None
@@ -198,7 +198,7 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
+def count_posts_due_before(store: Reader, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
     put off, and what waited for the profile's own queue all that time. Includes what waits for its account."""
     row = store.one(

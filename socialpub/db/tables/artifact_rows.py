@@ -11,7 +11,7 @@ from socialpub.db.states import ArtifactStatus
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Reader | Tx, artifact_id: str) -> Row | None:
+def find(store: Reader, artifact_id: str) -> Row | None:
     return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
 
 
@@ -44,17 +44,17 @@ def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **col
 
 def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
     """Bytes have arrived for this row, which they fill for the first time or anew."""
-    generation = artifact["generation"] + 1
+    generation = artifact.generation + 1
     tx.update(
         "artifact",
-        artifact["id"],
+        artifact.id,
         generation=generation,
         stored_generation=generation,
         storage_key=storage_key,
         etag=etag,
     )
-    if artifact["storage_key"] is None:
-        _count(tx, 1, artifact["declared_bytes"])
+    if artifact.storage_key is None:
+        _count(tx, 1, artifact.declared_bytes)
 
 
 def verify(
@@ -81,12 +81,12 @@ def verify(
 def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
     """The same for bytes that are refused; returns whether it was written."""
     row = find(tx, artifact_id)
-    if row is None or (row["status"], row["stored_generation"]) != (ArtifactStatus.RESERVED, generation):
+    if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
         return False
     tx.update(
         "artifact", artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
     )
-    _uncount(tx, row["declared_bytes"])
+    _uncount(tx, row.declared_bytes)
     return True
 
 
@@ -159,13 +159,13 @@ def _change_if_still(
         row = tx.one(f"SELECT * FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
         if row is not None:
             tx.execute(change, (*values, artifact_id))
-            if row["storage_key"] is not None:
-                _uncount(tx, row["declared_bytes"])
-                keys.append(row["storage_key"])
+            if row.storage_key is not None:
+                _uncount(tx, row.declared_bytes)
+                keys.append(row.storage_key)
     return keys
 
 
-def _without_named(store: Reader | Tx, artifact_ids: Sequence[str]) -> list[str]:
+def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
     """Those that no open delivery names in its options, nor among what another installation may have published."""
     if not artifact_ids:
         return []
@@ -201,12 +201,12 @@ def storage_keys(reader: Reader) -> Iterator[str]:
         yield row[0]
 
 
-def stored(store: Reader | Tx) -> tuple[int, int]:
+def stored(store: Reader) -> tuple[int, int]:
     """How many files rows name, and how large they are together, as they were declared: not one byte more or less may
     arrive."""
     row = store.one("SELECT files, size_bytes FROM stored_media")
     assert row is not None
-    return row["files"], row["size_bytes"]
+    return row.files, row.size_bytes
 
 
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:

@@ -130,7 +130,7 @@ def record_once(
         record(tx, action, "", by=by)
 
 
-def is_recorded(store: Reader | Tx, action: AuditAction, subject_id: str, since: str) -> bool:
+def is_recorded(store: Reader, action: AuditAction, subject_id: str, since: str) -> bool:
     """Return whether this was done with the subject after that instant."""
     return store.one(f"{_SINCE} AND subject_id = ? LIMIT 1", (action, since, subject_id)) is not None
 
@@ -147,11 +147,11 @@ def oldest(reader: Reader) -> str | None:
 def forget_oldest(tx: Tx, before: str) -> int:
     """Remove the oldest entries as far as they are that old; how many, a few hundred at most."""
     rows = tx.all("SELECT id, at FROM trail ORDER BY id LIMIT ?", (BATCH_ROWS,))
-    last = next((row["id"] for row in reversed(rows) if row["at"] <= before), None)
+    last = next((row.id for row in reversed(rows) if row.at <= before), None)
     return 0 if last is None else tx.execute("DELETE FROM trail WHERE id <= ?", (last,)).rowcount
 
 
-def exists(store: Reader | Tx) -> bool:
+def exists(store: Reader) -> bool:
     """Whether this database has a trail: one that no process of this version has opened yet may have none."""
     return store.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'trail'") is not None
 

@@ -15,7 +15,7 @@ _OPEN = "state IN ('queued', 'running')"
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Reader | Tx, delivery_id: str) -> Delivery | None:
+def find(store: Reader, delivery_id: str) -> Delivery | None:
     row = store.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
     return None if row is None else Delivery.of(row)
 
@@ -32,7 +32,7 @@ def network_and_profile_of(reader: Reader, delivery_id: str) -> tuple[str, str] 
     return None if row is None else (row[0], row[1])
 
 
-def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
+def state_of(store: Reader, delivery_id: str) -> Row | None:
     """What may have changed while its call was on the way: state, held_by, due_at, run_at, started_at, committed_at,
     progress (JSON), profile_status."""
     return store.one(
@@ -93,8 +93,8 @@ def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
         "SELECT id, json_extract(memo, ?) AS sealed FROM delivery WHERE json_type(memo, ?) = 'text'", (address, address)
     )
     for row in rows:
-        sealed = anew(row["sealed"].encode(), "delivery", row["id"], "memo").decode()
-        tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row["id"]))
+        sealed = anew(row.sealed.encode(), "delivery", row.id, "memo").decode()
+        tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row.id))
 
 
 def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
@@ -148,7 +148,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
 # --- of one post -----------------------------------------------------------------------------------------------------
 
 
-def of_post(store: Reader | Tx, post_id: str) -> list[Row]:
+def of_post(store: Reader, post_id: str) -> list[Row]:
     """All of a post's rows, in their order."""
     return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
 
@@ -175,9 +175,9 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
     return {row[0] for row in rows}
 
 
-def retries_of(store: Reader | Tx, delivery: Row) -> list[Row]:
+def retries_of(store: Reader, delivery: Row) -> list[Row]:
     """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
-    first = delivery["retry_of"] or delivery["id"]
+    first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
@@ -188,7 +188,7 @@ def delete_of_post(tx: Tx, post_id: str) -> None:
 # --- of one lane -----------------------------------------------------------------------------------------------------
 
 
-def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
+def running_in(store: Reader, profile_id: str) -> list[Row]:
     """The deliveries to this profile that a process has taken up: id, held_by."""
     return store.all(
         "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
@@ -273,7 +273,7 @@ def wake_begun(tx: Tx, profile_id: str) -> None:
     )
 
 
-def open_elsewhere(store: Reader | Tx, restore_count: int) -> list[Delivery]:
+def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
     """Return the deliveries without an outcome that came with a backup: posts that count fewer restores."""
     rows = store.all(
         f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN}

@@ -70,7 +70,7 @@ def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
             ORDER BY probe_at DESC""",
         (delivery.provider, *scopes, tx.stamp),
     )
-    return None if row is None else (row["probe_at"], row["reason"])
+    return None if row is None else (row.probe_at, row.reason)
 
 
 def claim_probe(tx: Tx, delivery: Delivery) -> None:
@@ -95,20 +95,20 @@ def probe_all(tx: Tx) -> None:
     tx.execute("UPDATE hold SET probe_at = min(probe_at, ?)", (tx.stamp,))
 
 
-def is_held(store: Reader | Tx, provider: str, scope: str = PUBLISHING) -> bool:
+def is_held(store: Reader, provider: str, scope: str = PUBLISHING) -> bool:
     """Whether this scope of the network is held."""
     return store.one("SELECT 1 FROM hold WHERE provider = ? AND scope = ?", (provider, scope)) is not None
 
 
-def any_hold(store: Reader | Tx) -> bool:
+def any_hold(store: Reader) -> bool:
     return store.one("SELECT 1 FROM hold") is not None
 
 
 def drop_unasked(tx: Tx) -> None:
     """Forget holds of questions and of steps that nothing waits for any more: nobody would ever ask again."""
     for hold in tx.all("SELECT provider, scope FROM hold WHERE scope <> ?", (PUBLISHING,)):
-        if not delivery_rows.any_waiting_for(tx, hold["provider"], hold["scope"]):
-            release(tx, hold["provider"], hold["scope"])
+        if not delivery_rows.any_waiting_for(tx, hold.provider, hold.scope):
+            release(tx, hold.provider, hold.scope)
 
 
 def forget_all(tx: Tx) -> None:
@@ -116,11 +116,11 @@ def forget_all(tx: Tx) -> None:
     tx.execute("DELETE FROM hold")
 
 
-def list_all(store: Reader | Tx) -> list[Row]:
+def list_all(store: Reader) -> list[Row]:
     """What is held: provider, scope, reason, code, since, probe_at."""
     return store.all("SELECT provider, scope, reason, code, since, probe_at FROM hold ORDER BY provider, scope")
 
 
-def held(store: Reader | Tx) -> frozenset[str]:
+def held(store: Reader) -> frozenset[str]:
     """The names of the networks that refuse this app."""
-    return frozenset(row["provider"] for row in list_all(store) if row["scope"] == PUBLISHING)
+    return frozenset(row.provider for row in list_all(store) if row.scope == PUBLISHING)

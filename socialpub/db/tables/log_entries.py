@@ -31,7 +31,7 @@ def oldest_beyond(reader: Reader, number: int) -> tuple[int, str] | None:
             FROM (SELECT n, occurred_at FROM log_entry WHERE n > ? ORDER BY n LIMIT ?)""",
         (number, BATCH_ROWS),
     )
-    return None if row is None or row["last"] is None else (row["last"], row["oldest"])
+    return None if row is None or row.last is None else (row.last, row.oldest)
 
 
 def delete_over(tx: Tx, beyond: int, last: int, before: str) -> int:
@@ -78,11 +78,11 @@ def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     counters.count_event(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
     last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
     values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
-    if last is not None and last["step"] == attempt.step and last["outcome"] == AttemptOutcome.WAITING:
+    if last is not None and last.step == attempt.step and last.outcome == AttemptOutcome.WAITING:
         tx.execute(
             """UPDATE attempt SET ended_at = ?, outcome = ?, message = ?, provider_code = ?,
                 request_id = ifnull(?, request_id), next_at = ? WHERE n = ?""",
-            (*values, last["n"]),
+            (*values, last.n),
         )
         return
     tx.execute(
@@ -104,7 +104,7 @@ def oldest_attempts_beyond(reader: Reader, number: int) -> tuple[int, str] | Non
             FROM (SELECT n, started_at FROM attempt WHERE n > ? ORDER BY n LIMIT ?)""",
         (number, BATCH_ROWS),
     )
-    return None if row is None or row["last"] is None else (row["last"], row["oldest"])
+    return None if row is None or row.last is None else (row.last, row.oldest)
 
 
 def delete_ended_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:

@@ -59,7 +59,7 @@ def add(tx: Tx, title: str, body: str) -> None:
 
 
 def _newest(tx: Tx) -> int:
-    return int(tx.reader.value(_NEWEST))
+    return int(tx.value(_NEWEST))
 
 
 def count_since(reader: Reader, at: str) -> int:
@@ -87,7 +87,7 @@ def forget_sending(tx: Tx) -> None:
     tx.execute("DELETE FROM notification")
 
 
-def services(store: Reader | Tx) -> list[ServiceState]:
+def services(store: Reader) -> list[ServiceState]:
     rows = store.all(
         """SELECT id, name, sent_through, sent_at, failing_since, tries, next_at, failure, sent, failed,
             (SELECT count(*) FROM notification n WHERE n.id > s.sent_through)
@@ -156,7 +156,7 @@ def note_failed(tx: Tx, service: str, failure: str, next_at: str) -> None:
 # --- addresses that the owner added ----------------------------------------------------------------------------------
 
 
-def addresses(store: Reader | Tx) -> list[Row]:
+def addresses(store: Reader) -> list[Row]:
     """Return id, name and sealed url of each, oldest first."""
     return store.all("SELECT id, name, url FROM notify_address ORDER BY added_at, id")
 
@@ -169,14 +169,14 @@ def delete_address(tx: Tx, address_id: str) -> str | None:
     """Remove the address and what is known of its service. Return its name, or None when there is none."""
     row = tx.one("DELETE FROM notify_address WHERE id = ? RETURNING name", (address_id,))
     tx.execute("DELETE FROM notification_service WHERE id = ?", (address_id,))
-    return None if row is None else str(row["name"])
+    return None if row is None else str(row.name)
 
 
 def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
     """Exchange every sealed address for `anew(sealed, table, id, column)`."""
     table, column = ADDRESS_PLACE
     for row in addresses(tx):
-        tx.update(table, row["id"], url=anew(row["url"], table, row["id"], column))
+        tx.update(table, row.id, url=anew(row.url, table, row.id, column))
 
 
 def lose_addresses(tx: Tx) -> list[str]:
@@ -184,7 +184,7 @@ def lose_addresses(tx: Tx) -> list[str]:
     has none."""
     if tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notify_address'") is None:
         return []
-    return [name for row in addresses(tx) if (name := delete_address(tx, row["id"])) is not None]
+    return [name for row in addresses(tx) if (name := delete_address(tx, row.id)) is not None]
 
 
 # MERGED from db/told_causes.py: Which causes the owner has been told of: the table `told_cause`.
@@ -214,10 +214,10 @@ class SentAlert:
 _ALERT_COLUMNS = "key, subject, kind, sentence, passes, since, told_at, ended_at, returns, held_back"
 
 
-def sent_alerts(store: Reader | Tx) -> dict[str, SentAlert]:
+def sent_alerts(store: Reader) -> dict[str, SentAlert]:
     """All of them by their keys."""
     rows = store.all(f"SELECT {_ALERT_COLUMNS} FROM told_cause ORDER BY since, key")
-    return {row["key"]: _alert(row) for row in rows}
+    return {row.key: _alert(row) for row in rows}
 
 
 def put_alerts(tx: Tx, causes: Iterable[SentAlert]) -> None:

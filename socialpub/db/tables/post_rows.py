@@ -12,11 +12,11 @@ _AT_ONCE = 500
 """SQLite takes so many parameters without a doubt."""
 
 
-def find(store: Reader | Tx, post_id: str) -> Row | None:
+def find(store: Reader, post_id: str) -> Row | None:
     return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
 
 
-def elsewhere_since(store: Reader | Tx, post_id: str) -> str | None:
+def elsewhere_since(store: Reader, post_id: str) -> str | None:
     """Return since when another installation may publish this post: the instant of a backup that contains it.
 
     The earliest backup counts, since every installation that was restored from one may publish. None: no other
@@ -48,7 +48,7 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled_elsewhere(store: Reader | Tx, instant: str, restore_count: int) -> list[Row]:
+def scheduled_elsewhere(store: Reader, instant: str, restore_count: int) -> list[Row]:
     """Return id, scheduled_at and body of the posts of a backup that wait for a later time, the next one first."""
     return store.all(
         """SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? AND restore_count < ?
@@ -80,8 +80,8 @@ def count_final_before(reader: Reader, before: str) -> int:
 def is_final(post: Row, before: str) -> bool:
     """Return whether the post is final, and was neither created nor changed since then."""
     # Both times count: a post that was created before the clock was set back has changed before it was created.
-    latest = max(post["created_at"], post["updated_at"])
-    return post["status"] in (PostStatus.SETTLED, PostStatus.CANCELED) and bool(latest <= before)
+    latest = max(post.created_at, post.updated_at)
+    return post.status in (PostStatus.SETTLED, PostStatus.CANCELED) and bool(latest <= before)
 
 
 def delete(tx: Tx, post_id: str) -> None:
@@ -125,7 +125,7 @@ def delete_media(tx: Tx, post_id: str) -> None:
     tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
 
 
-def media_of(store: Reader | Tx, post_id: str) -> list[tuple[str, str | None]]:
+def media_of(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
     """Artifact id and alt text of each media item, in their order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]

@@ -60,12 +60,12 @@ class Profile:
 # MERGED from db/profile_rows.py: Rows of the table `profile`, but for what the API shows (`json_views.py`).
 
 
-def find(store: Reader | Tx, profile_id: str) -> Profile | None:
+def find(store: Reader, profile_id: str) -> Profile | None:
     row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
     return None if row is None else Profile.of(row)
 
 
-def connected(store: Reader | Tx, provider: str, account_id: str) -> str | None:
+def connected(store: Reader, provider: str, account_id: str) -> str | None:
     """The id of the profile of this account that is not disconnected; there is at most one."""
     row = store.one(
         "SELECT id FROM profile WHERE provider = ? AND account_id = ? AND status <> ?",
@@ -102,7 +102,7 @@ def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
         (ProfileStatus.REAUTH_REQUIRED, reason, tx.stamp, gone),
     )
     named = tx.all("SELECT name, provider FROM profile WHERE status <> ? ORDER BY created_at, id", (gone,))
-    return [(row["name"], row["provider"]) for row in named]
+    return [(row.name, row.provider) for row in named]
 
 
 def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
@@ -110,9 +110,7 @@ def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
     for row in tx.all("SELECT id, access_token, refresh_token FROM profile"):
         columns = {name: row[name] for name in ("access_token", "refresh_token") if row[name]}
         if columns:
-            update(
-                tx, row["id"], **{name: anew(sealed, "profile", row["id"], name) for name, sealed in columns.items()}
-            )
+            update(tx, row.id, **{name: anew(sealed, "profile", row.id, name) for name, sealed in columns.items()})
 
 
 def count_post(tx: Tx, profile_id: str) -> None:
@@ -213,7 +211,7 @@ def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
 def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
     """Return the label of each known value of this option."""
     rows = reader.all("SELECT value, label FROM choice_label WHERE profile_id = ? AND key = ?", (profile_id, key))
-    return {row["value"]: row["label"] for row in rows}
+    return {row.value: row.label for row in rows}
 
 
 def put_choice_labels(tx: Tx, profile_id: str, key: str, labels: Mapping[str, str]) -> None:

@@ -31,7 +31,7 @@ def begin_cooldown(
     )
 
 
-def cooldown_until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
+def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
     """Until when none of these endpoints is asked for this profile, and why; None when nothing has to wait."""
     names = (ANY_ENDPOINT, *endpoints)
     row = store.one(
@@ -39,7 +39,7 @@ def cooldown_until(store: Reader | Tx, profile_id: str, endpoints: Collection[st
             AND until > ? ORDER BY until DESC LIMIT 1""",
         (profile_id, *names, now),
     )
-    return None if row is None else (row["until"], row["reason"])
+    return None if row is None else (row.until, row.reason)
 
 
 def profiles_waiting(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
@@ -84,7 +84,7 @@ def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: s
         tx.insert("own_wait", profile_id=profile_id, kind=kind, since=since, until=until)
 
 
-def total_own_waits(store: Reader | Tx, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
+def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
     """How long posts of the profile waited since this instant, and still will as far as that is known."""
     rows = store.all(
         f"""SELECT since, until FROM own_wait WHERE profile_id = ? AND kind IN ({placeholders(kinds)})
@@ -93,7 +93,7 @@ def total_own_waits(store: Reader | Tx, profile_id: str, since: datetime, kinds:
     )
     waited, counted_until = timedelta(), since
     for row in rows:
-        began, ended = max(parse(row["since"]), counted_until), parse(row["until"])
+        began, ended = max(parse(row.since), counted_until), parse(row.until)
         if ended > began:
             waited, counted_until = waited + (ended - began), ended
     return waited

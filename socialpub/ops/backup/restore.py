@@ -24,7 +24,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.tables import artifact_rows, audit_log, holds, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
@@ -112,7 +112,7 @@ def _is_new(database: Path) -> bool:
     address = f"file:{quote(str(database.absolute()))}?mode=rw"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.row_factory = sqlite3.Row
+            connection.row_factory = Row
             reader = Reader(connection)
             found = (post_rows.count(reader), profile_rows.list_all(reader), api_keys.list_all(reader))
             return not any(found) and next(iter(artifact_rows.storage_keys(reader)), None) is None

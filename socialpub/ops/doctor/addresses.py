@@ -239,7 +239,7 @@ def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
-        profiles = [row for row in connected if row["provider"] == name]
+        profiles = [row for row in connected if row.provider == name]
         if missing and profiles and section.half_given() is None:
             keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
             message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
@@ -262,7 +262,7 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) 
         yield ok("redirect address", rule.sentence)
     elif rule is not None and rule.remedy is not None:
         # An account that works needs the address at its next consent, which may be a year away.
-        works = bool(profiles) and all(row["status"] == ProfileStatus.ACTIVE for row in profiles)
+        works = bool(profiles) and all(row.status == ProfileStatus.ACTIVE for row in profiles)
         finding = note if works else problem
         yield finding("redirect address", rule.sentence, rule.remedy)
     if limits := provider.app_limits():

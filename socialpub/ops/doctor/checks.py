@@ -65,7 +65,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
 def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
     """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
     networks; not from the event loop."""
-    connected = [row for row in profiles.list_all(rt.reader) if row["status"] != "disconnected"]
+    connected = [row for row in profiles.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.read_needs(rt, door)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
     for cause in alerts.list_alerts(rt, needs, door):
@@ -167,5 +167,5 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
 def _check_profiles(rt: Runtime, connected: list[Row], known: list[Finding], needed: set[str]) -> Iterator[Finding]:
     yield from known
     for row in connected:
-        if row["id"] not in needed:
-            yield ok("profile", f"{row['name']} ({rt.providers[row['provider']].label}) is active.")
+        if row.id not in needed:
+            yield ok("profile", f"{row.name} ({rt.providers[row.provider].label}) is active.")

@@ -62,7 +62,7 @@ class Failures:
 
 def begin_failures(rt: Runtime, tx: Tx) -> None:
     """From here on failures are told, unless they are already."""
-    newest = failed_deliveries.newest_entry(tx.reader)
+    newest = failed_deliveries.newest_entry(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
 
@@ -145,15 +145,15 @@ def find_drafts(rt: Runtime) -> list[Alert]:
 
 
 def _draft_alert(row: Row) -> Alert:
-    label = LABELS.get(row["provider"], row["provider"])
-    text = cut(" ".join((row["text"] or "").split()), TEXT_CHARACTERS)
+    label = LABELS.get(row.provider, row.provider)
+    text = cut(" ".join((row.text or "").split()), TEXT_CHARACTERS)
     about = f": “{text}”" if text else ""
     return Alert(
         AlertKind.DRAFT,
-        f"draft:{row['id']}:inbox",
-        f"A draft waits in the {label} inbox of {row['profile_name']}{about}.",
+        f"draft:{row.id}:inbox",
+        f"A draft waits in the {label} inbox of {row.profile_name}{about}.",
         DRAFT_REMEDY,
-        f"/posts/{row['post_id']}",
+        f"/posts/{row.post_id}",
         must_be_fixed=False,
         passes=True,
     )
@@ -175,7 +175,7 @@ def note_start(rt: Runtime, tx: Tx) -> None:
     appliance_state.remove(tx, appliance_state.WORKER_ENDED_AT)
     if reported is None or tx.now - parse(reported) < LONG_ABSENCE:
         return
-    late = health.overdue(tx.reader, tx.now).count
+    late = health.overdue(tx, tx.now).count
     known = notifications.sent_alerts(tx).get(SILENCE)
     if (ended is None or late) and (known is None or known.told_at is None):
         away = {"since": reported, "until": tx.stamp, "late": late}

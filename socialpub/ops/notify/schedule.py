@@ -150,7 +150,7 @@ def begin_rounds(rt: Runtime, tx: Tx) -> None:
 def forget_original(tx: Tx) -> None:
     """Do not repeat what the original of a restored database has sent, or was about to send."""
     if notifications.has_alerts(tx):
-        messages.note_told(tx, failed_deliveries.newest_entry(tx.reader))
+        messages.note_told(tx, failed_deliveries.newest_entry(tx))
         notifications.forget_all_alerts(tx)
         notifications.forget_sending(tx)
 

@@ -153,7 +153,7 @@ class Service:
     """Whether the owner added it in the dashboard, and can remove it there."""
 
 
-def list_services(rt: Runtime, store: Reader | Tx | None = None) -> list[Service]:
+def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
     """Return every service, those of the configuration first. No two have the same name."""
     found = [*list_configured(rt.settings, rt.secrets), *_added(rt, store or rt.reader)]
     seen: Counter[str] = Counter()
@@ -220,14 +220,14 @@ def remove_service(rt: Runtime, tx: Tx, address_id: str) -> str:
     return name
 
 
-def _added(rt: Runtime, store: Reader | Tx) -> Iterator[Service]:
+def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
     table, column = ADDRESS_PLACE
     for row in notifications.addresses(store):
         try:
-            url = rt.secrets.open(row["url"], table, row["id"], column)
+            url = rt.secrets.open(row.url, table, row.id, column)
         except OperatorError:
             url = ""  # sending to it fails, and the System page and the doctor report that
-        yield Service(row["id"], row["name"], SecretStr(url), is_added=True)
+        yield Service(row.id, row.name, SecretStr(url), is_added=True)
 
 
 # MERGED from ops/notify/sending.py: Sends what is written down: to each service for itself, at most once more than

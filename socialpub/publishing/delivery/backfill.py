@@ -47,39 +47,39 @@ def ask(rt: Runtime) -> int:
 
 def _is_due(rt: Runtime, row: Row) -> bool:
     """Whether another of the ages has passed since this process last asked."""
-    age = clock_jumps.age_seconds(rt.reader, rt.now(), row["published_at"])
+    age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at)
     passed = bisect_right(ASK_AFTER_SECONDS, age)
     counts = rt.memory(BackfillCounts).of_delivery
-    known = counts.get(row["id"], 0)
-    counts[row["id"]] = passed
+    known = counts.get(row.id, 0)
+    counts[row.id] = passed
     return passed > known
 
 
 def _ask(rt: Runtime, row: Row) -> bool:
-    profile = profiles.find(rt.reader, row["profile_id"])
+    profile = profiles.find(rt.reader, row.profile_id)
     if profile is None:
         return False
-    provider: Any = rt.providers[row["provider"]]
+    provider: Any = rt.providers[row.provider]
     try:
         job = Job(
-            content=content.load_content(rt, rt.reader, row["post_id"]),
-            options=provider.read_options(json.loads(row["options"]))[0],
+            content=content.load_content(rt, rt.reader, row.post_id),
+            options=provider.read_options(json.loads(row.options))[0],
             account=content.to_account(profile),
-            memo=json.loads(row["memo"]),
+            memo=json.loads(row.memo),
             token=tokens.load_fresh(rt, profile.id),
-            call=lambda method, url, **arguments: rt.http_of(row["provider"]).call(method, url, **arguments),
+            call=lambda method, url, **arguments: rt.http_of(row.provider).call(method, url, **arguments),
             fit=_no_fitting,
             now=rt.now(),
             slice_over=lambda: False,
-            open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row["id"], "memo"),
+            open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row.id, "memo"),
         )
         published = redaction.mask_value(provider.fill_in(job))
     except (ProviderError, Withdrawn, SocialpubError, OperatorError):
         return False  # nothing depends on it; the next age asks again
     if published is None or published.post_id is None:
         return False
-    rt.write(_fill_in, row["id"], row["post_id"], published.post_id, published.url)
-    rt.memory(BackfillCounts).of_delivery.pop(row["id"], None)
+    rt.write(_fill_in, row.id, row.post_id, published.post_id, published.url)
+    rt.memory(BackfillCounts).of_delivery.pop(row.id, None)
     return True
 
 

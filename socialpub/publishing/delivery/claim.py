@@ -263,4 +263,4 @@ def another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     if not delivery.progress.deaths:
         return False
     others = delivery_rows.running_after_death(tx)
-    return any(row["id"] != delivery.id and rt.process.works_on(row["held_by"], row["id"]) for row in others)
+    return any(row.id != delivery.id and rt.process.works_on(row.held_by, row.id) for row in others)

@@ -52,14 +52,14 @@ def stop(tx: Tx, post_id: str) -> None:
             fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
 
 
-def may_be_sent(store: Reader | Tx, delivery: Delivery, now: str) -> bool:
+def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
     """Whether an open delivery is past its commit, or another installation may have published it: it cannot be stopped
     any more, only read back."""
     unclear = delivery.due_at <= now and is_unclear(store, delivery.post_id)
     return delivery.past_commit or delivery.progress.look_first or unclear
 
 
-def is_unclear(store: Reader | Tx, post_id: str) -> bool:
+def is_unclear(store: Reader, post_id: str) -> bool:
     """Whether this post came with a backup that was restored and not resumed yet."""
     return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 

@@ -40,14 +40,14 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
         return profile_queue.oldest_due(reader, profile_id, now)
-    if process.works_on(running[0]["held_by"], running[0]["id"]):
+    if process.works_on(running[0].held_by, running[0].id):
         return None
-    return delivery_rows.find(reader, running[0]["id"])
+    return delivery_rows.find(reader, running[0].id)
 
 
 def due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
-    orphans = [row["id"] for row in delivery_rows.running(reader) if not process.works_on(row["held_by"], row["id"])]
+    orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
     return orphans + profile_queue.due_per_profile(reader, now)
 
 
@@ -68,7 +68,7 @@ def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overd
 
 def is_busy(tx: Tx, delivery: Delivery) -> bool:
     """Whether another delivery of the lane runs. One whose process died comes first, too: it may be past its commit."""
-    return any(row["id"] != delivery.id for row in delivery_rows.running_in(tx, delivery.profile_id))
+    return any(row.id != delivery.id for row in delivery_rows.running_in(tx, delivery.profile_id))
 
 
 def publishes_at(
@@ -145,11 +145,11 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     totals = profile_queue.totals_of(rt.reader, profile_id, now, soon)
     found = profile_queue.next_of(rt.reader, profile_id, MAX_SHOWN)
     return ProfileQueue(
-        waiting=totals["waiting"],
-        held=totals["held"],
-        scheduled=totals["scheduled"],
-        committed=totals["committed"],
-        next=tuple(WaitingDelivery(row["post_id"], row["body"], row["due_at"], _reason(row, now)) for row in found),
+        waiting=totals.waiting,
+        held=totals.held,
+        scheduled=totals.scheduled,
+        committed=totals.committed,
+        next=tuple(WaitingDelivery(row.post_id, row.body, row.due_at, _reason(row, now)) for row in found),
     )
 
 
@@ -159,6 +159,6 @@ def counts(reader: Reader) -> dict[str, int]:
 
 
 def _reason(row: Row, now: str) -> WaitReason:
-    if row["waits_for_owner"]:
+    if row.waits_for_owner:
         return WaitReason.HELD
-    return WaitReason.SCHEDULED if row["started_at"] is None and row["due_at"] > now else WaitReason.PENDING
+    return WaitReason.SCHEDULED if row.started_at is None and row.due_at > now else WaitReason.PENDING

@@ -71,7 +71,7 @@ def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
 def try_held(rt: Runtime, tx: Tx) -> int:
     """Ask networks that refuse this app again at once, and not when their time comes; how many there are."""
     holds.probe_all(tx)
-    networks = sorted({hold["provider"] for hold in holds.list_all(tx)})
+    networks = sorted({hold.provider for hold in holds.list_all(tx)})
     if networks:
         audit_log.record(tx, AuditAction.PUBLISHING_TRIED, networks=networks)
     return len(networks)

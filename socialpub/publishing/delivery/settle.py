@@ -33,19 +33,19 @@ log = logging.get_logger("socialpub.settlement")
 def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
     """Write down what became of a step. The delivery again when it goes on at once, else None."""
     row = delivery_rows.state_of(tx, delivery.id)
-    if row is None or State(row["state"]).final:
+    if row is None or State(row.state).final:
         return None
-    if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
+    if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
-    stored = Progress(**json.loads(row["progress"]))
+    stored = Progress(**json.loads(row.progress))
     delivery.progress.stopped = stored.stopped
     # A clock that was set during the call has moved these.
-    delivery.due_at, delivery.started_at, delivery.committed_at = row["due_at"], row["started_at"], row["committed_at"]
+    delivery.due_at, delivery.started_at, delivery.committed_at = row.due_at, row.started_at, row.committed_at
     delivery.progress.since = stored.since
     delivery.progress.deaths = 0
     committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
-    waiting.note_step(tx, delivery, row["run_at"])
+    waiting.note_step(tx, delivery, row.run_at)
     if committing and isinstance(result, Done | Published | Unknown):
         waiting.keep_distance(rt, tx, delivery)
     match result:

@@ -243,12 +243,12 @@ def build_job(
     def gate() -> None:
         """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
         row = delivery_rows.state_of(rt.reader, delivery.id)
-        if row is None or row["profile_status"] == ProfileStatus.DISCONNECTED:
+        if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
-        if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name):
+        if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
-            if Progress(**json.loads(row["progress"])).stopped:
+            if Progress(**json.loads(row.progress)).stopped:
                 raise Withdrawn(deliveries.STOPPED)
             if read_back.is_due(rt, delivery):
                 raise ReadbackDue

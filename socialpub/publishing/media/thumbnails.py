@@ -30,7 +30,7 @@ async def read(rt: Runtime, artifact_id: str) -> bytes | None:
     """The thumbnail of a verified artifact, made when there is none yet; None for one without a picture, whose bytes
     were removed, or that is unknown. Raises Unavailable when it cannot be made just now."""
     row = artifact_rows.find(rt.reader, artifact_id)
-    key = None if row is None or row["status"] != "verified" or row["removed_at"] else row["storage_key"]
+    key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key
     if key is None:
         return None
     kept = files.thumbnail_path(rt.files.root, key)

@@ -30,7 +30,7 @@ class ArrivingMedia:
     size_bytes: int = 0
 
 
-def check_quota(rt: Runtime, store: Reader | Tx, size_bytes: int, beside_bytes: int = 0) -> None:
+def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int = 0) -> None:
     """Whether so many bytes more may be stored, `beside_bytes` on their way not counting as stored yet. Raises
     Unavailable."""
     quota = rt.settings.storage.quota
@@ -46,7 +46,7 @@ def check_quota(rt: Runtime, store: Reader | Tx, size_bytes: int, beside_bytes: 
         )
 
 
-def check_quota_with_arriving(rt: Runtime, store: Reader | Tx, size_bytes: int) -> None:
+def check_quota_with_arriving(rt: Runtime, store: Reader, size_bytes: int) -> None:
     """The same before the bytes come: those that are on their way count as stored. Raises Unavailable."""
     check_quota(rt, store, size_bytes, rt.memory(ArrivingMedia).size_bytes)
 
@@ -151,12 +151,12 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storag
     row = artifact_rows.find(tx, artifact_id)
     if row is None:
         raise Forbidden("The reservation has expired. Reserve another one.")
-    check_open(row["status"])
-    if row["storage_key"] is None:
-        check_quota(rt, tx, row["declared_bytes"])
+    check_open(row.status)
+    if row.storage_key is None:
+        check_quota(rt, tx, row.declared_bytes)
     artifact_rows.put_bytes(tx, row, storage_key, etag(storage_key))
     tx.after_commit(incoming.record)
-    replaced: str | None = row["storage_key"]
+    replaced: str | None = row.storage_key
     return replaced
 
 
@@ -236,36 +236,36 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
         row = find(rt, artifact_id)
         if row is None:
             raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
-        if row["status"] == ArtifactStatus.VERIFIED:
+        if row.status == ArtifactStatus.VERIFIED:
             return _verified_artifact(row)
-        if row["status"] == ArtifactStatus.REJECTED:
-            raise _failing(f"was rejected: {row['reason']} Reserve another upload")
-        if row["storage_key"] is None:
+        if row.status == ArtifactStatus.REJECTED:
+            raise _failing(f"was rejected: {row.reason} Reserve another upload")
+        if row.storage_key is None:
             raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
         try:
             facts = await _examine(rt, row, key_id)
         except MediaRejected as rejected:
-            if await rt.write_soon(_reject, artifact_id, row["stored_generation"], rejected.reason):
-                await asyncio.to_thread(rt.files.remove, row["storage_key"])
+            if await rt.write_soon(_reject, artifact_id, row.stored_generation, rejected.reason):
+                await asyncio.to_thread(rt.files.remove, row.storage_key)
             continue
         except (FileNotFoundError, client.DecoderFailed) as error:
             now = find(rt, artifact_id)
-            if now is not None and now["stored_generation"] != row["stored_generation"]:
+            if now is not None and now.stored_generation != row.stored_generation:
                 continue
             if isinstance(error, FileNotFoundError):
                 raise _failing("has lost its bytes; send them again with a PUT to uploadUrl") from error
             log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
             raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
-        await rt.write_soon(_verify, artifact_id, row["stored_generation"], facts)
+        await rt.write_soon(_verify, artifact_id, row.stored_generation, facts)
     raise Conflict("Other bytes keep arriving for this upload. Complete it when the last PUT has been answered.")
 
 
 async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
-    path = rt.files.path(row["storage_key"])
-    if path.stat().st_size != row["declared_bytes"]:
-        raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row['declared_bytes']} were declared.")
+    path = rt.files.path(row.storage_key)
+    if path.stat().st_size != row.declared_bytes:
+        raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row.declared_bytes} were declared.")
     limits = media_limits(rt.settings)
-    return await client.inspect_file_async(path, row["declared_type"], limits, key_id=key_id)
+    return await client.inspect_file_async(path, row.declared_type, limits, key_id=key_id)
 
 
 def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:
@@ -289,8 +289,6 @@ def _failing(message: str) -> InvalidRequest:
 
 
 def _verified_artifact(row: Row) -> VerifiedArtifact:
-    if row["removed_at"] is not None:
+    if row.removed_at is not None:
         raise _failing("names an artifact whose bytes were removed after its posts had settled; upload the file again")
-    return VerifiedArtifact(
-        row["id"], row["storage_key"], row["verified_at"], row["kind"], row["mime_type"], row["size_bytes"]
-    )
+    return VerifiedArtifact(row.id, row.storage_key, row.verified_at, row.kind, row.mime_type, row.size_bytes)

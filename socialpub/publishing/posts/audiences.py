@@ -98,7 +98,7 @@ def visible_audiences(
     return tuple(sorted(row[0] for row in rows))
 
 
-def sees(store: Reader | Tx, caller: Caller, audience: int) -> bool:
+def sees(store: Reader, caller: Caller, audience: int) -> bool:
     """Whether the key sees every member of this audience."""
     if not caller.limited:
         return True
@@ -122,7 +122,7 @@ def set_status(tx: Tx, post_id: str, status: PostStatus) -> None:
 def begin_post(tx: Tx, post_id: str) -> None:
     """The first delivery of the post starts: a scheduled post is pending from now on."""
     post = post_rows.find(tx, post_id)
-    if post is not None and post["status"] == PostStatus.SCHEDULED:
+    if post is not None and post.status == PostStatus.SCHEDULED:
         set_status(tx, post_id, PostStatus.PENDING)
 
 
@@ -131,18 +131,18 @@ def settle_if_resolved(tx: Tx, post_id: str) -> None:
     post = post_rows.find(tx, post_id)
     assert post is not None
     states = delivery_rows.states_of_post(tx, post_id)
-    _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post["status"], states)
+    _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
 
 
 def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
     outcomes = "".join(state.letter for _, state in states)
-    post_rows.update(tx, post["id"], status=status, outcomes=outcomes, updated_at=tx.stamp)
-    if (post["status"], post["outcomes"]) != (status, outcomes):
-        remove_post(tx, post["audience_id"], post["status"], post["outcomes"])
-        add_post(tx, post["audience_id"], status, outcomes)
-    if status in FINAL and post["status"] not in FINAL:
+    post_rows.update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
+    if (post.status, post.outcomes) != (status, outcomes):
+        remove_post(tx, post.audience_id, post.status, post.outcomes)
+        add_post(tx, post.audience_id, status, outcomes)
+    if status in FINAL and post.status not in FINAL:
         # What it shows stays named by it; what only its options name is unused from now on.
-        artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post["id"]), tx.stamp)
-    for before, (provider, state) in zip(post["outcomes"], states, strict=True):
+        artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)
+    for before, (provider, state) in zip(post.outcomes, states, strict=True):
         if state.final and before != state.letter:
             counters.count_outcome(tx, provider, state.outcome)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
@@ -17,19 +17,19 @@ from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 
 
-def load_content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
+def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
     """What there is to publish. Paths of media may point at files that are gone."""
     post = post_rows.find(store, post_id)
-    given = [(row["provider"], json.loads(row["options"])) for row in delivery_rows.of_post(store, post_id)]
+    given = [(row.provider, json.loads(row.options)) for row in delivery_rows.of_post(store, post_id)]
     files = _files(rt, store, post_rows.media_of(store, post_id))
-    return Content((post and post["body"]) or "", files, _option_files(rt, store, given), rt.settings.base_url)
+    return Content((post and post.body) or "", files, _option_files(rt, store, given), rt.settings.base_url)
 
 
 def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
     """Return the other contents and options with which another installation may have published this delivery."""
     post = post_rows.find(rt.reader, delivery.post_id)
     media = [list(one) for one in post_rows.media_of(rt.reader, delivery.post_id)]
-    present = {"body": post and post["body"], "media": media, "options": delivery.options}
+    present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
         (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
         for kept in delivery.progress.earlier
@@ -61,11 +61,11 @@ def to_account(profile: Profile) -> Account:
     return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
-def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
+def _files(rt: Runtime, store: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
     return tuple(_known_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
 
 
-def _known_file(rt: Runtime, store: Reader | Tx, artifact_id: str, position: int, alt: str | None) -> MediaFile:
+def _known_file(rt: Runtime, store: Reader, artifact_id: str, position: int, alt: str | None) -> MediaFile:
     row = artifact_rows.find(store, artifact_id)
     assert row is not None
     return _file(rt, row, position, alt)
@@ -76,9 +76,7 @@ def _arriving_file(rt: Runtime, file: Examined, position: int, alt: str | None) 
     return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, file.file_name, alt, facts.facts)
 
 
-def _option_files(
-    rt: Runtime, store: Reader | Tx, given: Sequence[tuple[str, Mapping[str, Any]]]
-) -> dict[str, MediaFile]:
+def _option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
     """The artifacts that options name, by id; without those that cannot be used."""
     files = {}
     for provider, options in given:
@@ -91,5 +89,5 @@ def _option_files(
 
 def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
     # Of a post that is only looked at the bytes may be gone: then there is no key.
-    path, facts = rt.files.path(row["storage_key"] or ""), json.loads(row["facts"] or "{}")
-    return MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)
+    path, facts = rt.files.path(row.storage_key or ""), json.loads(row.facts or "{}")
+    return MediaFile(position, row.kind, row.mime_type, row.size_bytes, path, row.file_name, alt, facts)

@@ -85,7 +85,7 @@ def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
         post,
         [_details(reader, row, one, attempts, now) for row, one in zip(rows, post["deliveries"], strict=True)],
         attempts,
-        {row["id"]: row["file_name"] for row in artifacts if row is not None},
+        {row.id: row.file_name for row in artifacts if row is not None},
         audit_log.of_subject(reader, post_id),
     )
 
@@ -110,7 +110,7 @@ def _details(
 ) -> DeliveryDetails:
     delivery = Delivery.of(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
-    tries = [one["post_id"] for one in delivery_rows.retries_of(reader, row) if one["id"] != delivery.id]
+    tries = [one.post_id for one in delivery_rows.retries_of(reader, row) if one.id != delivery.id]
     return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries)
 
 

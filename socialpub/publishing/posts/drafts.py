@@ -62,7 +62,7 @@ class Target:
     """The first of the deliveries that tried the same before."""
 
 
-def targets(rt: Runtime, store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
+def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
     """The targets of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
@@ -107,7 +107,7 @@ def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldErr
     return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
-def unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:
+def unusable_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
     errors = []
     for index, item in enumerate(media):
         why = None if item.arriving else why_unusable(artifact_rows.find(store, item.artifact_id))
@@ -116,7 +116,7 @@ def unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[Fiel
     return errors
 
 
-def unusable_in_options(store: Reader | Tx, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+def unusable_in_options(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
     errors = []
     for provider, given in (options or {}).items():
         for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given):
@@ -130,11 +130,9 @@ def why_unusable(artifact: Row | None) -> str | None:
     """Why no post can show this artifact; None when one can."""
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
-    if artifact["status"] != "verified":
-        return f"names an artifact that is {artifact['status']}; only a verified one can be used"
-    return (
-        None if artifact["removed_at"] is None else "names an artifact whose bytes were removed; upload the file again"
-    )
+    if artifact.status != "verified":
+        return f"names an artifact that is {artifact.status}; only a verified one can be used"
+    return None if artifact.removed_at is None else "names an artifact whose bytes were removed; upload the file again"
 
 
 def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
@@ -143,15 +141,15 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
         errors.append(FieldError(("post", "scheduledAt"), "must be in the future; null publishes immediately"))
     if "media" in change.given:
         errors += unusable_media(tx, change.media)
-        body = change.body if "body" in change.given else post["body"]
+        body = change.body if "body" in change.given else post.body
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be emptied only when a body remains"))
     if "options" in change.given:
         given = change.options if change.single_options is None else change.single_options
         applied = [
-            (profile.provider, options_after(rt, profile, json.loads(row["options"]), change))
-            for row in delivery_rows.of_post(tx, post["id"])
-            if (profile := profile_rows.find(tx, row["profile_id"])) is not None
+            (profile.provider, options_after(rt, profile, json.loads(row.options), change))
+            for row in delivery_rows.of_post(tx, post.id)
+            if (profile := profile_rows.find(tx, row.profile_id)) is not None
         ]
         errors += _foreign_options(given, {provider for provider, _ in applied})
         errors += oversized(applied)

@@ -63,21 +63,21 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def find(rt: Runtime, store: Reader | Tx, ticket: RequestKey, now: datetime) -> StoredResponse | None:
+def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """The kept answer to this request, None when it is the first. Raises Conflict."""
     row = store.one(
         "SELECT fingerprint, owner, created_at, status, location, body FROM idempotency WHERE key_id = ? AND key = ?",
         (ticket.key_id, ticket.key),
     )
-    if row is None or row["created_at"] <= stamp(now - LIFETIME):
+    if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
-    if row["status"] is None and not rt.process.is_alive(row["owner"]):
+    if row.status is None and not rt.process.is_alive(row.owner):
         return None  # it died with its process, before it had done anything
-    if row["fingerprint"] != ticket.fingerprint:
+    if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
-    if row["status"] is None:
+    if row.status is None:
         raise Conflict(f"The first request with this {HEADER} is still running. Send it again in a moment.")
-    return StoredResponse(row["status"], row["location"], bytes(row["body"]))
+    return StoredResponse(row.status, row.location, bytes(row.body))
 
 
 def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:

@@ -98,8 +98,8 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
     post = find_visible(tx, post_id, caller)
     drafts.check_change(rt, tx, post, change)
-    check_changeable(post["status"], post["scheduled_at"], tx.stamp)
-    body = change.body if "body" in change.given else post["body"]
+    check_changeable(post.status, post.scheduled_at, tx.stamp)
+    body = change.body if "body" in change.given else post.body
     used_before = _named_artifacts(tx, post_id)
     _note_elsewhere(tx, post)
     if "media" in change.given:
@@ -108,19 +108,19 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     media_count = len(post_rows.media_of(tx, post_id))
     content = _content(rt, tx, post_id, body, bool(media_count))
     content_key = waiting.content_key(body, media_count)
-    scheduled_at = post["scheduled_at"]
+    scheduled_at = post.scheduled_at
     if "scheduled_at" in change.given:
         scheduled_at = _stamp_or_none(change.scheduled_at)
     due_at = scheduled_at or tx.stamp
     for delivery in delivery_rows.of_post(tx, post_id):
-        options = json.loads(delivery["options"])
+        options = json.loads(delivery.options)
         if "options" in change.given:
-            profile = profile_rows.find(tx, delivery["profile_id"])
+            profile = profile_rows.find(tx, delivery.profile_id)
             assert profile is not None
             options = drafts.options_after(rt, profile, options, change)
         delivery_rows.update(
             tx,
-            delivery["id"],
+            delivery.id,
             options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
             due_at=due_at,
@@ -128,10 +128,10 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             plan=None,
             step=0,
             content_key=content_key,
-            first_endpoint=waiting.first_endpoint(rt, delivery["provider"], content, options),
+            first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
         )
         if scheduled_at is None:
-            tx.after_commit(rt.wakeup.ring, delivery["id"])
+            tx.after_commit(rt.wakeup.ring, delivery.id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
@@ -151,14 +151,14 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     post = find_visible(tx, post_id, caller)
     check_cancelable(tx, post_id, tx.stamp)
     _cancel(tx, post_id)
-    record(tx, AuditAction.POST_CANCELED, post_id, post["body"])
+    record(tx, AuditAction.POST_CANCELED, post_id, post.body)
 
 
-def check_cancelable(store: Reader | Tx, post_id: str, now: str) -> None:
+def check_cancelable(store: Reader, post_id: str, now: str) -> None:
     """Raises NotFound, and Conflict unless this post can be canceled at this moment."""
     post = _find(store, post_id)
-    if post["status"] != PostStatus.SCHEDULED:
-        raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
+    if post.status != PostStatus.SCHEDULED:
+        raise Conflict(f"The post is {post.status}; only a scheduled post that has not started can be canceled.")
     if _may_be_out(store, post, now):
         with commands.in_public():
             how = commands.or_run("admin", "resume")
@@ -174,13 +174,13 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     A scheduled post is canceled as a whole. Raises NotFound.
     """
     post = _find(tx, post_id)
-    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
+    if post.status == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
-    if post["status"] in (PostStatus.SCHEDULED, PostStatus.PENDING):
-        record(tx, AuditAction.POST_STOPPED, post_id, post["body"])
-    return {row["id"]: row["state"] for row in delivery_rows.of_post(tx, post_id)}
+    if post.status in (PostStatus.SCHEDULED, PostStatus.PENDING):
+        record(tx, AuditAction.POST_STOPPED, post_id, post.body)
+    return {row.id: row.state for row in delivery_rows.of_post(tx, post_id)}
 
 
 def check_stoppable(status: str) -> None:
@@ -192,13 +192,13 @@ def check_stoppable(status: str) -> None:
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     """Whether there is such a post for this key."""
     post = post_rows.find(reader, post_id)
-    return post is not None and audiences.sees(reader, caller, post["audience_id"])
+    return post is not None and audiences.sees(reader, caller, post.audience_id)
 
 
 def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
     """The post's row. Raises NotFound when there is none for this key."""
     post = post_rows.find(tx, post_id)
-    if post is None or not audiences.sees(tx, caller, post["audience_id"]):
+    if post is None or not audiences.sees(tx, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
 
@@ -212,7 +212,7 @@ def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def _find(store: Reader | Tx, post_id: str) -> Row:
+def _find(store: Reader, post_id: str) -> Row:
     post = post_rows.find(store, post_id)
     if post is None:
         raise NotFound("No post has this id.")
@@ -223,25 +223,25 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_out(store: Reader | Tx, post: Row, now: str) -> bool:
+def _may_be_out(store: Reader, post: Row, now: str) -> bool:
     """Whether a scheduled post came with the backup and was due before the resume."""
-    return deliveries.is_unclear(store, post["id"]) and (post["scheduled_at"] or "") <= now
+    return deliveries.is_unclear(store, post.id) and (post.scheduled_at or "") <= now
 
 
 def _note_elsewhere(tx: Tx, post: Row) -> None:
     """Before an edit of a post that came with a backup: another installation may publish it as it is now."""
-    since = post_rows.elsewhere_since(tx, post["id"])
+    since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
         return
-    for delivery in delivery_rows.open_of_post(tx, post["id"]):
-        content = {"body": post["body"], "media": post_rows.media_of(tx, post["id"]), "options": delivery.options}
+    for delivery in delivery_rows.open_of_post(tx, post.id):
+        content = {"body": post.body, "media": post_rows.media_of(tx, post.id), "options": delivery.options}
         read_back.require_first(tx, delivery, since, [content])
 
 
 def _cancel(tx: Tx, post_id: str) -> None:
     for row in delivery_rows.of_post(tx, post_id):
-        delivery_rows.update(tx, row["id"], state=State.CANCELED)
-        log_entries.record(tx, row["id"], "canceled")
+        delivery_rows.update(tx, row.id, state=State.CANCELED)
+        log_entries.record(tx, row.id, "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     audiences.set_status(tx, post_id, PostStatus.CANCELED)
 

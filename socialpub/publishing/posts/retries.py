@@ -38,9 +38,9 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     post = posts.find_visible(tx, post_id, caller)
     failed = _to_try_again(tx, post_id, include_unknown)
     media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
-    new_id = posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
+    new_id = posts.accept(rt, tx, post.body, media, _targets(tx, failed, media))
     _look_first(tx, post_id, new_id)
-    posts.record(tx, AuditAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
+    posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
 
 
@@ -57,7 +57,7 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
     for index, target in enumerate(targets):
         account = (target.profile.provider, target.profile.account_id)
         first = next((row for row in found.certain if _account(row) == account), None)
-        tries.append(target if first is None else replace(target, retry_of=first["retry_of"] or first["id"]))
+        tries.append(target if first is None else replace(target, retry_of=first.retry_of or first.id))
         if account in found.taken:
             errors.append(FieldError(("profiles", index), found.taken[account]))
     if errors:
@@ -66,12 +66,11 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
         return posts.create(rt, tx, draft, caller)
     media = post_rows.media_of(tx, post_id)
     earlier = {
-        _account(row): {"body": post["body"], "media": media, "options": json.loads(row["options"])}
-        for row in found.certain
+        _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
     }
     new_id = posts.accept(rt, tx, draft.body, draft.media, tries, draft.scheduled_at)
     _look_first(tx, post_id, new_id, earlier)
-    posts.record(tx, AuditAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
+    posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
 
 
@@ -89,22 +88,22 @@ class RetryOutlook:
     @property
     def content_refused(self) -> bool:
         """Whether one of them was refused for what it contains: the same post would be refused again."""
-        return any(row["content_refused"] for row in self.certain)
+        return any(row.content_refused for row in self.certain)
 
     @property
     def may_pass(self) -> bool:
         """Whether the same post may pass at one of them the second time."""
-        return bool(self.unknown) or any(not row["content_refused"] for row in self.certain)
+        return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
-def outlook(store: Reader | Tx, post_id: str) -> RetryOutlook:
+def outlook(store: Reader, post_id: str) -> RetryOutlook:
     """What a retry of this post would publish again, and what only with `include_unknown`."""
     certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
     for delivery in delivery_rows.of_post(store, post_id):
-        if State(delivery["state"]).outcome not in ("failed", "unknown"):
+        if State(delivery.state).outcome not in ("failed", "unknown"):
             continue
-        tries = [(State(row["state"]), row["post_id"]) for row in delivery_rows.retries_of(store, delivery)]
+        tries = [(State(row.state), row.post_id) for row in delivery_rows.retries_of(store, delivery)]
         open_in = [at for state, at in tries if not state.final]
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         account = _account(delivery)
@@ -123,7 +122,7 @@ def outlook(store: Reader | Tx, post_id: str) -> RetryOutlook:
 
 
 def _account(delivery: Row) -> tuple[str, str]:
-    return delivery["provider"], delivery["account_id"]
+    return delivery.provider, delivery.account_id
 
 
 def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
@@ -131,7 +130,7 @@ def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
     chosen = found.certain + found.unknown if include_unknown else found.certain
     if not chosen:
         raise Conflict(ONLY_UNKNOWN if found.unknown else found.why)
-    return sorted(chosen, key=lambda delivery: delivery["position"])
+    return sorted(chosen, key=lambda delivery: delivery.position)
 
 
 def _look_first(
@@ -151,13 +150,13 @@ def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list
     targets, gone = [], []
     errors = drafts.unusable_media(tx, media)
     for delivery in failed:
-        profile = profile_rows.find(tx, delivery["profile_id"])
-        options = json.loads(delivery["options"])
+        profile = profile_rows.find(tx, delivery.profile_id)
+        options = json.loads(delivery.options)
         if profile is None or profile.status is ProfileStatus.DISCONNECTED:
-            gone.append(f"{delivery['provider']} “{delivery['profile_name']}”")
+            gone.append(f"{delivery.provider} “{delivery['profile_name']}”")
         else:
-            targets.append(Target(profile, options, delivery["retry_of"] or delivery["id"]))
-        errors += drafts.unusable_in_options(tx, {delivery["provider"]: options})
+            targets.append(Target(profile, options, delivery.retry_of or delivery.id))
+        errors += drafts.unusable_in_options(tx, {delivery.provider: options})
     errors += drafts.oversized((target.profile.provider, target.options) for target in targets)
     if gone:
         what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"

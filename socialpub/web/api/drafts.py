@@ -137,7 +137,7 @@ async def be_strict(rt: Runtime, request: Request, draft: Draft, caller: Caller)
 
 
 def _keep(rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
-    return StoredResponse(201, post_id, render_created(tx.reader, post_id))
+    return StoredResponse(201, post_id, render_created(tx, post_id))
 
 
 def replay(rt: Runtime, kept: StoredResponse) -> Answer:

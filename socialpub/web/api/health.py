@@ -83,10 +83,10 @@ _HELD = {
 
 
 def _shown_hold(hold: Row) -> dict[str, str]:
-    scope = hold["scope"]
+    scope = hold.scope
     codes = {holds.PUBLISHING: HoldCode.PUBLISHING, holds.QUESTIONS: HoldCode.QUERIES}
     code = codes.get(scope, HoldCode.STEP)
     where = f"The dashboard and `{commands.line('doctor')}` show the reason."
-    reason = f"{_HELD[code].format(network=registry.LABELS[hold['provider']])} {where}"
-    shown = {"provider": hold["provider"], "since": hold["since"], "code": code, "reason": reason}
+    reason = f"{_HELD[code].format(network=registry.LABELS[hold.provider])} {where}"
+    shown = {"provider": hold.provider, "since": hold.since, "code": code, "reason": reason}
     return shown if code is HoldCode.PUBLISHING else {**shown, "only": scope}

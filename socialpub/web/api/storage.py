@@ -44,11 +44,11 @@ async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # 
 async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answer:
     row = _reservation(rt, request)
     _check_head(row, request)
-    expected_bytes: int = row["declared_bytes"]
-    more_bytes = expected_bytes if row["storage_key"] is None else 0  # those of a repeated PUT take another's place
+    expected_bytes: int = row.declared_bytes
+    more_bytes = expected_bytes if row.storage_key is None else 0  # those of a repeated PUT take another's place
     with (
         uploads.count_arriving(rt, more_bytes),
-        rt.files.receive(row["id"]) as incoming,
+        rt.files.receive(row.id) as incoming,
         rt.files.promises.make(expected_bytes) as promise,
     ):
 
@@ -61,9 +61,9 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
         await stream.feed(add)
         if incoming.size_bytes < expected_bytes:
             raise _too_few(incoming.size_bytes, expected_bytes)
-        storage_key = rt.files.new_key(row["id"], canonical_type(row["declared_type"]) or "")
+        storage_key = rt.files.new_key(row.id, canonical_type(row.declared_type) or "")
         await asyncio.to_thread(incoming.keep, storage_key)
-        replaced = await rt.write_soon(uploads.arrive, row["id"], incoming, storage_key)
+        replaced = await rt.write_soon(uploads.arrive, row.id, incoming, storage_key)
     if replaced is not None:
         await asyncio.to_thread(rt.files.remove, replaced)
     return Answer(200, b"", ((b"etag", uploads.etag(storage_key).encode()),))
@@ -74,7 +74,7 @@ def _reservation(rt: Runtime, request: Request) -> Row:
     artifact_id = request.path_params["artifactId"]
     row = uploads.find(rt, artifact_id) if ids.parse(artifact_id) else None
     # Without a row there is nothing that a signature could have been made for.
-    declared_type = row["declared_type"] if row else ""
+    declared_type = row.declared_type if row else ""
     query = request.query_string.decode("latin-1")
     signed_urls.check_upload(rt.secrets, artifact_id, declared_type, query, rt.clock.now())
     if row is None:
@@ -85,16 +85,16 @@ def _reservation(rt: Runtime, request: Request) -> Row:
 def _check_head(row: Row, request: Request) -> None:
     """Compare what the head of the request announces with the reservation, before a byte of the body is asked for."""
     sent = request.content_type.decode("latin-1")
-    if canonical_type(sent) != canonical_type(row["declared_type"]):
+    if canonical_type(sent) != canonical_type(row.declared_type):
         found = f"is {sent[:100]}" if sent else "is missing"
-        message = f"{found}; the upload was reserved as {row['declared_type']}, so send requiredHeaders unchanged"
+        message = f"{found}; the upload was reserved as {row.declared_type}, so send requiredHeaders unchanged"
         raise InvalidRequest.at("content-type", message=message)
-    uploads.check_open(row["status"])
+    uploads.check_open(row.status)
     length = request.content_length
-    if length is not None and length > row["declared_bytes"]:
-        raise _too_many(row["declared_bytes"])
-    if length is not None and length < row["declared_bytes"]:
-        raise _too_few(length, row["declared_bytes"])
+    if length is not None and length > row.declared_bytes:
+        raise _too_many(row.declared_bytes)
+    if length is not None and length < row.declared_bytes:
+        raise _too_few(length, row.declared_bytes)
 
 
 def _too_many(expected_bytes: int) -> PayloadTooLarge:

@@ -110,7 +110,7 @@ def _page(
 ) -> Answer:
     requests = _requests_today(rt)
     keys = [_shown(rt, key, requests) for key in reversed(api_keys.list_all(rt.reader))]
-    rows = [row for row in profiles.list_all(rt.reader) if row["status"] != ProfileStatus.DISCONNECTED]
+    rows = [row for row in profiles.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "keys.html",
         http_status=http_status if errors else 200,

@@ -186,8 +186,8 @@ def profile_names(rows: Iterable[Row], *, network_is_shown: bool = False) -> dic
     handle. Disconnected profiles make no label of a connected one ambiguous."""
     same: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        same.setdefault((row["name"].casefold(), row["provider"] if network_is_shown else ""), []).append(row)
-    return {row["id"]: _profile_name(row, found, network_is_shown) for found in same.values() for row in found}
+        same.setdefault((row.name.casefold(), row.provider if network_is_shown else ""), []).append(row)
+    return {row.id: _profile_name(row, found, network_is_shown) for found in same.values() for row in found}
 
 
 def named(profile_id: str, name: str, names: Mapping[str, str]) -> str:
@@ -197,14 +197,14 @@ def named(profile_id: str, name: str, names: Mapping[str, str]) -> str:
 
 
 def _profile_name(row: Row, same: Sequence[Row], network_is_shown: bool) -> str:
-    label = str(row["name"])
-    others = [one for one in same if one["id"] != row["id"] and one["status"] != ProfileStatus.DISCONNECTED]
+    label = str(row.name)
+    others = [one for one in same if one.id != row.id and one.status != ProfileStatus.DISCONNECTED]
     if not others:
         return label
-    network = [] if network_is_shown else [LABELS[row["provider"]]]
-    if network and all(one["provider"] != row["provider"] for one in others):
+    network = [] if network_is_shown else [LABELS[row.provider]]
+    if network and all(one.provider != row.provider for one in others):
         return f"{label} ({network[0]})"
-    handle = f"@{row['username']}" if row["username"] else row["id"][-6:]
+    handle = f"@{row.username}" if row.username else row.id[-6:]
     return f"{label} ({' '.join([*network, handle])})"
 
 

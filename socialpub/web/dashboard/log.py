@@ -86,7 +86,7 @@ def read_filter(
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """The history, newest first: outcomes, unless the address asks for more."""
     rows = profiles.list_all(rt.reader)
-    wanted = _wanted(visit, {row["id"] for row in rows}, whole=False)
+    wanted = _wanted(visit, {row.id for row in rows}, whole=False)
     query = wanted.query
     found = await rt.read_aside(lambda reader: log_list.read(reader, query)) if query.long else None
     return visit.show(
@@ -106,7 +106,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def download(rt: Runtime, visit: Visit) -> Answer | None:
     """The same entries, all of them, as CSV."""
-    wanted = _wanted(visit, {row["id"] for row in profiles.list_all(rt.reader)}, whole=True)
+    wanted = _wanted(visit, {row.id for row in profiles.list_all(rt.reader)}, whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
     pieces = log_export.pieces(rt, wanted.query)

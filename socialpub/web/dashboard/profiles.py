@@ -39,12 +39,12 @@ from socialpub.web.http.answer import Answer
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """Every profile, and a button for each network."""
     rows = profiles.list_all(rt.reader)
-    connected = [row for row in rows if row["status"] != ProfileStatus.DISCONNECTED]
+    connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "profiles.html",
         connected=connected,
-        disconnected=[row for row in rows if row["status"] == ProfileStatus.DISCONNECTED],
-        warnings={row["id"]: token_upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
+        disconnected=[row for row in rows if row.status == ProfileStatus.DISCONNECTED],
+        warnings={row.id: token_upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
@@ -138,12 +138,12 @@ async def _page(
 ) -> Answer:
     """The page, with what was typed where something is wrong with it."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
-    shown = json.loads(row["options"]) if options is None else options
-    wrong = option_fields.errors_of(row["provider"], options_error.errors) if options_error else {}
+    shown = json.loads(row.options) if options is None else options
+    wrong = option_fields.errors_of(row.provider, options_error.errors) if options_error else {}
     # A page that refreshes itself shows what waits; its options stay as they are in the browser.
-    asks = row["status"] == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await context.ask_choices(rt, profiles.get(rt.reader, row["id"]), shown) if asks else None
-    limits = rt.providers[row["provider"]].app_limits()
+    asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
+    known = await context.ask_choices(rt, profiles.get(rt.reader, row.id), shown) if asks else None
+    limits = rt.providers[row.provider].app_limits()
     problem = None
     if options_error is not None:
         problem = "The options were not saved: see the fields below." if wrong else options_error.detail
@@ -151,25 +151,25 @@ async def _page(
         "profile.html",
         http_status=400 if errors or options_error else 200,
         profile=row,
-        label=rt.providers[row["provider"]].label,
-        picture=avatars.versions(rt).get(row["id"]),
+        label=rt.providers[row.provider].label,
+        picture=avatars.versions(rt).get(row.id),
         health=token_upkeep.read_health(rt, row, Surface.DASHBOARD),
-        queue=profile_queue.summarize(rt, row["id"]),
-        account_facts=rt.providers[row["provider"]].account_facts(json.loads(row["facts"])),
+        queue=profile_queue.summarize(rt, row.id),
+        account_facts=rt.providers[row.provider].account_facts(json.loads(row.facts)),
         app_limits=limits,
-        name=row["name"] if name is None else name,
+        name=row.name if name is None else name,
         errors=errors or {},
         problem=problem,
         options=[
             one
             for one in option_fields.fields(
-                row["provider"], shown, errors=wrong, known=known, defaults=option_fields.UNAUDITED if limits else {}
+                row.provider, shown, errors=wrong, known=known, defaults=option_fields.UNAUDITED if limits else {}
             ).values()
             if one.is_given or not one.of_one_post
         ],
         known=known,
-        has_boards=row["provider"] == Pinterest.name,
-        permalink=f"/profiles/{row['id']}",
+        has_boards=row.provider == Pinterest.name,
+        permalink=f"/profiles/{row.id}",
     )
 
 
@@ -217,13 +217,13 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
 async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
     """What disconnecting would do, before it is done."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
-    if row["status"] == ProfileStatus.DISCONNECTED:
-        return visit.go(f"/profiles/{row['id']}")
+    if row.status == ProfileStatus.DISCONNECTED:
+        return visit.go(f"/profiles/{row.id}")
     return visit.show(
         "disconnect.html",
         profile=row,
-        label=rt.providers[row["provider"]].label,
-        queue=profile_queue.summarize(rt, row["id"]),
+        label=rt.providers[row.provider].label,
+        queue=profile_queue.summarize(rt, row.id),
     )
 
 
@@ -240,7 +240,7 @@ async def disconnect(rt: Runtime, visit: Visit) -> Answer:
 async def waiting(rt: Runtime, visit: Visit) -> Answer:
     """An attempt that waits for the owner's consent, with the field for the address at which the browser ended."""
     row = _attempt(rt, visit)
-    outcome = consents.outcome(rt, row["id"])
+    outcome = consents.outcome(rt, row.id)
     if outcome is None:
         return _show_waiting(rt, visit, row)
     if visit.is_fragment:
@@ -256,10 +256,10 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
     """Finish this very attempt with the address at which the browser ended."""
     row = _attempt(rt, visit)
     try:
-        query = consents.read_pasted_address(visit.form.text("address"), row["redirect_uri"])
-        finished = await asyncio.to_thread(connect.finish, rt, row["provider"], query, row["id"])
+        query = consents.read_pasted_address(visit.form.text("address"), row.redirect_uri)
+        finished = await asyncio.to_thread(connect.finish, rt, row.provider, query, row.id)
     except OperatorError as error:
-        if consents.outcome(rt, row["id"]) is not None:
+        if consents.outcome(rt, row.id) is not None:
             return visit.go("/profiles", alert=error.sentence)
         return _show_waiting(rt, visit, row, problem=error.sentence)
     return _connected(rt, visit, finished)
@@ -279,15 +279,15 @@ def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Answer:
 
 
 def _show_waiting(rt: Runtime, visit: Visit, row: Row, *, problem: str | None = None) -> Answer:
-    provider = rt.providers[row["provider"]]
+    provider = rt.providers[row.provider]
     return visit.show(
         "to_consent.html",
         http_status=400 if problem else 200,
         problem=problem,
         label=provider.label,
         rule=consents.check_redirect_address(rt.settings, provider),
-        attempt=row["id"],
-        redirect_uri=row["redirect_uri"],
+        attempt=row.id,
+        redirect_uri=row.redirect_uri,
         consent_url=None,
         goes_on=False,
     )

@@ -20,7 +20,7 @@ def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime,
     storage_key = rt.reader.value("SELECT storage_key FROM artifact")
 
     def inside(rt: Runtime, tx: Tx) -> bytes | None:
-        return api_json.post(tx.reader, post)
+        return api_json.post(tx, post)
 
     assert url_in(rt.write(inside)) == storage_key
     seen = [url_in(api_json.post(rt.reader, post))]

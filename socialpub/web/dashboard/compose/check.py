@@ -181,7 +181,7 @@ async def check(
     files = [FormProblem(MEDIA_FIELD, "Media", text) for text in refused_files]
     if not content:
         return CheckResult(Messages(files), bool(files))
-    networks = {row["provider"] for row in around.connected if row["id"] in form.profiles}
+    networks = {row.provider for row in around.connected if row.id in form.profiles}
     body = form.request_body(networks, only_photos=media.only_photos(rt, form))
     shape, mistakes = PostDraft.read(body)
     errors = [*_in_words(form, mistakes.errors), *_time(form)]

@@ -159,7 +159,7 @@ async def ask_creators(rt: Runtime, profiles: Sequence[Row], *, anew: bool) -> M
 
 
 async def _ask_creator(rt: Runtime, row: Row, anew: bool) -> Creator:
-    profile_id, name, username = row["id"], row["name"], row["username"] or ""
+    profile_id, name, username = row.id, row.name, row.username or ""
     try:
         ask = partial(questions.ask_creator_lately, rt, profile_id, Surface.DASHBOARD, anew=anew)
         info = await ask_once(rt, ("creator", profile_id, str(anew)), ask, CREATOR_TIMEOUT_SECONDS)
@@ -196,7 +196,7 @@ class FormContext:
     @property
     def networks(self) -> list[str]:
         """Those of the profiles, in the networks' order."""
-        known = {row["provider"] for row in self.connected}
+        known = {row.provider for row in self.connected}
         return [name for name in PROVIDERS if name in known]
 
     @property
@@ -205,17 +205,17 @@ class FormContext:
 
     def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[Row]:
         """The profiles of this network: the chosen ones, or all where none is chosen."""
-        rows = [row for row in self.connected if row["provider"] == network]
-        return [row for row in rows if row["id"] in chosen] or rows
+        rows = [row for row in self.connected if row.provider == network]
+        return [row for row in rows if row.id in chosen] or rows
 
 
 async def load_context(rt: Runtime, *, refresh: bool, only: Sequence[str] | None = None) -> FormContext:
     """Who can be posted to. `refresh` when the form opens; `only` the profiles of a post."""
     rows = profiles.list_all(rt.reader)
     if only is None:
-        connected = [row for row in rows if row["status"] != ProfileStatus.DISCONNECTED]
+        connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     else:
-        connected = [row for row in rows if row["id"] in only]
-    tiktok = [row for row in connected if row["provider"] == "tiktok" and row["status"] != ProfileStatus.DISCONNECTED]
+        connected = [row for row in rows if row.id in only]
+    tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
     creators = await ask_creators(rt, tiktok, anew=refresh)
     return FormContext(connected, only is not None, creators)

@@ -263,5 +263,5 @@ def _in_words(rt: Runtime, name: str, value: Any, zone: tzinfo) -> str:
 
 def _medium(rt: Runtime, artifact_id: str, alt: str) -> str:
     row = uploads.find(rt, artifact_id)
-    file_name = "a file that was removed" if row is None else row["file_name"]
+    file_name = "a file that was removed" if row is None else row.file_name
     return f"{file_name} (alt text: {alt})" if alt else str(file_name)

@@ -114,7 +114,7 @@ def _options(
     stored: dict[str, Any] = {}
     rows = around.of_network(network, form.profiles)
     for key in (option.name for option in OPTIONS[network]):
-        values = [json.loads(row["options"]).get(key) for row in rows]
+        values = [json.loads(row.options).get(key) for row in rows]
         if values[0] is not None and values.count(values[0]) == len(values):
             stored[key] = values[0]
         elif any(value is not None for value in values):
@@ -129,7 +129,7 @@ async def _board_choices(rt: Runtime, form: ComposeForm, around: FormContext) ->
     rows = around.of_network("pinterest", form.profiles) if "pinterest" in around.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
-        *(context.ask_choices(rt, profile, shown) for row in rows if (profile := profiles.find(rt.reader, row["id"])))
+        *(context.ask_choices(rt, profile, shown) for row in rows if (profile := profiles.find(rt.reader, row.id)))
     )
     if not found:
         return {}
@@ -154,7 +154,7 @@ def _with_mode(rt: Runtime, form: ComposeForm, around: FormContext, editing: str
         return form
     mode = DIRECT
     if editing is None:
-        stored = {json.loads(row["options"]).get("mode") for row in around.of_network("tiktok", form.profiles)}
+        stored = {json.loads(row.options).get("mode") for row in around.of_network("tiktok", form.profiles)}
         mode = (stored.pop() if len(stored) == 1 else None) or (
             DRAFT if rt.providers["tiktok"].app_limits() else DIRECT
         )
@@ -164,7 +164,7 @@ def _with_mode(rt: Runtime, form: ComposeForm, around: FormContext, editing: str
 def _tiktok(rt: Runtime, form: ComposeForm, around: FormContext) -> dict[str, Any] | None:
     """What TikTok's group shows beyond fields of the table."""
     creators = [
-        around.creators[row["id"]] for row in around.of_network("tiktok", form.profiles) if row["id"] in around.creators
+        around.creators[row.id] for row in around.of_network("tiktok", form.profiles) if row.id in around.creators
     ]
     if not around.creators:
         return None

@@ -149,17 +149,17 @@ def attached(visit: Visit, form: ComposeForm) -> list[AttachedMedia]:
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
     """The images that an option can name: those of the form, the chosen ones, and those that were uploaded last."""
     named = [row for one in (*(item.artifact_id for item in form.media), *chosen) if (row := uploads.find(rt, one))]
-    images = [row for row in named if row["kind"] == "image" and drafts.why_unusable(row) is None]
-    found = {row["id"]: OptionChoice(row["id"], row["file_name"]) for row in images}
+    images = [row for row in named if row.kind == "image" and drafts.why_unusable(row) is None]
+    found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
     for row in uploads.newest_images(rt, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:
-            found.setdefault(row["id"], OptionChoice(row["id"], row["file_name"]))
+            found.setdefault(row.id, OptionChoice(row.id, row.file_name))
     return list(found.values())
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
     """Whether there are pictures and no video."""
-    kinds = {row["kind"] for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
+    kinds = {row.kind for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
     return kinds == {"image"}
 
 
@@ -168,9 +168,9 @@ def _attached_media(visit: Visit, artifact_id: str, alt: str) -> AttachedMedia:
     fault = drafts.why_unusable(row)
     if row is None:
         return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
-    seconds = json.loads(row["facts"] or "{}").get("duration_seconds")
-    size_bytes = row["size_bytes"] or row["declared_bytes"]
-    return AttachedMedia(artifact_id, alt, row["kind"] or "image", row["file_name"], size_bytes, seconds, fault)
+    seconds = json.loads(row.facts or "{}").get("duration_seconds")
+    size_bytes = row.size_bytes or row.declared_bytes
+    return AttachedMedia(artifact_id, alt, row.kind or "image", row.file_name, size_bytes, seconds, fault)
 
 
 # MERGED from web/dashboard/compose_uploads.py: `/compose/uploads`: files that the script of Compose sends one by o
@@ -251,8 +251,8 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
         "kind": artifact.kind,
         "mimeType": artifact.mime_type,
         "sizeBytes": artifact.size_bytes,
-        "fileName": row["file_name"],
-        "durationSeconds": json.loads(row["facts"] or "{}").get("duration_seconds"),
+        "fileName": row.file_name,
+        "durationSeconds": json.loads(row.facts or "{}").get("duration_seconds"),
     }
 
 

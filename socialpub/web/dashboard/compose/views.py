@@ -49,7 +49,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     elif visit.query.text("from"):
         post = load_post(rt, visit.query.text("from"))
         form = replace(compose_form.of_post(post, visit.zone, whole=False), twice=post["id"])
-    known = [row["id"] for row in around.connected]
+    known = [row.id for row in around.connected]
     wanted = [one for text in visit.query.texts("profiles") for one in text.split(",")] or form.profiles
     form = replace(form, profiles=tuple(one for one in known if one in wanted))
     if not form.profiles and len(known) == 1:
@@ -110,7 +110,7 @@ async def _copy(rt: Runtime, visit: Visit, form: ComposeForm, received: FilesFor
     form = replace(
         form.with_uploads(files.artifact_ids, files.of_options),
         form_id=submissions.new_id(),
-        profiles=tuple(row["id"] for row in around.connected if row["id"] in wanted),
+        profiles=tuple(row.id for row in around.connected if row.id in wanted),
         # TikTok wants its choices to be made for each post, but for the mode.
         options={
             name: {key: value for key, value in given.items() if name != "tiktok" or key == "mode"}
@@ -164,10 +164,10 @@ async def _sent_before(rt: Runtime, visit: Visit, form: ComposeForm, received: F
 
 def _failed(rt: Runtime, visit: Visit, post: dict[str, Any], outlook: RetryOutlook) -> tuple[ComposeForm, Messages]:
     """The content of a post that failed, for the accounts where it failed, and why it did."""
-    positions = {row["position"] for row in outlook.certain}
+    positions = {row.position for row in outlook.certain}
     failed = {**post, "deliveries": [one for at, one in enumerate(post["deliveries"]) if at in positions]}
     # An account that was connected again is another profile.
-    found = (profile_rows.connected(rt.reader, row["provider"], row["account_id"]) for row in outlook.certain)
+    found = (profile_rows.connected(rt.reader, row.provider, row.account_id) for row in outlook.certain)
     form = replace(
         compose_form.of_post(failed, visit.zone, whole=True),
         profiles=tuple(one for one in found if one),
@@ -184,7 +184,7 @@ def _accepted(form: ComposeForm, around: FormContext) -> str:
         if at
         else "The post is accepted and is being published."
     )
-    chosen = {row["provider"] for row in around.connected if row["id"] in form.profiles}
+    chosen = {row.provider for row in around.connected if row.id in form.profiles}
     return f"{said} {PROCESSING}" if "tiktok" in chosen else said
 
 

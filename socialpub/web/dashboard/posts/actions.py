@@ -271,12 +271,12 @@ def _again_page(
 
 
 def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
-    profile = profiles.find(rt.reader, delivery["profile_id"])
+    profile = profiles.find(rt.reader, delivery.profile_id)
     return {
-        "network": LABELS[delivery["provider"]],
-        "name": delivery["profile_name"],
-        "url": rt.providers[delivery["provider"]].account_url(profile.username if profile else None),
-        "message": delivery["error_message"] or "",
+        "network": LABELS[delivery.provider],
+        "name": delivery.profile_name,
+        "url": rt.providers[delivery.provider].account_url(profile.username if profile else None),
+        "message": delivery.error_message or "",
     }
 
 

@@ -155,7 +155,7 @@ def _page(query: Form, found: ListedFilter) -> int:
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """The posts, newest first, those that the address asks for."""
-    known = {row["id"]: row for row in profiles.list_all(rt.reader)}
+    known = {row.id: row for row in profiles.list_all(rt.reader)}
     wanted = read_filter(visit.query, visit.zone, known)
     found = await _read_page(rt, wanted)
     shown = [orjson.loads(one) for one in found.shown]

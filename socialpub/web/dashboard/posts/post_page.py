@@ -127,7 +127,7 @@ def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
     """The value as its network calls it, as far as that is stored: no network is asked for a page."""
     if key in option_fields.ARTIFACTS:
         artifact = uploads.find(rt, str(value))
-        return "a file that was removed" if artifact is None else str(artifact["file_name"])
+        return "a file that was removed" if artifact is None else str(artifact.file_name)
     delivery = details.delivery
     label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
     label = label or profiles.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))

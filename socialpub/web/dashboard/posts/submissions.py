@@ -84,7 +84,7 @@ def submit_unless_equal(
     kept = idempotency.begin(rt, tx, ticket)
     if kept is not None:
         return str(kept.location), False
-    content = _content_ticket(tx.reader, draft)
+    content = _content_ticket(tx, draft)
     earlier = idempotency.begin(rt, tx, content)
     if earlier is not None and confirmed is not None:
         equal = str(earlier.location)
@@ -102,9 +102,9 @@ def _keep(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
 def _was_just_made(tx: Tx, post_id: str) -> bool:
     """Whether the post is that young, and was or may still be published somewhere."""
     post = post_rows.find(tx, post_id)
-    if post is None or post["created_at"] <= stamp(tx.now - EQUAL_FOR):
+    if post is None or post.created_at <= stamp(tx.now - EQUAL_FOR):
         return False
-    return not set(post["outcomes"]) <= _ENDED_UNSENT
+    return not set(post.outcomes) <= _ENDED_UNSENT
 
 
 def _content_ticket(reader: Reader, draft: Draft) -> RequestKey:
@@ -114,7 +114,7 @@ def _content_ticket(reader: Reader, draft: Draft) -> RequestKey:
         draft.body,
         stamp(draft.scheduled_at) if draft.scheduled_at else None,
         sorted(draft.profiles),
-        [[row["file_name"], row["declared_bytes"], alt] if row else alt for row, alt in files],
+        [[row.file_name, row.declared_bytes, alt] if row else alt for row, alt in files],
         draft.options or {},
     ]
     fingerprint = idempotency.fingerprint("content", content)
@@ -188,7 +188,7 @@ class ChangedMeanwhile(Exception):
 
 def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:
     """Edit the post if it is still this version. Raises ChangedMeanwhile, and what `posts.edit` raises."""
-    found = api_json.post(tx.reader, post_id)
+    found = api_json.post(tx, post_id)
     if found is None:
         raise NotFound("No post has this id.")
     post = orjson.loads(found)

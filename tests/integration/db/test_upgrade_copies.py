@@ -207,11 +207,11 @@ UPGRADE = """
 import sys
 from pathlib import Path
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate
+from socialpub.db import upgrade
 from socialpub.db.connection import Reader
 from socialpub.runtime import build
 {0}
-migrate.MIGRATIONS = Path(sys.argv[2])
+upgrade.MIGRATIONS = Path(sys.argv[2])
 build(Settings(data_dir=Path(sys.argv[1]))).close()
 """
 

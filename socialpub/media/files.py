@@ -15,7 +15,7 @@ from socialpub.core import locks, logging
 from socialpub.core.durable_files import flush_folder
 from socialpub.core.errors import Conflict
 from socialpub.media import reservations
-from socialpub.media.reservations import DiskPromises, as_unavailable
+from socialpub.media.reservations import DiskReservations, as_unavailable
 
 # MERGED from media/storage_keys.py: Storage keys: what bytes are called in rows and URLs, and the only place where
 
@@ -211,7 +211,7 @@ class Files:
         self.root = media_dir
         self._incoming = media_dir / "incoming"
         self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.promises = DiskPromises(self._incoming, floor_bytes, lambda: self.free_bytes(), monotonic)
+        self.reservations = DiskReservations(self._incoming, floor_bytes, lambda: self.free_bytes(), monotonic)
 
     def new_key(self, artifact_id: str, mime_type: str) -> str:
         """A storage key that was never used: every PUT of an artifact gets one of its own."""

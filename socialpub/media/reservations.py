@@ -1,27 +1,43 @@
-"""Reserves disk space for transfers in progress, so that together they never fill the disk."""
+"""Reserves disk space for transfers in progress, so that together they never fill the disk.
+
+The bytes that transfers may still bring count against the free space above a floor. The floor stays free for rows:
+posts and tokens can always be stored. Each process writes its sum into one locked file. Processes that share a data
+folder read each other's sums, and a process that dies frees its reservations at once.
+"""
 
 import errno
 import os
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 
 from socialpub.core import locks
 from socialpub.core.errors import Unavailable
 
-# MERGED from media/disk_errors.py: What a disk that cannot be written means to a caller: the same request may succ
+RESERVATION_SUFFIX = ".promised"
+
+_ANNOUNCE_BYTES = 4 * 1024 * 1024
+"""A process updates its sum after this many bytes. Until then, others count too much, never too little. It also
+measures the disk again: other programs write to it."""
+
+SLOW_SECONDS = 30.0
+SLOW_BYTES_PER_SECOND = 16 * 1024
+"""A transfer that brings less for `SLOW_SECONDS` keeps its space only until another transfer needs it. The slowest home
+connection brings several times as much."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 def disk_full() -> Unavailable:
+    """Return the error of a full disk."""
     return Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
 
 
 def as_unavailable(error: OSError) -> Exception:
-    """Unavailable when the disk is at fault, else the error itself."""
+    """Return Unavailable when the disk is at fault, otherwise the error itself."""
     if error.errno in _FULL:
         return disk_full()
     if error.errno in _BROKEN:
@@ -29,155 +45,147 @@ def as_unavailable(error: OSError) -> Exception:
     return error
 
 
-# MERGED from media/disk_promises.py: Room on the disk, promised to what is on its way: all transfers together neve
-
-RESERVATION_SUFFIX = ".promised"
-
-_ANNOUNCE_BYTES = 4 * 1024 * 1024
-"""So much may have been brought before the other processes are told. Until then they count too much, never too little.
-After as much the disk is asked again, too: other programs fill it as well."""
-
-SLOW_SECONDS = 30.0
-SLOW_BYTES_PER_SECOND = 16 * 1024
-"""Who brings less, for so long, keeps its promise only while nobody else needs the room. The slowest home connection
-brings several times as much."""
-
-
-class DiskPromises:
-    """The promises of this process."""
+class DiskReservations:
+    """The reservations of this process."""
 
     def __init__(
         self, folder: Path, floor_bytes: int, free_bytes: Callable[[], int], monotonic: Callable[[], float]
     ) -> None:
-        """`folder` is shared by all processes. `free_bytes` says how much can still be written, `monotonic` the time
-        in seconds."""
+        """All processes share `folder`. `free_bytes` measures the disk; `monotonic` returns the time in seconds."""
         self._folder = folder
         self._floor_bytes = floor_bytes
         self._measure = free_bytes
         self._monotonic = monotonic
         self._lock = threading.RLock()
-        self._made: set[DiskPromise] = set()
+        self._active: set[DiskReservation] = set()
         self._left_bytes = 0
-        self._told_bytes = 0
-        self._told_in: tuple[int, Path] | None = None
+        self._announced_bytes = 0
+        self._announced_in: tuple[int, Path] | None = None
         self._free_bytes = 0
         self._unmeasured_bytes = 0
 
-    def make(self, size_bytes: int, *, for_accepted_post: bool = False) -> "DiskPromise":
-        """Room for so many bytes, none to begin with perhaps; to be used in a `with`. Raises Unavailable.
+    def reserve(self, size_bytes: int, *, for_accepted_post: bool = False) -> "DiskReservation":
+        """Reserve space for a transfer, possibly none yet; use the result in a `with`. Raises Unavailable.
 
-        What an accepted post needs in order to go out may use half of what is kept for rows.
+        The delivery of an accepted post may use half of the floor.
         """
-        promise = DiskPromise(self, self._floor_bytes // 2 if for_accepted_post else self._floor_bytes)
-        promise.resize(size_bytes)
-        return promise
+        reservation = DiskReservation(self, self._floor_bytes // 2 if for_accepted_post else self._floor_bytes)
+        reservation.resize(size_bytes)
+        return reservation
 
-    # --- by promises -------------------------------------------------------------------------------------------------
+    # --- called by reservations --------------------------------------------------------------------------------------
 
-    def resize(self, promise: "DiskPromise", size_bytes: int) -> None:
-        """Announced before it is checked: two processes at once may both be refused, never both be granted the same
-        room."""
+    def resize(self, reservation: "DiskReservation", size_bytes: int) -> None:
+        """Announce the size, then check it: two processes may both be refused, but never both get the same space."""
         now = self._monotonic()
         with self._lock:
-            self._made.add(promise)
-            self._left_bytes += size_bytes - promise.left_bytes
-            promise.mark(now, size_bytes)
+            self._active.add(reservation)
+            self._left_bytes += size_bytes - reservation.left_bytes
+            reservation.mark(now, size_bytes)
             try:
-                self._tell()
+                self._announce()
                 self._free_bytes, self._unmeasured_bytes = self._measure(), 0
-                missing_bytes = promise.least_free_bytes + self._left_bytes + self._others() - self._free_bytes
+                missing_bytes = reservation.floor_bytes + self._left_bytes + self._others() - self._free_bytes
                 if size_bytes and missing_bytes > 0:
-                    self._make_way(promise, missing_bytes, now)
+                    self._revoke_slow(reservation, missing_bytes, now)
             except OSError as error:
-                self.drop(promise)
+                self.release(reservation)
                 raise as_unavailable(error) from error
             except BaseException:
-                self.drop(promise)
+                self.release(reservation)
                 raise
 
-    def spend(self, promise: "DiskPromise", size_bytes: int) -> None:
-        """So many of the promised bytes are being written now."""
+    def spend(self, reservation: "DiskReservation", size_bytes: int) -> None:
         now = self._monotonic()
         with self._lock:
-            if promise not in self._made:
-                raise _reservation_lost()
+            if reservation not in self._active:
+                raise Unavailable(
+                    f"This transfer brought less than {SLOW_BYTES_PER_SECOND // 1024} KiB a second, and another one "
+                    "needed the room. Send it again.",
+                    retry_after_seconds=60,
+                )
             if self._unmeasured_bytes >= _ANNOUNCE_BYTES:
                 self._free_bytes, self._unmeasured_bytes = self._measure(), 0
-                self._tell()
-            if self._free_bytes - promise.left_bytes < promise.least_free_bytes:
+                self._announce()
+            if self._free_bytes - reservation.left_bytes < reservation.floor_bytes:
                 raise disk_full()
             self._free_bytes -= size_bytes
             self._unmeasured_bytes += size_bytes
-            promise.left_bytes -= size_bytes
+            reservation.left_bytes -= size_bytes
             self._left_bytes -= size_bytes
-            if promise.is_judged(now) and not promise.is_slow(now):
-                promise.mark(now, promise.left_bytes)
+            if reservation.is_judged(now) and not reservation.is_slow(now):
+                reservation.mark(now, reservation.left_bytes)
 
-    def drop(self, promise: "DiskPromise") -> None:
-        """Give back what is left of it."""
+    def release(self, reservation: "DiskReservation") -> None:
         with self._lock:
-            if promise in self._made:
-                self._made.remove(promise)
-                self._left_bytes -= promise.left_bytes
-                self._tell()
+            if reservation in self._active:
+                self._active.remove(reservation)
+                self._left_bytes -= reservation.left_bytes
+                self._announce()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _make_way(self, promise: "DiskPromise", missing_bytes: int, now: float) -> None:
-        """Have slow ones give back their room. Raises Unavailable when that would not be enough."""
-        slow = sorted((one for one in self._made if one is not promise and one.is_slow(now)), key=_left_bytes)
-        if sum(map(_left_bytes, slow)) < missing_bytes:
-            if self._free_bytes - promise.left_bytes < promise.least_free_bytes:
+    def _revoke_slow(self, reservation: "DiskReservation", missing_bytes: int, now: float) -> None:
+        """Release slow reservations, the largest first. Raises Unavailable when that is not enough."""
+        slow = sorted(
+            (one for one in self._active if one is not reservation and one.is_slow(now)), key=attrgetter("left_bytes")
+        )
+        if sum(one.left_bytes for one in slow) < missing_bytes:
+            if self._free_bytes - reservation.left_bytes < reservation.floor_bytes:
                 raise disk_full()
-            raise _all_reserved()
+            raise Unavailable(
+                "Other transfers are on their way, and the disk has no room for this one beside them. Send it again "
+                "when they have ended.",
+                retry_after_seconds=10,
+            )
         while missing_bytes > 0:
             missing_bytes -= slow[-1].left_bytes
-            self.drop(slow.pop())
+            self.release(slow.pop())
 
-    def _tell(self) -> None:
-        if not self._made:
-            if self._told_in is not None:
-                fd, path = self._told_in
-                self._told_in, self._told_bytes = None, 0
+    def _announce(self) -> None:
+        if not self._active:
+            if self._announced_in is not None:
+                fd, path = self._announced_in
+                self._announced_in, self._announced_bytes = None, 0
                 path.unlink(missing_ok=True)
                 os.close(fd)
-        elif self._told_bytes != self._left_bytes:
-            if self._told_in is None:
-                self._told_in = locks.create_locked_file(self._folder, f"*{RESERVATION_SUFFIX}")
-            os.pwrite(self._told_in[0], b"%020d" % self._left_bytes, 0)
-            self._told_bytes = self._left_bytes
+        elif self._announced_bytes != self._left_bytes:
+            if self._announced_in is None:
+                self._announced_in = locks.create_locked_file(self._folder, f"*{RESERVATION_SUFFIX}")
+            os.pwrite(self._announced_in[0], b"%020d" % self._left_bytes, 0)
+            self._announced_bytes = self._left_bytes
 
     def _others(self) -> int:
-        """What the other processes say that they have promised."""
-        promised = 0
-        own = None if self._told_in is None else self._told_in[1]
-        for path in self._folder.glob(f"*{RESERVATION_SUFFIX}"):
-            if path != own and not locks.remove_if_unlocked(path):
-                promised += _read(path)
-        return promised
+        """Return the bytes that other processes have reserved."""
+        own = None if self._announced_in is None else self._announced_in[1]
+        paths = self._folder.glob(f"*{RESERVATION_SUFFIX}")
+        return sum(_read_bytes(path) for path in paths if path != own and not locks.remove_if_unlocked(path))
 
 
-class DiskPromise:
-    """Room for one transfer. `left_bytes` is what it may still bring; leaving the `with` gives that back."""
+class DiskReservation:
+    """Space for one transfer. `left_bytes` may still arrive; leaving the `with` releases them."""
 
-    def __init__(self, promises: DiskPromises, least_free_bytes: int) -> None:
-        self._promises = promises
-        self.least_free_bytes = least_free_bytes
+    def __init__(self, reservations: DiskReservations, floor_bytes: int) -> None:
+        self._reservations = reservations
+        self.floor_bytes = floor_bytes
+        """This much of the disk stays free."""
         self.left_bytes = 0
         self._marked_at = 0.0
         self._marked_left_bytes = 0
 
     def resize(self, size_bytes: int) -> None:
-        """Room for so many bytes from now on. Raises Unavailable; then nothing is promised any more."""
-        self._promises.resize(self, size_bytes)
+        """Reserve this many bytes from now on. Raises Unavailable; then nothing is reserved any more."""
+        self._reservations.resize(self, size_bytes)
 
     def spend(self, size_bytes: int) -> None:
-        """To be called before so many of the bytes are written. Raises Unavailable when other programs have filled the
-        disk meanwhile, or the room had to be given to somebody who is quicker."""
-        self._promises.spend(self, size_bytes)
+        """Take bytes from the reservation; call this before you write them.
+
+        Raises Unavailable when other programs filled the disk, or a quicker transfer got the space.
+        """
+        self._reservations.spend(self, size_bytes)
 
     def mark(self, now: float, left_bytes: int) -> None:
-        """From here on it is judged anew whether it is slow."""
+        """Measure the speed of the transfer from here on."""
         self.left_bytes = left_bytes
         self._marked_at, self._marked_left_bytes = now, left_bytes
 
@@ -188,37 +196,17 @@ class DiskPromise:
         seconds = now - self._marked_at
         return self.is_judged(now) and self._marked_left_bytes - self.left_bytes < SLOW_BYTES_PER_SECOND * seconds
 
-    def __enter__(self) -> "DiskPromise":
+    def __enter__(self) -> "DiskReservation":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._promises.drop(self)
+        self._reservations.release(self)
 
 
-def _left_bytes(promise: DiskPromise) -> int:
-    return promise.left_bytes
-
-
-def _read(path: Path) -> int:
+def _read_bytes(path: Path) -> int:
     try:
         return int(path.read_bytes() or 0)
-    except (OSError, ValueError):  # it has ended meanwhile, or is another user's
+    except (OSError, ValueError):  # it has ended meanwhile, or belongs to another user
         return 0
-
-
-def _all_reserved() -> Unavailable:
-    return Unavailable(
-        "Other transfers are on their way, and the disk has no room for this one beside them. Send it again when they "
-        "have ended.",
-        retry_after_seconds=10,
-    )
-
-
-def _reservation_lost() -> Unavailable:
-    return Unavailable(
-        f"This transfer brought less than {SLOW_BYTES_PER_SECOND // 1024} KiB a second, and another one needed the "
-        "room. Send it again.",
-        retry_after_seconds=60,
-    )

@@ -93,7 +93,7 @@ def confine(source: Path, target: Path | None) -> list[str]:
 
 def _code() -> Iterator[Path]:
     """The places of Python's modules, of ours and of the system's libraries: some are loaded once a file needs them."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     # Of a checkout, only the package: data may lie beside it.
     names = {*sys.path} - {str(package.parent)} | {str(package)}
     names |= {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}

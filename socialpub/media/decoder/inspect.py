@@ -87,10 +87,10 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
         raise type_mismatch(found, expected)
     # Each brings a decoder of its own, and loading both would double the child's start.
     if kind == "image":
-        from socialpub.media import images
+        from socialpub.media.decoder import images
 
         return Facts(kind, expected, size, images.inspect_image(path, expected, found, limits))
-    from socialpub.media import videos
+    from socialpub.media.decoder import videos
 
     return Facts(kind, expected, size, videos.inspect_video(path, expected, found))
 

@@ -88,14 +88,14 @@ def _load_decoders(request: dict[str, Any]) -> None:
         from socialpub.media.decoder import resize  # noqa: F401
 
         if types.kind_of_file(Path(request["path"])) == "video":
-            from socialpub.media import videos
+            from socialpub.media.decoder import videos
         return
     inspect.load_libmagic()
     declared = request["declared"]
     if (types.kind_of_file(Path(request["path"])) if declared is None else media_kind(declared)) == "image":
-        from socialpub.media import images  # noqa: F401
+        from socialpub.media.decoder import images  # noqa: F401
     else:
-        from socialpub.media import videos  # noqa: F401
+        from socialpub.media.decoder import videos  # noqa: F401
 
 
 def _respond(request: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from PIL import Image, ImageCms
 
 from socialpub.media import types
 from socialpub.media.decoder import image_parts
-from socialpub.media.images import FORMATS, open_image, orientation
+from socialpub.media.decoder.images import FORMATS, open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
 # MERGED from media/pixels.py: The pixels of an image: in plain colours, scaled, set upright.
@@ -319,7 +319,7 @@ def write_thumbnail(source: Path, target: Path, limits: FitLimits) -> dict[str, 
 
 
 def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
-    from socialpub.media import videos
+    from socialpub.media.decoder import videos
 
     with source.open("rb") as file:
         demuxer = "matroska" if file.read(4) == types.EBML else "mov"

@@ -24,7 +24,7 @@ from socialpub.db import damage
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media.files import StoredFile
-from socialpub.media.reservations import DiskPromise
+from socialpub.media.reservations import DiskReservation
 from socialpub.ops import file_faults
 from socialpub.ops.backup import format, last_backup
 from socialpub.ops.backup.last_backup import ScheduledBackup
@@ -280,12 +280,12 @@ def on_the_disk_of_media(rt: Runtime, folder: Path) -> bool:
     return folder.stat().st_dev == rt.files.root.stat().st_dev
 
 
-def _room(rt: Runtime, folder: Path) -> AbstractContextManager[DiskPromise | None]:
+def _room(rt: Runtime, folder: Path) -> AbstractContextManager[DiskReservation | None]:
     """Room for a copy in this folder beside uploads and rows; None on another disk than theirs. Raises Unavailable."""
     if not on_the_disk_of_media(rt, folder):
         return nullcontext()
     # The rows are there twice while the copy is made.
-    return rt.files.promises.make(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt))
+    return rt.files.reservations.reserve(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt))
 
 
 def add_media(rt: Runtime, copied: sqlite3.Connection, tx: Tx, add: Callable[[str], None]) -> tuple[int, int]:

@@ -218,7 +218,7 @@ class HardlinkedMedia:
         format.expect(size)
         if not self._same_disk:
             return self._copy(source, target)
-        with self._rt.files.promises.make(size) as room:
+        with self._rt.files.reservations.reserve(size) as room:
             room.spend(size)
             return self._copy(source, target)
 

@@ -230,4 +230,4 @@ def _room(rt: Runtime, folder: Path) -> AbstractContextManager[object]:
     """Room for the copied database, beside what uploads and rows need. Raises Unavailable."""
     if not create.on_the_disk_of_media(rt, folder):
         return nullcontext()
-    return rt.files.promises.make(create.rows_bytes(rt))
+    return rt.files.reservations.reserve(create.rows_bytes(rt))

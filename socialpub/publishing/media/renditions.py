@@ -98,7 +98,7 @@ def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> 
     try:
         (rt.files.root / files.RENDITIONS).mkdir(exist_ok=True, mode=0o700)
         version.parent.mkdir(exist_ok=True, mode=0o700)
-        with rt.files.promises.make(limits.max_bytes, for_accepted_post=True):
+        with rt.files.reservations.reserve(limits.max_bytes, for_accepted_post=True):
             verdict = _fit(media, part, limits)
         if verdict["changed"]:
             with part.open("rb") as file:

@@ -61,7 +61,7 @@ def _read(kept: Path) -> bytes | None:
 async def _make(rt: Runtime, source: Path, kept: Path) -> bytes | None:
     limits = FitLimits((MIME_TYPE,), MAX_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
     # Under a name of its own and locked until it is whole: what is left of a process that died is removed as an orphan.
-    with rt.files.promises.make(MAX_BYTES), rt.files.receive() as incoming:
+    with rt.files.reservations.reserve(MAX_BYTES), rt.files.receive() as incoming:
         try:
             await client.thumbnail_async(source, incoming.path, limits, key_id="dashboard")
         except FileNotFoundError:

@@ -49,13 +49,13 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
     with (
         uploads.count_arriving(rt, more_bytes),
         rt.files.receive(row.id) as incoming,
-        rt.files.promises.make(expected_bytes) as promise,
+        rt.files.reservations.reserve(expected_bytes) as reservation,
     ):
 
         def add(piece: bytes) -> None:
             if incoming.size_bytes + len(piece) > expected_bytes:
                 raise _too_many(expected_bytes)
-            promise.spend(len(piece))
+            reservation.spend(len(piece))
             incoming.write(piece)
 
         await stream.feed(add)

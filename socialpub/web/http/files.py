@@ -71,7 +71,7 @@ async def send_file(request: Request, file: StoredFile, start: int, end: int) ->
 
 # MERGED from web/static_files.py: `/static/…`: the scripts and styles that pages load.
 
-FOLDER = Path(__file__).parent / "static"
+FOLDER = Path(__file__).parents[1] / "static"
 VENDORED = "vendored"
 """The folder of what others wrote; `vendored.json` in it says which files those are."""
 

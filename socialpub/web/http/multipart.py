@@ -22,7 +22,7 @@ from socialpub.core import ids, units
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, Unavailable, cut
 from socialpub.media.decoder import client
 from socialpub.media.files import IncomingFile
-from socialpub.media.reservations import DiskPromise
+from socialpub.media.reservations import DiskReservation
 from socialpub.media.types import Facts, MediaRejected, canonical_type, is_undeclared
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
@@ -53,7 +53,7 @@ class FormPart:
     file_name: str
     declared_type: str
     incoming: IncomingFile | None
-    promise: DiskPromise
+    reservation: DiskReservation
     most_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
@@ -78,7 +78,7 @@ class FormPart:
         if self.is_too_large:
             self.drop()
         elif self.incoming is not None:
-            self.promise.spend(len(data))
+            self.reservation.spend(len(data))
             self.incoming.write(data)
 
     def drop(self) -> None:
@@ -149,10 +149,10 @@ async def receive_form(
         # where no length is known, room is promised part by part.
         whole = length is not None and length > MAX_BODY_BYTES
         known_bytes = length if whole and length else 0
-        with uploads.count_arriving(rt, known_bytes), rt.files.promises.make(known_bytes) as promise:
+        with uploads.count_arriving(rt, known_bytes), rt.files.reservations.reserve(known_bytes) as reservation:
             content_type = request.headers.get(b"content-type", b"")
             longest_part = None if whole else length or sys.maxsize
-            parser = _FormParser(rt, form, content_type, promise, longest_part, request.hold)
+            parser = _FormParser(rt, form, content_type, reservation, longest_part, request.hold)
             await stream.feed(parser.feed)
             parser.finish()
     except BaseException as error:
@@ -178,13 +178,13 @@ class _FormParser:
         rt: Runtime,
         form: MultipartForm,
         content_type: bytes,
-        promise: DiskPromise,
+        reservation: DiskReservation,
         longest_part: int | None,
         hold: Callable[[int], None],
     ) -> None:
         self._rt = rt
         self._form = form
-        self._promise = promise
+        self._reservation = reservation
         self._hold = hold
         self._longest_part = longest_part
         """None when there is room for all parts already."""
@@ -271,9 +271,9 @@ class _FormParser:
         if is_accepted_type(declared_type):
             if self._longest_part is not None:
                 uploads.check_quota_with_arriving(self._rt, self._rt.reader, 1)
-                self._promise.resize(min(most_bytes, self._longest_part))
+                self._reservation.resize(min(most_bytes, self._longest_part))
             incoming = self._rt.files.receive()
-        part = FormPart(name, file_name, declared_type, incoming, self._promise, most_bytes)
+        part = FormPart(name, file_name, declared_type, incoming, self._reservation, most_bytes)
         self._form.parts.append(part)
         return part
 

@@ -57,7 +57,7 @@ def taken_over(request):
 
 def called(number, *arguments):
     if isinstance(number, str):
-        number = decoder_confinement._REFUSED[number][0 if os.uname().machine == "x86_64" else 1]
+        number = confinement._REFUSED[number][0 if os.uname().machine == "x86_64" else 1]
     if ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
         raise OSError
 
@@ -71,19 +71,19 @@ def worked(one):
 
 
 OLDER = """
-syscall = decoder_confinement._syscall
+syscall = confinement._syscall
 
 def older(number, *arguments):
     found = syscall(number, *arguments)
-    return min(found, {version}) if number == decoder_confinement._CREATE_RULESET and arguments[0] is None else found
+    return min(found, {version}) if number == confinement._CREATE_RULESET and arguments[0] is None else found
 
-decoder_confinement._syscall = older
+confinement._syscall = older
 """
 
 
 def child(before: str) -> tuple[str, ...]:
     """The real child, with something done before it begins."""
-    code = f"from socialpub.media import decoder_confinement, decoder_process\n{before}\ndecoder_process.main()"
+    code = f"from socialpub.media.decoder import confinement, process\n{before}\nprocess.main()"
     return (sys.executable, "-I", "-c", code)
 
 
@@ -113,7 +113,7 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     (tmp_path / "secret.key").write_text("never to be seen")
     path = media.png(tmp_path / "a.png")
-    older = f"{TRIES}\n{OLDER.format(version=version)}\ndecoder_process._DO['inspect'] = taken_over"
+    older = f"{TRIES}\n{OLDER.format(version=version)}\nprocess._DO['inspect'] = taken_over"
     monkeypatch.setattr(client, "_COMMAND", child(older))
     tried = client.inspect_file(path, "image/png", MediaLimits()).facts
     assert {name for name, worked in tried.items() if worked} == {"read its file", "limit itself", "start a thread"}
@@ -130,7 +130,7 @@ def test_what_it_made_to_fit_is_the_only_file_it_writes(
     attack = (
         f"def attack(request):\n    {writes}\n    target.write_bytes(b'its own')\n"
         "    target.with_name('c.jpg').write_bytes(b'another')\n"
-        "decoder_process._DO['fit'] = attack"
+        "process._DO['fit'] = attack"
     )
     limits = FitLimits(("image/jpeg",), 100_000, max_width=160)
     assert client.fit(source, target, limits)["width"] == 160
@@ -147,9 +147,9 @@ def test_no_thread_of_a_decoder_begins_before_it_is_confined(
 ) -> None:
     """Landlock confines the thread that asks for it, and what that thread begins later."""
     before = (
-        "import os, pathlib, sys\nconfine = decoder_confinement.confine\ndef counted(*paths):\n"
+        "import os, pathlib, sys\nconfine = confinement.confine\ndef counted(*paths):\n"
         "    if len(os.listdir('/proc/self/task')) != 1: sys.exit('a thread before its time')\n"
-        "    return confine(*paths)\ndecoder_confinement.confine = counted"
+        "    return confine(*paths)\nconfinement.confine = counted"
     )
     monkeypatch.setattr(client, "_COMMAND", child(before))
     path = media.png(tmp_path / "a.png") if kind == "image" else media.video_mp4(tmp_path / "a.mp4", 0.25)
@@ -159,9 +159,9 @@ def test_no_thread_of_a_decoder_begins_before_it_is_confined(
 @pytest.mark.parametrize(
     ("without", "lacking"),
     [
-        ("decoder_confinement._CREATE_RULESET = 100_000", ("Landlock",)),
-        ("decoder_confinement._ARCHITECTURES = {}", ("seccomp",)),
-        ("decoder_confinement._ARCHITECTURES = {}; decoder_confinement._CREATE_RULESET = 100_000",
+        ("confinement._CREATE_RULESET = 100_000", ("Landlock",)),
+        ("confinement._ARCHITECTURES = {}", ("seccomp",)),
+        ("confinement._ARCHITECTURES = {}; confinement._CREATE_RULESET = 100_000",
          ("Landlock", "seccomp")),
     ],
 )  # fmt: skip
@@ -191,7 +191,7 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
 def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = "decoder_process._DO['inspect'] = lambda request: __import__('no_such_decoder')"
+    lost = "process._DO['inspect'] = lambda request: __import__('no_such_decoder')"
     monkeypatch.setattr(client, "_COMMAND", child(lost))
     with pytest.raises(client.DecoderFailed, match="could not load the module no_such_decoder"):
         client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())

@@ -211,7 +211,7 @@ def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
     monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
     with pytest.raises(MediaRejected):
         client.inspect_file(path, "image/png", MediaLimits())
-    strict = "decoder_process._promises_are_kept = lambda: True"
+    strict = "process._promises_are_kept = lambda: True"
     monkeypatch.setattr(client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
     with pytest.raises(client.DecoderFailed, match="too little memory"):
         client.inspect_file(path, "image/png", MediaLimits())
@@ -390,9 +390,9 @@ def _child(ends: str) -> tuple[str, ...]:
 def _confined_child(does: str) -> tuple[str, ...]:
     """One that sets itself the real limits first."""
     code = (
-        "import json, os, sys; from socialpub.media import decoder_process\n"
+        "import json, os, sys; from socialpub.media.decoder import process\n"
         "request = json.load(sys.stdin)\n"
-        "decoder_process._confine(request['memory_bytes'], request['cpu_seconds'])\n"
+        "process._confine(request['memory_bytes'], request['cpu_seconds'])\n"
         f"os.write(1, b'ready\\n')\n{does}"
     )
     return (sys.executable, "-I", "-c", code)
@@ -400,5 +400,5 @@ def _confined_child(does: str) -> tuple[str, ...]:
 
 def _real_child(before: str) -> tuple[str, ...]:
     """The real one, with something done before it begins."""
-    code = f"import resource; from socialpub.media import decoder_process; {before}; decoder_process.main()"
+    code = f"import resource; from socialpub.media.decoder import process; {before}; process.main()"
     return (sys.executable, "-I", "-c", code)

@@ -118,7 +118,7 @@ def test_puts_through_another_process_count_as_well_until_it_dies(rt, caller, an
     assert len([path for path in rt.files.root.rglob("*") if path.is_file()]) == 1, "what it left is removed"
 
 
-# --- promised --------------------------------------------------------------------------------------------------------
+# --- reserved --------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_transfer_may_still_bring_is_kept_for_it(rt, caller, disk):
@@ -161,24 +161,24 @@ def test_other_programs_that_fill_the_disk_meanwhile_end_a_transfer_that_no_long
     assert nothing_arrived(rt)
 
 
-def test_two_processes_see_what_the_other_has_promised(rt, caller, disk, another_process):
+def test_two_processes_see_what_the_other_has_reserved(rt, caller, disk, another_process):
     reservation = caller.reserve(6000)
-    with another_process.promises.make(6000) as promise:
+    with another_process.reservations.reserve(6000) as space:
         assert unavailable(caller.put(reservation, b"x" * 6000))
-        promise.resize(4000)
+        space.resize(4000)
         assert caller.put(reservation, b"x" * 6000).status == 200
-        with pytest.raises(Unavailable), another_process.promises.make(1):
+        with pytest.raises(Unavailable), another_process.reservations.reserve(1):
             pass
-    with another_process.promises.make(4000):
+    with another_process.reservations.reserve(4000):
         pass
     assert [path.suffix for path in rt.files.root.rglob("*") if path.is_file()] == [".png"]
 
 
-def test_a_process_that_is_killed_gives_its_promises_back(rt, caller, disk):
+def test_a_process_that_is_killed_gives_its_space_back(rt, caller, disk):
     reservation = caller.reserve(6000)
     code = (
         "import sys; from pathlib import Path; from socialpub.media.files import Files\n"
-        "files = Files(Path(sys.argv[1])); promise = files.promises.make(9000)\n"
+        "files = Files(Path(sys.argv[1])); reservation = files.reservations.reserve(9000)\n"
         "print('has it', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(rt.files.root)]
@@ -254,12 +254,12 @@ def test_who_is_slow_is_left_alone_as_long_as_there_is_room(clock, caller, disk)
 def test_who_keeps_bringing_bytes_is_not_slow_however_long_it_takes(rt, clock, caller, disk):
     pace = reservations.SLOW_BYTES_PER_SECOND
     disk.room_bytes = 100 * 60 * pace
-    with rt.files.promises.make(disk.room_bytes) as promise:
+    with rt.files.reservations.reserve(disk.room_bytes) as space:
         for _ in range(99):
             clock.forward(60)
-            promise.spend(60 * pace)
+            space.spend(60 * pace)
             disk.others_bytes += 60 * pace
-        with pytest.raises(Unavailable), rt.files.promises.make(1):
+        with pytest.raises(Unavailable), rt.files.reservations.reserve(1):
             pass
 
 
@@ -274,7 +274,7 @@ def picture(tmp_path) -> bytes:
 def test_a_form_is_counted_like_a_put(rt, caller, profile, disk, picture):
     disk.room_bytes = 2_000_000
     parts = form(payload(profile, {"fileField": "one"}), file("one", picture + b"\0" * 1_500_000))
-    with rt.files.promises.make(disk.room_bytes - len(parts) + 1):
+    with rt.files.reservations.reserve(disk.room_bytes - len(parts) + 1):
         assert unavailable(caller.ask("POST", "/api/v1/posts", parts, headers(caller)))
         assert caller.taken <= len(parts)
     assert caller.ask("POST", "/api/v1/posts", parts, headers(caller)).status == 201
@@ -328,5 +328,5 @@ def test_a_disk_on_which_nothing_can_be_said_is_full(rt, caller, monkeypatch):
     assert nothing_arrived(rt)
     with ExitStack() as held:
         for _ in range(3):
-            held.enter_context(rt.files.promises.make(1))
+            held.enter_context(rt.files.reservations.reserve(1))
     assert nothing_arrived(rt)

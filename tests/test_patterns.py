@@ -23,8 +23,8 @@ from socialpub.core.text import visible
 from socialpub.providers import comparison, registry
 from socialpub.providers.base import Account, Content
 from socialpub.providers.provider import Provider
-from socialpub.providers.x import emoji, links
-from socialpub.providers.x.text import weigh
+from socialpub.providers.x import links
+from socialpub.providers.x.text import find_emoji, weigh
 from socialpub.publishing.delivery import waiting
 from socialpub.web.http import answer, files
 from socialpub.web.routes import routes
@@ -141,7 +141,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
     "providers.upload_address:ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
     "providers.x.client:_read_id": [("", "0", "x")],
-    "providers.x.emoji:SEQUENCE": [
+    "providers.x.text:SEQUENCE": [
         ("", "\U0001f468\u200d", ""),
         ("", "\U0001f3f4\U000e0061", ""),
         ("", "1\ufe0f", ""),
@@ -245,7 +245,7 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         ],
     ),
     "x.text.weigh": (weigh, [("", "a.com ", ""), ("", "$a ", ""), ("", "\u0301", ""), ("", "\U0001f468", "")]),
-    "x.emoji.find": (emoji.find, FOREIGN["providers.x.emoji:SEQUENCE"]),
+    "x.text.find_emoji": (find_emoji, FOREIGN["providers.x.text:SEQUENCE"]),
     **{
         f"{name}.preview": (
             partial(previewed, adapter),

@@ -1,7 +1,7 @@
-"""The steps of a post on TikTok, and which of them makes it public.
+"""The steps of a post on TikTok, which of them makes it public, and the chunks of a video.
 
-A video becomes a post with its last byte, photos with the call that names their addresses. Only a task that TikTok
-calls failed, or whose last byte certainly never left, is followed by another one; all others are only observed.
+A video becomes a post with its last byte, photos with the call that names their addresses. Another task may follow only
+a task that TikTok calls failed, or whose last byte certainly never left. All others are only observed.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ AWAIT = "await_outcome"
 SETTLE_DRAFT = "settle_draft"
 
 OF_ONE_TASK = ("publish_id", "upload")
-"""What the memo holds of a task at TikTok, and a new one must not find."""
+"""What the memo holds of a task at TikTok. A new task must not find it."""
 
 
 def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
-    """A pure function of content and options."""
+    """Return the plan: a pure function of content and options."""
     draft = is_draft(chosen)
     # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
     steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
@@ -47,15 +47,12 @@ def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
 
 
 def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
-    """A new task from the first step on, once for this reason; then `otherwise`.
+    """Go back to the first step for a new task, once for this reason; then `otherwise`.
 
-    Only for tasks that TikTok calls failed, or whose last byte cannot have left: a new init is a second post otherwise.
+    Only for tasks that TikTok calls failed, or whose last byte cannot have left: otherwise it is a second post.
     """
     memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
     return Again(plan_steps(job.content, job.options)[0].name, memo, because, seconds=seconds, otherwise=otherwise)
-
-
-# MERGED from providers/tiktok/chunks.py: How a video is cut into chunks. Pure.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Chunks:
     count: int
 
     def slice(self, index: int) -> tuple[int, int]:
-        """Offset and length of one chunk."""
+        """Return offset and length of one chunk."""
         offset = index * self.chunk_bytes
         return offset, self.total_bytes - offset if index == self.count - 1 else self.chunk_bytes
 
@@ -76,7 +73,7 @@ class Chunks:
         return f"bytes {offset}-{offset + length - 1}/{self.total_bytes}"
 
     def next_after(self, received_bytes: int) -> int | None:
-        """The chunk that follows on so many bytes (`count`: none is missing). None: they end inside a chunk."""
+        """Return the chunk after these bytes (`count`: none is missing). None: they end inside a chunk."""
         if received_bytes >= self.total_bytes:
             return self.count
         index, inside = divmod(received_bytes, self.chunk_bytes)
@@ -84,7 +81,7 @@ class Chunks:
 
 
 def cut_video(total_bytes: int) -> Chunks:
-    """One chunk while that is allowed, else TikTok's own example size; the count is rounded down."""
+    """Return one chunk while that is allowed, else chunks of TikTok's example size. The count is rounded down."""
     if total_bytes <= limits.ONE_CHUNK_BYTES:
         return Chunks(total_bytes, total_bytes, 1)
     return Chunks(total_bytes, limits.CHUNK_BYTES, total_bytes // limits.CHUNK_BYTES)

@@ -1,4 +1,10 @@
-"""What became of a task: TikTok is asked by the publish_id until it has a verdict."""
+"""What became of a task: TikTok has no list of posts, so it is asked by the publish_id until it has a verdict.
+
+The publish_id is all that is needed, so a fresh token or another process continues where the last one was. A post id is
+no sign of success: only public posts get one, and late. One other thing counts as a verdict: a video whose last chunk
+perhaps never arrived, and of which TikTok still counts too few bytes long after its address has lapsed, can become no
+post any more.
+"""
 
 import re
 from collections.abc import Mapping
@@ -15,27 +21,52 @@ from socialpub.providers.tiktok.client import FAIL_REASONS, call
 from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.plan import start_over
 
-# MERGED from providers/tiktok/status.py: How a task at TikTok stands, as TikTok says it.
-
 COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
 FAILED = "FAILED"
 
+INBOX_NOTE = "It is waiting in the TikTok inbox: open the notification in TikTok's app and finish it there."
+IN_INBOX_KEY = "in_inbox"
+"""In the memo: the owner is notified of what waits there."""
+CADENCE_SECONDS = ((60.0, 5.0), (600.0, 15.0), (3600.0, 60.0))
+"""Until this long after the commit, the seconds between two polls; later a quarter of an hour."""
+SLOWEST_SECONDS = 900.0
+UNCONFIRMED_AFTER_SECONDS = 1800.0
+"""After this long the reason says that TikTok has not confirmed."""
+SETTLED_SECONDS = 3600.0
+"""For this long after the end of its address a count of bytes must not change before it is believed. It may lag by
+minutes, and a last chunk that began in time may have continued."""
+
 _LINK = re.compile(r"(https?)://[!-~]+")
+
+
+# --- the state of a task ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """An answer about a task. A `status` that nobody knows means that it is still worked on."""
+    """An answer about a task. An unknown `status` means that TikTok still works on it."""
 
     status: str
     fail_reason: str | None = None
     post_ids: tuple[str, ...] = ()
     uploaded_bytes: int | None = None
 
+    def has_all(self, total_bytes: int) -> bool:
+        """Return whether TikTok has every byte of the video, or is past that."""
+        if self.status in (COMPLETE, IN_INBOX, FAILED):
+            return True
+        return self.uploaded_bytes is not None and self.uploaded_bytes >= total_bytes
+
+    def describe_count(self, total_bytes: int) -> str:
+        """Return TikTok's own count, as a sentence."""
+        if self.uploaded_bytes is None:
+            return "TikTok does not say how much of the video it has."
+        return f"TikTok has {self.uploaded_bytes} of {total_bytes} bytes."
+
 
 def fetch_status(job: Job, section: TikTokSection) -> TaskStatus:
-    """Ask how the task of this job stands. Raises as `client.call`, and `NoAnswer` when it is not said."""
+    """Ask for the state of this job's task. Raises as `client.call`, and `NoAnswer` when the answer has none."""
     data = call(job, section, "post/publish/status/fetch/", {"publish_id": job.memo["publish_id"]})
     status = text_at(data, "status")
     if status is None:
@@ -49,36 +80,22 @@ def fetch_status(job: Job, section: TikTokSection) -> TaskStatus:
     )
 
 
-def arrived(task: TaskStatus, total_bytes: int) -> bool:
-    """Whether TikTok has every byte of the video, or is past that."""
-    if task.status in (COMPLETE, IN_INBOX, FAILED):
-        return True
-    return task.uploaded_bytes is not None and task.uploaded_bytes >= total_bytes
-
-
-def describe_count(task: TaskStatus, total_bytes: int) -> str:
-    """TikTok's own count, as a sentence."""
-    if task.uploaded_bytes is None:
-        return "TikTok does not say how much of the video it has."
-    return f"TikTok has {task.uploaded_bytes} of {total_bytes} bytes."
-
-
 def read_published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
-    """The first id counts when one draft became several posts."""
+    """Return the post. The first id counts when one draft became several posts."""
     if not task.post_ids:
         return Published(None)
     post_id = task.post_ids[0]
     url = _share_url(job, section, post_id)
     username = job.memo.get("creator", {}).get("username") or job.account.username
     if url is None and username:
-        # That of photos stands in no document of TikTok's; people see posts under it.
+        # TikTok documents no address for photos; this one shows them.
         kind = "video" if job.content.has_video else "photo"
         url = f"{section.site_url}/@{username}/{kind}/{post_id}"
     return Published(post_id, url)
 
 
 def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
-    """TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
+    """Return TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
     if limits.SCOPE_LIST not in job.account.scopes:
         return None
     try:
@@ -88,82 +105,67 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
     videos = data.get("videos")
     for video in videos if isinstance(videos, list) else ():
         url = text_at(video, "share_url") if isinstance(video, Mapping) else None
-        if url is not None and str(video.get("id")) == post_id and _is_link(url, section):
+        if url is None or str(video.get("id")) != post_id or not (link := _LINK.fullmatch(url)):
+            continue
+        # A stand-in for TikTok may show its posts by http.
+        if link[1] == "https" or section.api_url != section.OWN_API_URL:
             return url
     return None
 
 
-def _is_link(url: str, section: TikTokSection) -> bool:
-    """A stand-in for TikTok may show its posts by http."""
-    match = _LINK.fullmatch(url)
-    return match is not None and (match[1] == "https" or section.api_url != section.OWN_API_URL)
-
-
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Numbers of 19 digits or strings of them, under TikTok's spelling or the right one."""
+    """Return the ids: numbers of 19 digits or strings of them, under TikTok's spelling or the correct one."""
     found = data.get("publicaly_available_post_id") or data.get("publicly_available_post_id")
     listed = found if isinstance(found, list) else [found]
     numbers = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
     return tuple(number for number in numbers if re.fullmatch(r"[1-9][0-9]{0,30}", number))
 
 
-# MERGED from providers/tiktok/find_post.py: Did it go out after all? TikTok has no list to look at, only tasks, by
+# --- after an unknown commit, and after a published one ---------------------------------------------------------------
 
 
 def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | Done:
-    """After an unknown commit: `Done` once all bytes are there, since then only TikTok's verdict counts."""
+    """Read a task back after an unknown commit: `Done` when all bytes arrived, because only the verdict counts then."""
     if "publish_id" not in job.memo:
         return CannotTell(
             "TikTok has no way to look up a post whose publish_id it never told. Look at the profile, and at the inbox "
             "in TikTok's app, before you post it again."
         )
     task = fetch_status(job, section)
-    lacking = task.uploaded_bytes is not None and not arrived(task, job.content.media[0].size_bytes)
+    lacking = task.uploaded_bytes is not None and not task.has_all(job.content.media[0].size_bytes)
     return Readback(whole=False) if lacking else Done(job.memo)
 
 
 def fill_in(job: Job, section: TikTokSection) -> Published | None:
-    """Post id and address of a post that is published already; None while TikTok tells none, which may be for ever."""
+    """Return id and address of a post that is published already; None while TikTok names none, perhaps for ever."""
     task = fetch_status(job, section)
     return read_published(job, section, task) if task.status == COMPLETE and task.post_ids else None
 
 
-# MERGED from providers/tiktok/await_outcome.py: Waiting for what becomes of a task: TikTok is asked until it has a
-
-INBOX_NOTE = "It is waiting in the TikTok inbox: open the notification in TikTok's app and finish it there."
-IN_INBOX_KEY = "in_inbox"
-"""In the memo: the owner is notified of what waits there."""
-CADENCE_SECONDS = ((60.0, 5.0), (600.0, 15.0), (3600.0, 60.0))
-"""Until so long after the commit, ask so often; later every quarter of an hour."""
-SLOWEST_SECONDS = 900.0
-UNCONFIRMED_AFTER_SECONDS = 1800.0
-"""After this long it is said that TikTok has not confirmed."""
-SETTLED_SECONDS = 3600.0
-"""So long after the end of its address a count of bytes stands still before it is believed: it may lag by minutes, and
-a last chunk that was begun in time may have gone on."""
+# --- the verdict ------------------------------------------------------------------------------------------------------
 
 
 def await_outcome(job: Job, section: TikTokSection) -> Outcome:
-    """One look. Everything but a verdict means: look again later."""
+    """Poll once. Everything but a verdict means: poll again later."""
     task = fetch_status(job, section)
     match task.status:
-        case "PUBLISH_COMPLETE":
+        case status if status == COMPLETE:
             return read_published(job, section, task)
         case status if status == IN_INBOX:
             return _in_inbox(job)
-        case "FAILED":
+        case status if status == FAILED:
             return _failed(job, task.fail_reason)
         case _:
             return _missing_end(job, task) or _not_yet(job)
 
 
 def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
-    """The draft lies in the inbox; what the owner makes of it there is no business of ours."""
+    """End a draft that is in the inbox: the owner finishes or deletes it there."""
     return Published(None)
 
 
 def _in_inbox(job: Job) -> Outcome:
-    """Delivered. A direct post may end there too: then no step follows, and its note is kept before it ends."""
+    """End a delivered draft. A direct post may end in the inbox as well: no step follows, so its note is stored first."""
     notes = job.memo.get("notes", ())
     if INBOX_NOTE in notes:
         return Done(job.memo) if is_draft(job.options) else Published(None)
@@ -175,11 +177,11 @@ def _in_inbox(job: Job) -> Outcome:
 
 
 def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
-    """What to make of a video whose end perhaps never arrived; None while that is not the question."""
+    """Decide about a video whose end perhaps never arrived; None while that is not the question."""
     upload, total_bytes = job.memo.get("upload", {}), job.content.media[0].size_bytes
-    if not upload.get("watched") or task.uploaded_bytes is None or arrived(task, total_bytes):
+    if not upload.get("watched") or task.uploaded_bytes is None or task.has_all(total_bytes):
         return None
-    now, count = job.now.timestamp(), describe_count(task, total_bytes)
+    now, count = job.now.timestamp(), task.describe_count(total_bytes)
     reason = f"{count} The end of the video may still come in; this is certain an hour after its upload has lapsed"
     if now < upload["ends_at"] + limits.UPLOAD_MARGIN_SECONDS:
         return Wait(_pause(job), reason, job.memo)
@@ -193,11 +195,12 @@ def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
 
 
 def _failed(job: Job, reason: str | None) -> Outcome:
-    """TikTok's verdict: nothing was published, whatever was sent."""
+    """End the post by TikTok's verdict: nothing was published, whatever was sent."""
     code = reason or "failed"
     row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
     row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)
-    found = f" {_found(job)}" if code.endswith("_check_failed") else ""
+    sent = "; ".join(_describe_media(media.size_bytes, media.facts) for media in job.content.media[:5])
+    found = f" Sent: {sent}." if code.endswith("_check_failed") else ""
     match row.action:
         case Action.RESTART:
             refusal = Refused(f"{row.advice} It was sent twice; create the post again later.", code, verdict=True)
@@ -214,28 +217,24 @@ def _failed(job: Job, reason: str | None) -> Outcome:
 
 
 def _not_yet(job: Job) -> Wait:
-    if _waited(job) >= UNCONFIRMED_AFTER_SECONDS:
+    if _waited_seconds(job) >= UNCONFIRMED_AFTER_SECONDS:
         reason = "TikTok has not confirmed the post yet; it may still appear"
     else:
         reason = f"TikTok is processing the {'video' if job.content.has_video else 'photos'}"
     return Wait(_pause(job), reason, job.memo)
 
 
-def _waited(job: Job) -> float:
+def _waited_seconds(job: Job) -> float:
     return 0.0 if job.committed_at is None else (job.now - job.committed_at).total_seconds()
 
 
 def _pause(job: Job) -> float:
-    waited = _waited(job)
+    waited = _waited_seconds(job)
     return next((pause for until, pause in CADENCE_SECONDS if waited < until), SLOWEST_SECONDS)
 
 
-def _found(job: Job) -> str:
-    """What was measured, beside the limits that TikTok names."""
-    return f"Sent: {'; '.join(_measured(media.size_bytes, media.facts) for media in job.content.media[:5])}."
-
-
-def _measured(size_bytes: int, facts: Mapping[str, Any]) -> str:
+def _describe_media(size_bytes: int, facts: Mapping[str, Any]) -> str:
+    """Return what was measured, to be compared with the limits that TikTok names."""
     parts = [f"{facts['width']}×{facts['height']}" if facts.get("width") and facts.get("height") else ""]
     parts.append(f"{facts['duration_seconds']:.1f} s" if "duration_seconds" in facts else "")
     parts.append(f"{facts['frame_rate']:g} frames a second" if "frame_rate" in facts else "")

@@ -1,7 +1,7 @@
-"""What a refusal of a network means: each network has a table of rows, and here they are looked up.
+"""What a refusal of a network means: each network has a table of rows, which is looked up here.
 
-The first row that fits decides, so what concerns the app stands before what concerns the account, and that before the
-post. What no row knows is refused as it stands: nothing unknown ever touches the account's connection.
+The first row that fits decides, so rows about the app come before rows about the account, and these before rows about
+the post. A refusal without a row ends the post and nothing more: an unknown refusal never touches the connection.
 """
 
 from collections.abc import Callable, Set
@@ -10,30 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from socialpub.providers.base import Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Reason, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
 """Statuses of an answer that is neither what was asked for nor a refusal."""
-
-
-class Reason(StrEnum):
-    """The refusals that an adapter reacts to in a way of its own."""
-
-    BUSY = "busy"
-    """Somebody else writes to the same place."""
-    DENIED = "denied"
-    """The app may not read this account."""
-    DUPLICATE = "duplicate"
-    GONE = "gone"
-    MEDIA_INVALID = "media-invalid"
-    NOT_PERMITTED = "not-permitted"
-    """The account, or this connection of it, may not use the place."""
-    SCOPE_MISSING = "scope-missing"
-    TOO_LARGE = "too-large"
-    TOO_LONG = "too-long"
-    """For what the account may post, which may have changed since its data was fetched."""
-    OTHER = "other"
 
 
 class Action(StrEnum):
@@ -110,37 +91,6 @@ class ErrorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
-    """The network answered and refused for good."""
-
-    message: str
-    status: int
-    code: str
-    reason: Reason = Reason.OTHER
-    rest_seconds: float = 0.0
-    reauth: bool = False
-    request_id: str | None = None
-    content: bool = False
-    """Whether the post itself was refused."""
-
-    def refused(self) -> Refused:
-        """As the end of a post."""
-        too_long = self.reason is Reason.TOO_LONG
-        return Refused(self.message, self.code, self.reauth, self.rest_seconds, content=self.content, too_long=too_long)
-
-    def rejected(self) -> Rejected:
-        """As the end of a call."""
-        return Rejected(
-            self.message,
-            status=self.status,
-            reauth=self.reauth,
-            content=self.content,
-            code=self.code,
-            request_id=self.request_id,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ErrorTable:
     """One network's rows, and the functions that are its own."""
 
@@ -155,8 +105,8 @@ class ErrorTable:
     message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
     """The sentence for the owner: row, status, body, and the seconds to wait."""
 
-    def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejection:
-        """What a failed call means for its post.
+    def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejected:
+        """Return the refusal that a failed call is for its post.
 
         Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
         """
@@ -180,15 +130,31 @@ class ErrorTable:
                 raise AppRefused(message, code=code, request_id=request_id)
             case Action.WAIT:
                 raise Throttled(message, retry_after_seconds=seconds, steps=row.steps, code=code, request_id=request_id)
-        reauth = row.action is Action.RECONNECT
-        return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id, row.refuses_content)
+        return Rejected(
+            message,
+            status=status,
+            reason=row.reason,
+            reauth=row.action is Action.RECONNECT,
+            rest_seconds=row.rest_seconds,
+            content=row.refuses_content,
+            code=code,
+            request_id=request_id,
+        )
 
     def error(self, response: HttpResponse, *, now: datetime | None = None) -> ProviderError:
-        """The same for who has no post: an error to raise."""
+        """Return the error of a call that has no post, to be raised."""
         try:
-            return self.classify(response, now=now).rejected()
+            return self.classify(response, now=now)
         except ProviderError as error:
             return error
+
+
+def as_outcome(error: Rejected) -> Refused:
+    """Return the end of a post that was refused in this way."""
+    too_long = error.reason is Reason.TOO_LONG
+    return Refused(
+        error.message, error.code, error.reauth, error.rest_seconds, content=error.content, too_long=too_long
+    )
 
 
 def find_row(rows: tuple[ErrorRow, ...], status: int, body: ErrorBody) -> ErrorRow | None:

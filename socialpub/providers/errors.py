@@ -1,18 +1,19 @@
-"""What can become of a call to a network.
+"""How a call to a network can fail.
 
     ProviderError
       NotSent          nothing left this machine: try again
       NoAnswer         it left, no usable answer: it may have happened
-      Throttled        refused for now, perhaps until a time it names
+      Throttled        refused for now, perhaps until a time that the network names
       AuthExpired      refresh, then ask the owner to reconnect
       Rejected         answered and refused
-      AppRefused       answered and refused for the whole app: no post of this network would fare better
+      AppRefused       answered and refused for the whole app: every post of this network meets the same
 
-They speak about the call; outcomes (`outcomes.py`) speak about the post. Messages are safe to show: no token, no query
-string, no body. Whatever a network quoted, the secrets in hand are taken out of it here.
+Errors describe the call; outcomes (`base.py`) describe the post. Messages are safe to show: no token, no query string,
+no body. Secrets in use are removed from the words of a network here.
 """
 
 from collections.abc import Set
+from enum import StrEnum
 
 from socialpub.core.secrets.redaction import mask_value
 
@@ -58,11 +59,30 @@ class AuthExpired(ProviderError):
     """The access token is not accepted (401): refresh once, else the owner must reconnect."""
 
 
+class Reason(StrEnum):
+    """The refusals that a network's own steps handle in a special way."""
+
+    BUSY = "busy"
+    """Something else writes to the same place."""
+    DENIED = "denied"
+    """The app may not read this account."""
+    DUPLICATE = "duplicate"
+    GONE = "gone"
+    MEDIA_INVALID = "media-invalid"
+    NOT_PERMITTED = "not-permitted"
+    """The account, or this connection of it, may not use the place."""
+    SCOPE_MISSING = "scope-missing"
+    TOO_LARGE = "too-large"
+    TOO_LONG = "too-long"
+    """For what the account may post, which may have changed since its data was fetched."""
+    OTHER = "other"
+
+
 class Rejected(ProviderError):
     """Answered and refused for good. `status` is the HTTP status. `content`: the post itself was refused.
 
-    From an OAuth refresh it means an `invalid_grant`-class answer when `reauth` is set, else a fault of the app's
-    credentials, after which the account's tokens are kept.
+    `reauth`: the owner has to consent again. From an OAuth refresh without `reauth` it is a fault of the app's
+    credentials, after which the account's tokens are kept. `rest_seconds`: how long the account is left alone.
     """
 
     def __init__(
@@ -70,14 +90,18 @@ class Rejected(ProviderError):
         message: str,
         *,
         status: int = 0,
+        reason: Reason = Reason.OTHER,
         reauth: bool = False,
+        rest_seconds: float = 0.0,
         content: bool = False,
         code: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.status = status
+        self.reason = reason
         self.reauth = reauth
+        self.rest_seconds = rest_seconds
         self.content = content
 
 

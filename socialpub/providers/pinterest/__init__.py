@@ -5,7 +5,6 @@ a refusal leaves the question open for the read-back of the board.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
@@ -25,8 +24,7 @@ from socialpub.providers.base import (
     Step,
     Unknown,
 )
-from socialpub.providers.error_table import Reason
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.errors import NoAnswer, Reason
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest import boards, check, client, options, preview, read_back, upload
 from socialpub.providers.pinterest.boards import Board, BoardSection
@@ -130,7 +128,7 @@ class Pinterest(Provider):
             raise
         if rejection.reason is Reason.NOT_PERMITTED:
             how = self.how_to_use_secret_boards(job.account.scopes)
-            rejection = replace(rejection, message=" ".join(filter(None, (rejection.message, how))))
+            return Refused(" ".join(filter(None, (rejection.message, how))), rejection.code, content=rejection.content)
         if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
             return upload.register_forgotten(job, rejection.message)
         if has_images and rejection.reason is Reason.TOO_LARGE:

@@ -8,8 +8,7 @@ from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import LABELS, Done, Job, Outcome, Refused
-from socialpub.providers.error_table import Reason, Rejection
-from socialpub.providers.errors import NoAnswer, Rejected
+from socialpub.providers.errors import NoAnswer, Reason, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, GetPage, board_ids, call, pages, read_id, refusal
 from socialpub.providers.responses import HttpResponse, json_object, text_at
@@ -122,7 +121,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
     return _check_section(job, api, board_id, section_id, labels)
 
 
-def _decides_nothing(refused: Rejection | Rejected) -> bool:
+def _decides_nothing(refused: Rejected) -> bool:
     """Whether this refusal of a question leaves the decision to the call that creates the pin: an app may write where
     it may not read, and the owner named the board."""
     return refused.status == 403 and not refused.reauth

@@ -10,8 +10,8 @@ from socialpub.core import commands
 from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import Job, Outcome, Wait
-from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, as_outcome
+from socialpub.providers.errors import NoAnswer, Reason, Rejected
 from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
 
 PAGE_SIZE = 250
@@ -65,13 +65,13 @@ def pages(get: GetPage, url: str, most: int = MAX_PAGES) -> Iterator[tuple[list[
         params = {**params, "bookmark": bookmark}
 
 
-def refusal(job: Job, rejection: Rejection) -> Outcome:
+def refusal(job: Job, rejection: Rejected) -> Outcome:
     """The outcome of a refusal that means the same in every step."""
     if rejection.reason is Reason.BUSY:
         count = job.memo.get("busy", 0)
         pause = min(BUSY_SECONDS * 2**count, MAX_BUSY_SECONDS)
         return Wait(pause, "Pinterest is still writing to this board", {**job.memo, "busy": count + 1})
-    return rejection.refused()
+    return as_outcome(rejection)
 
 
 # MERGED from providers/pinterest/publish.py: Publishing on Pinterest: one function per step, and the one call that

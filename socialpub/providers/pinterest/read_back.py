@@ -13,7 +13,7 @@ from typing import Any
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.comparison import same_link, same_text
-from socialpub.providers.error_table import Reason
+from socialpub.providers.errors import Reason
 from socialpub.providers.pinterest.check import alt_text
 from socialpub.providers.pinterest.client import TABLE, call, pages, permalink, read_id
 from socialpub.providers.responses import HttpResponse, object_at, text_at
@@ -75,7 +75,7 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
             rejection = TABLE.classify(response)
             if rejection.reason in (Reason.DENIED, Reason.GONE):
                 raise _NotReadable(rejection.message)
-            raise rejection.rejected()
+            raise rejection
         return response
 
     found: dict[str, _Pin] = {}

@@ -9,8 +9,7 @@ from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers import upload_address
 from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, Outcome, Refused, Unfit, Wait
 from socialpub.providers.bodies import Base64File, FilePart
-from socialpub.providers.error_table import Reason
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.errors import NoAnswer, Reason
 from socialpub.providers.pinterest import limits, options
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_id, refusal
 from socialpub.providers.pinterest.options import FIRST_FRAME

@@ -21,6 +21,8 @@ from socialpub.providers.base import (
     Readback,
     Step,
 )
+from socialpub.providers.error_table import as_outcome
+from socialpub.providers.errors import Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.preview import Preview
 from socialpub.providers.provider import Provider
@@ -35,7 +37,6 @@ from socialpub.providers.tiktok import (
     sharing_guidelines,
     upload,
 )
-from socialpub.providers.tiktok.client import CallRefused
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
 STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
@@ -94,10 +95,10 @@ class TikTok(Provider):
     def run(self, step: str, job: Job) -> Outcome:
         try:
             return STEPS[step](job, self.section)
-        except CallRefused as error:
+        except Rejected as error:
             if step == plan.AWAIT:
                 raise  # a refused question is no verdict on the post
-            return error.rejection.refused()
+            return as_outcome(error)
 
     def recover(self, job: Job) -> Readback | CannotTell | Done:
         return read_back.check_account(job, self.section)

@@ -4,14 +4,13 @@ HTTP 200 says nothing here, and what no table knows is refused as it stands, wit
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import Job
-from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
-from socialpub.providers.errors import Rejected
+from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable
+from socialpub.providers.errors import Reason, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, json_object, object_at, retry_after_seconds, shortened, text_at
 from socialpub.providers.tiktok import limits
@@ -23,20 +22,8 @@ OWNER_SECONDS = 15.0
 """Nobody looks at an empty page for longer."""
 
 
-class CallRefused(Rejected):
-    """Refused by TikTok itself."""
-
-    def __init__(self, rejection: Rejection) -> None:
-        about = {"code": rejection.code, "request_id": rejection.request_id}
-        super().__init__(
-            rejection.message, status=rejection.status, reauth=rejection.reauth, content=rejection.content, **about
-        )
-        self.rejection = rejection
-
-
 def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The `data` of a response; `path` is below `/v2/`, closing slash and query included. Raises `CallRefused`
-    and the rest of `errors.py`."""
+    """The `data` of a response; `path` is below `/v2/`, closing slash and query included. Raises `errors.py`."""
     response = job.call("POST", f"{section.api_url}/v2/{path}", token=job.token, headers=JSON, json=body)
     error = read_error(response)
     job.trace.request_id = error.request_id or job.trace.request_id
@@ -55,19 +42,20 @@ def _data(response: HttpResponse, section: TikTokSection, scopes: Set[str], *, d
     if read_error(response).code == "ok" and response.ok:
         return object_at(json_object(response), "data")
     rejection = TABLE.classify(response)
-    if rejection.reason is Reason.SCOPE_MISSING:
-        rejection = _scope_missing(section, scopes, rejection, draft=draft)
-    raise CallRefused(rejection)
-
-
-def _scope_missing(section: TikTokSection, scopes: Set[str], rejection: Rejection, *, draft: bool) -> Rejection:
-    """The other way of publishing may remain: then the connection is kept."""
+    if rejection.reason is not Reason.SCOPE_MISSING:
+        raise rejection
     missing, other = limits.SCOPE_DIRECT, limits.SCOPE_DRAFT
     if draft:
         missing, other = other, missing
-    remedy = how_to_grant(missing, section.scopes)
-    message = f"The connection lacks TikTok's permission {missing}: {remedy} and grant it."
-    return replace(rejection, message=message, reauth=bool(scopes) and other not in scopes)
+    raise Rejected(
+        f"The connection lacks TikTok's permission {missing}: {how_to_grant(missing, section.scopes)} and grant it.",
+        status=rejection.status,
+        reason=rejection.reason,
+        # The other way of publishing may remain: then the connection is kept.
+        reauth=bool(scopes) and other not in scopes,
+        code=rejection.code,
+        request_id=rejection.request_id,
+    )
 
 
 # MERGED from providers/tiktok/remedies.py: What the owner does about a permission that is missing.

@@ -165,7 +165,7 @@ def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
 
 
 def _in_inbox(job: Job) -> Outcome:
-    """End a delivered draft. A direct post may end in the inbox as well: no step follows, so its note is stored first."""
+    """End a delivered draft. A direct post may end in the inbox as well: its note is stored before it ends."""
     notes = job.memo.get("notes", ())
     if INBOX_NOTE in notes:
         return Done(job.memo) if is_draft(job.options) else Published(None)

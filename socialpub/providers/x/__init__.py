@@ -24,7 +24,8 @@ from socialpub.providers.base import (
     Unknown,
     Wait,
 )
-from socialpub.providers.error_table import Reason, Rejection
+from socialpub.providers.error_table import as_outcome
+from socialpub.providers.errors import Reason, Rejected
 from socialpub.providers.preview import Preview
 from socialpub.providers.provider import Provider
 from socialpub.providers.x import check, client, limits, options, preview, read_back, upload
@@ -108,10 +109,10 @@ class X(Provider):
             return Unknown(message, rejection.code)
         if rejection.reason is Reason.MEDIA_INVALID and job.content.media:
             return _send_media_again(job, rejection)
-        return rejection.refused()
+        return as_outcome(rejection)
 
 
-def _send_media_again(job: Job, rejection: Rejection) -> Outcome:
+def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     """Not processed yet, expired or out of spec: X says the same for all. Wait once, upload once more, then give up."""
     creates = job.memo.get("creates", 0) + 1
     memo = {**job.memo, "creates": creates}

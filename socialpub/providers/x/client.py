@@ -10,8 +10,8 @@ from typing import Any
 from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import Job
-from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable
+from socialpub.providers.errors import NoAnswer, Reason, Rejected
 from socialpub.providers.responses import HttpResponse, as_object, http_date, object_at, shortened
 
 
@@ -141,7 +141,7 @@ ROWS: tuple[ErrorRow, ...] = (
 
 def classify(
     response: HttpResponse, *, now: datetime | None, media: bool = False, sent_bytes: bool = False
-) -> Rejection:
+) -> Rejected:
     """What a failed call means for its post; `media` marks the upload calls, `sent_bytes` those that bring the file:
     X's edge finds them too large without a word.
 
@@ -150,10 +150,17 @@ def classify(
     body = read_error(response)
     code = str(response.status)
     if media and body.own_form and response.status == 403 and body.message.lower() == "forbidden" and body.code is None:
-        return Rejection(NO_MEDIA_SCOPE, 403, code, request_id=body.request_id)
+        return Rejected(NO_MEDIA_SCOPE, status=403, code=code, request_id=body.request_id)
     if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
         message = f"X refused (HTTP {code}). {TOO_LARGE}"
-        return Rejection(message, response.status, code, Reason.TOO_LARGE, request_id=body.request_id, content=True)
+        return Rejected(
+            message,
+            status=response.status,
+            reason=Reason.TOO_LARGE,
+            content=True,
+            code=code,
+            request_id=body.request_id,
+        )
     return TABLE.classify(response, now=now)
 
 

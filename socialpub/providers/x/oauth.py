@@ -80,7 +80,7 @@ class XOAuth(OAuth):
         url = f"{self._section.api_url}/2/users/me"
         response = http.call("GET", url, token=access_token, params={"user.fields": USER_FIELDS})
         if response.status != 200:
-            raise classify(response, now=None).rejected()
+            raise classify(response, now=None)
         user = object_at(as_object(response.json()), "data")
         account_id = text_at(user, "id")
         if account_id is None:

@@ -103,14 +103,14 @@ class _Timeline:
         """X refuses a question in names that it does not know with 400. Raises what either answer means."""
         rejection = classify(refusal, now=self.job.now)
         if rejection.status != 400 or self.both_tried:
-            raise rejection.rejected()
+            raise rejection
         self.both_tried = True
         dialect = other_dialect(self.dialect)
         response = self._ask(dialect, token)
         if not response.ok:
             again = classify(response, now=self.job.now)
             # Refused in both it was not the names, and the usual ones tell better what it was.
-            raise (rejection if again.status == 400 else again).rejected()
+            raise rejection if again.status == 400 else again
         self.dialect = dialect
         return response
 

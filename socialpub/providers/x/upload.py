@@ -22,8 +22,8 @@ from socialpub.providers.base import (
     Wait,
 )
 from socialpub.providers.bodies import FilePart
-from socialpub.providers.error_table import Reason, Rejection
-from socialpub.providers.errors import NoAnswer, ProviderError, Throttled
+from socialpub.providers.error_table import as_outcome
+from socialpub.providers.errors import NoAnswer, ProviderError, Reason, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import call, classify, read_data, read_media_id, require_data
@@ -87,7 +87,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
         return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
-    return rejection.refused()
+    return as_outcome(rejection)
 
 
 # --- sessions of chunks ----------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def initialize(job: Job, section: XSection, index: int) -> Outcome:
         },
     )
     if not response.ok:
-        return _rejection(job, response).refused()
+        return as_outcome(_rejection(job, response))
     chunk = upload.get("chunk_bytes") or chunk_bytes(media.size_bytes)
     return Done(remember(job.memo, index, {**read_upload(job, response), "chunk_bytes": chunk, "segment": 0}))
 
@@ -230,14 +230,14 @@ def _may_halve(media: MediaFile, chunk: int) -> bool:
     return half >= limits.CHUNK_MIN_BYTES and math.ceil(media.size_bytes / half) <= limits.SEGMENTS
 
 
-def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) -> Rejection:
+def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) -> Rejected:
     return classify(response, now=job.now, media=True, sent_bytes=sent_bytes)
 
 
-def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:
+def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
     """A session that X does not know, or finds inconsistent (an answer got lost on the way), is worth a second one."""
     if rejection.status not in (400, 404):
-        return rejection.refused()
+        return as_outcome(rejection)
     chunk = recall(job.memo, index).get("chunk_bytes")
     otherwise = Refused(rejection.message, content=rejection.reason is not Reason.GONE)
     return start_over(job, index, "X found the upload inconsistent", RESTARTS, otherwise, chunk_bytes=chunk)

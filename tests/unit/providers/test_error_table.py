@@ -5,8 +5,8 @@ from datetime import datetime
 import pytest
 
 from socialpub.providers.base import Refused
-from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection, find_row
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, as_outcome, find_row
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Reason, Throttled
 from socialpub.providers.responses import HttpResponse
 
 BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")
@@ -74,11 +74,9 @@ def test_a_row_may_name_its_own_wait(own: float | None, seconds: float) -> None:
 def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
     row = ErrorRow("Connect again.", action=Action.RECONNECT, reason=Reason.GONE, rest_seconds=60.0)
     rejection = table(row).classify(HttpResponse(403))
-    assert rejection == Rejection("Connect again.", 403, "7", Reason.GONE, 60.0, True, "rid-1")
-    assert rejection.refused() == Refused("Connect again.", "7", reauth=True, rest_seconds=60.0)
-    error = rejection.rejected()
-    assert isinstance(error, Rejected)
-    assert (error.status, error.reauth, error.code, error.request_id) == (403, True, "7", "rid-1")
+    assert (rejection.message, rejection.reason, rejection.request_id) == ("Connect again.", Reason.GONE, "rid-1")
+    assert (rejection.status, rejection.reauth, rejection.code) == (403, True, "7")
+    assert as_outcome(rejection) == Refused("Connect again.", "7", reauth=True, rest_seconds=60.0)
 
 
 def test_what_no_row_knows_is_refused_as_it_stands() -> None:
@@ -88,7 +86,7 @@ def test_what_no_row_knows_is_refused_as_it_stands() -> None:
 
 def test_only_a_refusal_of_the_post_itself_speaks_of_its_content() -> None:
     refused = table(ErrorRow("Shorten it.")).classify(HttpResponse(400))
-    assert (refused.refused().content, refused.rejected().content) == (True, True)
+    assert (as_outcome(refused).content, refused.content) == (True, True)
     account = table(ErrorRow("The account is suspended.", content=False)).classify(HttpResponse(403))
-    assert (account.refused().content, account.rejected().content) == (False, False)
+    assert (as_outcome(account).content, account.content) == (False, False)
     assert not table(ErrorRow("Connect again.", action=Action.RECONNECT)).classify(HttpResponse(403)).content

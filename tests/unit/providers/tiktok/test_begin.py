@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Account, Done, Held, Refused
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
@@ -311,6 +311,6 @@ def test_a_missing_scope_takes_the_connection_down_only_when_no_other_way_is_lef
 
 
 def test_a_call_that_failed_is_left_to_the_engine() -> None:
-    for error in (NotSent("not reached"), NoAnswer("cut"), Rejected("no")):
+    for error in (NotSent("not reached"), NoAnswer("cut")):
         with pytest.raises(type(error)):
             run("creator_info", Script(error))

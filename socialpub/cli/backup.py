@@ -18,7 +18,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.ops.backup import create, format, restore, rollback, schedule, verify
-from socialpub.ops.backup.create import BackupSummary, Seal
+from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
 

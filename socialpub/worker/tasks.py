@@ -119,7 +119,6 @@ class Housekeeping:
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("scheduled copies", BACKUP_CHECK_SECONDS, self.copies.look),
-            PeriodicTask("copies that nobody took", 3600.0, create.clean_downloads),
             PeriodicTask("copies that were killed", 3600.0, clean_backups),
             PeriodicTask("restores that were killed", 3600.0, restore.clean),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
@@ -185,8 +184,8 @@ def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
 
 
 def clean_backups(rt: Runtime) -> None:
-    """What copies that were cut off have left, wherever they were to lie."""
-    create.clean_temp_dirs_hourly(rt)
+    """Remove what killed backups left, wherever their folders are."""
+    create.clean_temp_dirs(rt.settings, sees_all=False)
     schedule.clean(rt)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops.backup import create, format, restore
-from socialpub.ops.backup.format import ArchiveWriter
+from socialpub.ops.backup import create, format, readers, restore
+from socialpub.ops.backup.format import TarWriter
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.media import uploads
 from socialpub.publishing.posts.drafts import DraftMedia
@@ -38,11 +38,11 @@ def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
     that are not there. It holds no media."""
     database, target = folder / "copied.db", folder / "former.copy"
     create.copy_database(rt, database)
-    info = create.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
+    info = format.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
     with format.create_tar(target, rt.secrets.sign_copy) as copy:
         copy.add(format.FIRST, info.as_json())
-        copy.add_file(create.SECRET, rt.settings.secret_key_file)
-        copy.add_file(create.DATABASE, database)
+        copy.add_file(format.SECRET, rt.settings.secret_key_file)
+        copy.add_file(format.DATABASE, database)
     return target
 
 
@@ -80,7 +80,7 @@ def forged(
     Plain files among them look like those that socialpub writes; what is of another kind is put in as it is.
     """
     with target.open("wb") as file, tempfile.TemporaryFile() as sums:
-        writer = ArchiveWriter(file, sums)
+        writer = TarWriter(file, sums)
         for name, content in contents_of(copy):
             if name != without:
                 writer.add(name, changed.get(name, content))
@@ -126,7 +126,7 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
     """Name and content of every member but the sums and the seal."""
-    with format.check_tar(copy) as found:
+    with readers.check_tar(copy) as found:
         return [(member.name, member.read(1 << 30)) for member in found.members()]
 
 

@@ -1,85 +1,90 @@
-"""The folder of scheduled backups: which are there and which are kept, and media as hard links to the backup before."""
+"""The folder of scheduled backups: which are there, which are kept, and how one is written.
+
+Only folders whose first file names this `secret.key` or a former one are removed, and never the backup that was just
+made.
+
+Media are hard links where the disk has them, so a backup takes space only for what is new. A stored file never changes
+(`media/files.py`), so one file on the disk can serve the appliance and every backup. On another disk, the link leads to
+the previous backup. The SHA-256 of a file that the previous backup has is known from there while nobody has touched the
+file since.
+"""
 
 import errno
-import hashlib
 import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from socialpub.core import durable_files, logging
+from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.schema import BackupSection
-from socialpub.ops.backup import format
-from socialpub.ops.backup.create import MEDIA, on_the_disk_of_media
+from socialpub.ops.backup import format, readers
+from socialpub.ops.backup.create import on_the_disk_of_media
+from socialpub.ops.backup.format import FolderWriter
 from socialpub.runtime import Runtime
-
-# MERGED from ops/copies/dated_copies.py: The folder for scheduled copies: which copies lie there, which of them st
 
 log = logging.get_logger("socialpub.copies")
 
 UNFINISHED = ".unfinished-"
-"""How the name of a folder begins that is no copy yet, or none any more: whoever comes next removes it."""
+"""The prefix of a folder that is not a complete backup. The next run removes it."""
 
 KEEP_LAST = 3
 """A backup after a mistake does not remove the backup of the same morning."""
 
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _MAX_INFO_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DatedBackup:
-    """A copy in the folder for them. Whether it is whole is not known before it was read."""
+    """A backup in the folder. Only reading it shows whether it is complete."""
 
     path: Path
     copied_at: datetime
     media_read_at: str | None = None
-    """When all of its media were last read, rather than known from the copy before."""
+    """When all of its media were last read, and not known from the previous backup."""
 
 
 def free_place(folder: Path, copied_at: datetime) -> Path:
-    """Where a copy of this instant goes. Two of one second, or a clock that was set back, meet no name twice."""
+    """Return a free name for a backup of this instant, also for two in one second or after the clock was set back."""
     while (place := folder / copied_at.strftime(_NAME)).exists():
         copied_at += timedelta(seconds=1)
     return place
 
 
 def list_backups(folder: Path, keys: Collection[str]) -> list[DatedBackup]:
-    """The copies that a secret.key with one of these check values made, oldest first."""
+    """Return the backups that a `secret.key` with one of these check values made, oldest first."""
     found = (_read_backup(path, keys) for path in folder.glob("[0-9]*") if _is_name(path.name))
     return sorted((copy for copy in found if copy is not None), key=lambda copy: (copy.copied_at, copy.path))
 
 
-def kept(copies: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
-    """Those of copies, oldest first, that stay: the newest of each of the last days, weeks and months that have any,
-    and the last three of all."""
-    chosen = {copy.path for copy in copies[-KEEP_LAST:]}
-    for most, period in (
-        (settings.keep_days, _day),
-        (settings.keep_weeks, _week),
-        (settings.keep_months, _month),
-    ):
-        newest = {period(copy.copied_at): copy.path for copy in copies}  # a later one takes the earlier one's place
-        chosen.update(newest[one] for one in sorted(newest, reverse=True)[:most])
-    return [copy for copy in copies if copy.path in chosen]
+def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
+    """Return the backups to keep: the newest of each of the last days, weeks and months that have one, and the last
+    three."""
+    chosen = {backup.path for backup in backups[-KEEP_LAST:]}
+    days, weeks, months = settings.keep_days, settings.keep_weeks, settings.keep_months
+    for limit, period in ((days, "%Y-%m-%d"), (weeks, "%G-%V"), (months, "%Y-%m")):
+        newest = {one.copied_at.strftime(period): one.path for one in backups}  # a later one replaces an earlier one
+        chosen.update(newest[one] for one in sorted(newest, reverse=True)[:limit])
+    return [backup for backup in backups if backup.path in chosen]
 
 
 def prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
-    """Remove the copies that need not stay; how many."""
+    """Remove the backups that are not kept. Return how many."""
     copies = list_backups(folder, keys)
     stay = {copy.path for copy in kept(copies, settings)} | {just_made}
     return _remove_backups(copy.path for copy in copies if copy.path not in stay)
 
 
 def clear_unfinished(folder: Path, keys: Collection[str]) -> int:
-    """Remove what killed runs have left; how many. Only for whoever keeps others from making copies here meanwhile."""
+    """Remove what killed runs left. Return how many. The caller holds the lock of scheduled backups."""
     left = [path for path in folder.glob(f"{UNFINISHED}*") if path.is_dir() and not path.is_symlink()]
     return _remove_backups(path for path in left if not any(path.iterdir()) or _read_backup(path, keys) is not None)
 
@@ -90,9 +95,9 @@ def _remove_backups(paths: Iterable[Path]) -> int:
         gone = path
         try:
             if not path.name.startswith(UNFINISHED):
-                # Half a copy never stands under a copy's name, whenever the power fails.
+                # If the power fails, no half backup has the name of a backup.
                 gone = path.rename(path.with_name(UNFINISHED + path.name))
-            # What tells whose it is goes last.
+            # The file that identifies the owner goes last.
             for inside in sorted(gone.iterdir(), key=lambda one: one.name == format.FIRST):
                 shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
             gone.rmdir()
@@ -103,15 +108,15 @@ def _remove_backups(paths: Iterable[Path]) -> int:
 
 
 def _read_backup(path: Path, keys: Collection[str]) -> DatedBackup | None:
-    """What a folder tells of itself; None when it is no copy that one of these keys made."""
+    """Return the backup in a folder, or None if none of these keys made it."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         if path.is_symlink():
             return None
         with format.open_regular(path / format.FIRST, follow=False) as file:
-            told = json.loads(file.read(_MAX_INFO_BYTES))
-        if told["secret_key"] in keys:
-            read_at = told.get("media_read_at")
-            return DatedBackup(path, parse(told["copied_at"]), read_at if isinstance(read_at, str) else None)
+            info = json.loads(file.read(_MAX_INFO_BYTES))
+        if info["secret_key"] in keys:
+            read_at = info.get("media_read_at")
+            return DatedBackup(path, parse(info["copied_at"]), read_at if isinstance(read_at, str) else None)
     return None
 
 
@@ -123,39 +128,18 @@ def _is_name(name: str) -> bool:
     return True
 
 
-Period = Callable[[datetime], tuple[int, ...]]
-
-
-def _day(at: datetime) -> tuple[int, ...]:
-    return at.timetuple()[:3]
-
-
-def _week(at: datetime) -> tuple[int, ...]:
-    return tuple(at.isocalendar())[:2]
-
-
-def _month(at: datetime) -> tuple[int, ...]:
-    return at.timetuple()[:2]
-
-
-# MERGED from ops/copies/linked_media.py: The media of a copy in a folder: hard links wherever the disk has them, s
-
-_CHUNK_BYTES = 1 << 20
-_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-
-
 class KnownSums:
-    """The SHA-256 of the media of an earlier copy, in a file without a name: there may be very many."""
+    """The SHA-256 of the media of a backup, in a temporary file: there may be very many."""
 
-    def __init__(self, copy: Path | None) -> None:
+    def __init__(self, backup: Path | None) -> None:
         self._store = sqlite3.connect("", isolation_level=None)
         self._store.execute("CREATE TABLE known (name TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID")
-        if copy is not None:
+        if backup is not None:
             with self._store:
                 self._store.execute("BEGIN")
-                self._store.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", format.list_sums(copy))
+                self._store.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", readers.list_sums(backup))
 
-    def of(self, name: str) -> str | None:
+    def find(self, name: str) -> str | None:
         row = self._store.execute("SELECT digest FROM known WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -163,91 +147,92 @@ class KnownSums:
         self._store.close()
 
 
-class HardlinkedMedia:
-    """Brings media files into the folder of one copy."""
+class HardlinkWriter(FolderWriter):
+    """Writes a backup whose media are hard links where the disk allows it."""
 
-    def __init__(self, rt: Runtime, folder: Path, before: DatedBackup | None, *, read_all: bool) -> None:
-        """`before` is the copy before, with a seal that fits. `read_all`: take no sum from it on trust."""
+    def __init__(self, rt: Runtime, folder: Path, previous: DatedBackup | None, *, read_all: bool) -> None:
+        """Begin a backup. The seal of `previous` fits. `read_all`: trust none of its checksums."""
+        super().__init__(folder)
         self._rt = rt
-        self._folder = folder
-        self._before = before
+        self._previous = previous
         self._read_all = read_all
-        self._known = KnownSums(before.path if before else None)
+        self._known = KnownSums(previous.path if previous else None)
         self._same_disk = on_the_disk_of_media(rt, folder)
         self.size_bytes = 0
         self.new_bytes = 0
         self.changed = 0
         """Files that are not what they were when they were first copied."""
 
-    def add(self, key: str) -> str:
-        """Bring one file; its SHA-256. Raises FileNotFoundError when there is none."""
-        source, name = self._rt.files.path(key), MEDIA + key
+    def add_media(self, name: str, source: Path) -> None:
+        """Add a media file. Raises FileNotFoundError."""
         found = source.stat()
-        target = self._folder / name
+        target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        known = self._known.of(name) if self._untouched(found) else None
-        earlier = self._before.path / name if self._before and known else None
+        known = earlier = None
+        if self._previous is not None and found.st_mtime < self._previous.copied_at.timestamp():
+            known = self._known.find(name)
+            earlier = self._previous.path / name if known else None
         if _link(source, target):
-            digest = self._digest_of_linked(key, target, known, _is_same(earlier, found))
+            self.list(name, self._digest_linked(name, target, known if _is_same(earlier, found) else None))
+        elif known is not None and earlier is not None and self._link_earlier(earlier, known, target, found):
+            self.list(name, known)
         else:
-            digest = self._bring(key, source, target, known, earlier)
+            self._copy(name, source, found.st_size)
         self.size_bytes += found.st_size
-        return digest
 
-    def _untouched(self, found: os.stat_result) -> bool:
-        return self._before is not None and found.st_mtime < self._before.copied_at.timestamp()
-
-    def _digest_of_linked(self, key: str, target: Path, known: str | None, is_same: bool) -> str:
-        if known is not None and is_same and not self._read_all:
+    def _digest_linked(self, name: str, target: Path, known: str | None) -> str:
+        """Return the SHA-256 of a linked file. `known` is that of the same file in the previous backup."""
+        if known is not None and not self._read_all:
             return known
+        format.expect(target.stat().st_size)
         digest = format.compute_digest(target)
-        if known is not None and is_same and digest != known:
+        if known is not None and digest != known:
             self.changed += 1
+            key = name.removeprefix(format.MEDIA)
             log.warning("a stored file is not what it was: its disk may be failing", key=key)
         return digest
 
-    def _bring(self, key: str, source: Path, target: Path, known: str | None, earlier: Path | None) -> str:
-        """Onto a disk that the stored file does not lie on."""
-        if known is not None and earlier is not None and _size(earlier) == source.stat().st_size:
-            whole = not self._read_all or format.compute_digest(earlier) == known
-            if whole and _link(earlier, target):
-                return known
-            if not whole:
-                log.warning("a file of the copy before is damaged, and is copied anew", key=key)
-        size = source.stat().st_size
-        format.expect(size)
-        if not self._same_disk:
-            return self._copy(source, target)
-        with self._rt.files.reservations.reserve(size) as room:
-            room.spend(size)
-            return self._copy(source, target)
+    def _link_earlier(self, earlier: Path, known: str, target: Path, found: os.stat_result) -> bool:
+        """Link to the file of the previous backup, which is on another disk than the stored file."""
+        try:
+            if earlier.stat().st_size != found.st_size:
+                return False
+        except OSError:
+            return False
+        if self._read_all and format.compute_digest(earlier) != known:
+            key = str(target.relative_to(self.folder)).removeprefix(format.MEDIA)
+            log.warning("a file of the copy before is damaged, and is copied anew", key=key)
+            return False
+        return _link(earlier, target)
 
-    def _copy(self, source: Path, target: Path) -> str:
-        digest = hashlib.sha256()
-        with source.open("rb") as file, durable_files.create(target) as copied:
-            while chunk := file.read(_CHUNK_BYTES):
-                copied.write(chunk)
-                digest.update(chunk)
-                self.new_bytes += len(chunk)
-                format.advance(len(chunk))
-            durable_files.flush(copied)
-        return digest.hexdigest()
+    def _copy(self, name: str, source: Path, size: int) -> None:
+        format.expect(size)
+        with self._rt.files.reservations.reserve(size) if self._same_disk else nullcontext() as room:
+            if room is not None:
+                room.spend(size)
+            self.add_file(name, source)
+        self.new_bytes += size
 
     def close(self) -> None:
+        super().close()
         self._known.close()
 
 
-def is_trusted(rt: Runtime, copy: DatedBackup) -> bool:
-    """Whether the seal of an earlier copy fits: its sums are ours."""
+def find_previous(rt: Runtime, folder: Path) -> DatedBackup | None:
+    """Return the newest backup whose seal fits: its checksums can be trusted."""
+    return next((one for one in reversed(list_backups(folder, {rt.secrets.check_value})) if _is_trusted(rt, one)), None)
+
+
+def _is_trusted(rt: Runtime, backup: DatedBackup) -> bool:
     try:
-        digest, seal = format.read_seal(copy.path)
+        digest, seal = readers.read_seal(backup.path)
     except (OperatorError, OSError):
         return False
     return seal is not None and rt.secrets.has_signed_copy(seal, digest)
 
 
 def _link(source: Path, target: Path) -> bool:
-    """False when this disk cannot link the one to the other."""
+    """Return False if the disk cannot link the one to the other."""
     try:
         target.hardlink_to(source)
     except OSError as error:
@@ -258,15 +243,8 @@ def _link(source: Path, target: Path) -> bool:
 
 
 def _is_same(earlier: Path | None, found: os.stat_result) -> bool:
-    """Whether an earlier copy holds this very file of the disk."""
+    """Return whether an earlier backup contains this file of the disk."""
     try:
         return earlier is not None and os.path.samestat(earlier.stat(), found)
     except OSError:
         return False
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None

@@ -1,8 +1,7 @@
-"""A copy restored: into an empty `data_dir`, and paused, since the original may have gone on.
+"""Restores a backup into an empty `data_dir`. The result is paused, since the original may still run.
 
-Everything is unpacked and checked beside its place first. The database comes last: with it the installation is there,
-and whatever fails before leaves nothing behind. The database of a new installation, which has no profile, post or key
-yet, is moved aside.
+Everything is unpacked and checked in a temporary folder first. The database is moved into place last: a failure before
+that leaves nothing behind. The database of a new installation, which has no profile, post or key, is moved aside.
 """
 
 import os
@@ -29,57 +28,60 @@ from socialpub.db.tables import artifact_rows, audit_log, holds, post_rows, prof
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
 from socialpub.ops import file_faults, storage
-from socialpub.ops.backup import verify
-from socialpub.ops.backup.create import DATABASE, SECRET, BackupInfo, BackupSummary
+from socialpub.ops.backup import readers, verify
+from socialpub.ops.backup.format import DATABASE, SECRET, BackupInfo, BackupSummary
 from socialpub.ops.notify import schedule
 from socialpub.runtime import Runtime
 
-SCRATCH = ".restore-"
-"""How the name of the folder begins in which it works."""
+TEMP_DIR = ".restore-"
+"""The prefix of the temporary folder."""
 
 
 def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
-    """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made.
+    """Restore a backup, paused. Raises OperatorError and leaves nothing behind.
 
-    Where its `secret.key` lies there, its seal must fit it; `unsealed` accepts a copy that has none. A database alone
-    is put beside the media that lie there already, whoever has brought them back.
+    If its `secret.key` is in place, its seal must fit; `unsealed` accepts a backup without one. A database alone is put
+    beside the media that are there already.
     """
-    is_database = verify.is_database(source)
+    is_database = readers.is_database(source)
     with _new_database_aside(settings, clock) as aside:
         _refuse_existing(settings, aside, media_may_be_there=is_database)
-        summary = _restore(source, settings, clock, aside, unsealed=unsealed, is_database=is_database)
-    return replace(summary, moved_aside=aside)
-
-
-def _restore(
-    source: Path, settings: Settings, clock: Clock, aside: Path | None, *, unsealed: bool, is_database: bool
-) -> BackupSummary:
-    ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
-    with verify.open_backup(source, ours, unsealed=unsealed) as copy:
-        info = copy.info
-        _check_secret(settings, info, ours)
-        try:
-            with _make_temp_dir(settings.data_dir) as scratch:
-                summary = verify.unpack(copy, scratch, media=True)
-                pause(scratch / DATABASE, min(info.copied_at, stamp(clock.now())), clock)
-                _forget_original(scratch / DATABASE, info.copied_at, clock, is_backup=not is_database)
-                summary = replace(summary, valid_keys=mark_keys(scratch / DATABASE, clock))
+        ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
+        with verify.open_backup(source, ours, unsealed=unsealed) as backup:
+            _check_secret(settings, backup.info, ours)
+            with installing(source, settings) as temp_dir:
+                summary = verify.unpack(backup, temp_dir, media=True)
+                database, copied_at = temp_dir / DATABASE, summary.copied_at
+                pause(database, min(copied_at, stamp(clock.now())), clock)
+                _forget_original(database, copied_at, clock, is_backup=not is_database)
+                summary = replace(summary, valid_keys=mark_keys(database, clock), moved_aside=aside)
                 if is_database:
-                    summary = _with_media_found(summary, settings, scratch / DATABASE)
-                _move_into_place(settings, scratch, aside, keep_media=is_database)
-        except FileExistsError as error:
-            raise _exists(Path(error.filename2 or error.filename)) from error
-        except OSError as error:
-            message = f"The backup could not be put into {settings.data_dir}: {error.strerror}."
-            raise OperatorError(message, "Check the disk and who owns the folder, and try again.") from error
+                    lost = count_missing_media(settings, database)
+                    summary = replace(summary, media_files=summary.media_missing - lost, media_missing=lost)
+                _move_into_place(settings, temp_dir, aside, keep_media=is_database)
     return summary
 
 
+@contextmanager
+def installing(source: Path, settings: Settings) -> Iterator[Path]:
+    """Work in a temporary folder of `data_dir`. What fails there is explained, and leaves nothing behind."""
+    try:
+        with _make_temp_dir(settings.data_dir) as temp_dir:
+            yield temp_dir
+    except FileExistsError as error:
+        raise _exists(Path(error.filename2 or error.filename)) from error
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OperatorError(
+            f"{source} could not be put into {settings.data_dir}: {reason}.",
+            "Nothing was changed. Check the disk and who owns the folder, and try again.",
+        ) from error
+
+
 def clean(rt: Runtime) -> None:
-    """Remove what a restore that was killed has left: it may hold a secret.key. None can be under way where an
-    appliance works."""
-    for scratch in rt.settings.data_dir.glob(f"{SCRATCH}*"):
-        shutil.rmtree(scratch, ignore_errors=True)
+    """Remove what a killed restore left, which may contain a `secret.key`. No restore runs beside an appliance."""
+    for temp_dir in rt.settings.data_dir.glob(f"{TEMP_DIR}*"):
+        shutil.rmtree(temp_dir, ignore_errors=True)
 
 
 def _exists(path: Path) -> OperatorError:
@@ -88,7 +90,7 @@ def _exists(path: Path) -> OperatorError:
 
 @contextmanager
 def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | None]:
-    """Keep processes away from the database of a new installation. Yield the name that it gets, None without one."""
+    """Keep processes away from the database of a new installation. Yield its new name, or None if there is none."""
     database = settings.database_file
     if not _is_new(database):
         yield None
@@ -106,7 +108,7 @@ def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | Non
 
 
 def _is_new(database: Path) -> bool:
-    """Whether this is a database with no profile, no post, no API key and no media."""
+    """Return whether this is a database with no profile, no post, no API key and no media."""
     if not database.exists():
         return False
     address = f"file:{quote(str(database.absolute()))}?mode=rw"
@@ -137,7 +139,7 @@ def _refuse_existing(settings: Settings, aside: Path | None, *, media_may_be_the
 
 
 def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) -> None:
-    """The `secret.key` that is there, or the copy's own, must be the one that the copy belongs to."""
+    """The `secret.key` that is in place, or the backup's own, must be the one that the backup belongs to."""
     key_file = settings.secret_key_file
     if ours is not None:
         if ours.check_value != info.secret_key:
@@ -169,44 +171,41 @@ def _line(*words: str | Path) -> str:
 
 @contextmanager
 def _make_temp_dir(data_dir: Path) -> Iterator[Path]:
-    """A folder to work in, on the disk of `data_dir`. When this fails, what it made is taken away again."""
+    """Make a folder on the disk of `data_dir`. After a failure, remove every folder that this made."""
     with ExitStack() as undo:
         for path in reversed([path for path in (data_dir, *data_dir.parents) if not path.exists()]):
             path.mkdir(mode=0o700 if path == data_dir else 0o777)
             undo.callback(_remove_if_empty, path)
-        scratch = Path(tempfile.mkdtemp(dir=data_dir, prefix=SCRATCH))
-        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        yield scratch
+        temp_dir = Path(tempfile.mkdtemp(dir=data_dir, prefix=TEMP_DIR))
+        undo.callback(shutil.rmtree, temp_dir, ignore_errors=True)
+        yield temp_dir
         undo.pop_all()
-    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.rmtree(temp_dir, ignore_errors=True)
 
 
-def _with_media_found(summary: BackupSummary, settings: Settings, database: Path) -> BackupSummary:
-    """What lies in the media folder of all that the database names."""
-    found = lost = 0
+def count_missing_media(settings: Settings, database: Path) -> int:
+    """Return how many files that a database names are not in the media folder."""
     with closing(sqlite3.connect(database)) as connection:
-        for key in artifact_rows.storage_keys(Reader(connection)):
-            there = files.file_path(settings.media_dir, key).is_file()
-            found, lost = found + there, lost + (not there)
-    return replace(summary, media_files=found, media_missing=lost)
+        keys = artifact_rows.storage_keys(Reader(connection))
+        return sum(not files.file_path(settings.media_dir, key).is_file() for key in keys)
 
 
-def _move_into_place(settings: Settings, scratch: Path, aside: Path | None, *, keep_media: bool) -> None:
-    (scratch / "media").mkdir(exist_ok=True, mode=0o700)
+def _move_into_place(settings: Settings, temp_dir: Path, aside: Path | None, *, keep_media: bool) -> None:
+    (temp_dir / "media").mkdir(exist_ok=True, mode=0o700)
     os.sync()  # the names may not reach the disk before what they name
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):
-            durable_files.move(scratch / SECRET, settings.secret_key_file)
+            durable_files.move(temp_dir / SECRET, settings.secret_key_file)
             undo.callback(settings.secret_key_file.unlink)
         if not (keep_media and settings.media_dir.exists()):
             if settings.media_dir.exists():
                 _remove_empty(settings.media_dir)
-            (scratch / "media").rename(settings.media_dir)
+            (temp_dir / "media").rename(settings.media_dir)
             undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
         if aside is not None:
             settings.database_file.rename(aside)
             undo.callback(aside.rename, settings.database_file)
-        durable_files.move(scratch / DATABASE, settings.database_file)
+        durable_files.move(temp_dir / DATABASE, settings.database_file)
         undo.pop_all()
 
 
@@ -222,19 +221,19 @@ def _remove_empty(folder: Path) -> None:
 
 
 def pause(database: Path, copied_at: str, clock: Clock) -> None:
-    """Have a database of former times publish nothing until its owner says so."""
+    """Pause the database of a backup until its owner resumes publishing."""
     with closing(sqlite3.connect(database)) as connection, connection:
         tx = Tx(connection, clock.now(), actor.current())
         if audit_log.exists(tx):  # else the migration that brings it notes this
             audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
         appliance_state.put(connection, appliance_state.PAUSED_AT, tx.stamp)
         appliance_state.note_restore(tx, copied_at)
-        # No worker and no look at readiness have been here yet.
+        # No worker and no readiness check have run here yet.
         appliance_state.remove(connection, appliance_state.HEARTBEAT)
         appliance_state.remove(connection, appliance_state.READINESS)
         # The proxies of the original are not those of this machine.
         appliance_state.remove(connection, appliance_state.UNTRUSTED_PROXIES)
-        # It lies where the original is, perhaps on another machine.
+        # Its folder is where the original is, perhaps on another machine.
         appliance_state.remove(connection, appliance_state.SCHEDULED_BACKUP)
         # The original has it, and may still run.
         appliance_state.remove(connection, appliance_state.INSTANCE_ID)
@@ -242,7 +241,7 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
 
 
 def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup: bool) -> None:
-    """Leave to the original what it met: its failures, its machine, and the networks that refused it."""
+    """Forget what only the original met: its failures, its machine, and the networks that refused it."""
     with closing(sqlite3.connect(database)) as connection, connection:
         tx = Tx(connection, clock.now(), actor.current())
         appliance_state.put(tx, appliance_state.ORIGINAL_UNTIL, copied_at)

@@ -1,13 +1,15 @@
-"""The version before an upgrade: what is left of it on this machine, and what going back to it needs.
+"""Going back to the version before an upgrade: what is left of it on this machine, and how its database returns.
 
 `install-service` keeps the environment that was in use before. The former version itself is never imported: its files
 say which migrations it knows. A former version that knows all migrations of the database works with it as it is. If it
 does not, the backup from before the upgrade has the shape that it knows.
+
+That backup replaces the database in one step, paused. Media stay. No older backup contains what was accepted since: the
+database in use is put among the upgrade backups first, so the same command leads forward again.
 """
 
 import os
 import re
-import shutil
 import sqlite3
 import sys
 from contextlib import closing, suppress
@@ -24,12 +26,12 @@ from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
 from socialpub.db.connection import Reader, Tx
-from socialpub.db.tables import artifact_rows, audit_log, post_rows
+from socialpub.db.tables import audit_log, post_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.upgrade_backups import UpgradeBackup
 from socialpub.ops import storage
-from socialpub.ops.backup import restore, verify
-from socialpub.ops.backup.create import BackupInfo
+from socialpub.ops.backup import readers, restore, verify
+from socialpub.ops.backup.format import DATABASE
 
 _STATED = re.compile(r"^Version: (\S+)$", re.MULTILINE)
 
@@ -115,9 +117,7 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
     )
 
 
-# MERGED from ops/copies/rollback.py: An upgrade undone: the rows as they were before it come back, paused, and the
-
-UNFINISHED = ".rollback.db"
+# --- going back -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Rollback:
     media_missing: int
     """Files that the rows name and that were removed since."""
     put_aside: Path | None
-    """The copy of the database that was in use; None when there was none."""
+    """The backup of the database that was in use, if there was one."""
     updates: list[str]
     """The migrations that this version applies to it at the next start."""
     keys: CarriedRevocations
@@ -142,93 +142,69 @@ class Rollback:
 
 
 def is_upgrade_backup(source: Path, settings: Settings) -> bool:
-    """Whether this is a database that lies among those of upgrades, or says that it was made there. Any other is what a
-    replica brought back."""
-    if not verify.is_database(source):
+    """Return whether this is a database from before an upgrade. A replica brings back any other."""
+    if not readers.is_database(source):
         return False
-    if _lies_among_them(source, settings):
+    if _is_in_its_folder(source, settings):
         return True
-    with suppress(sqlite3.Error, UnicodeDecodeError):
-        address = f"file:{quote(str(source.absolute()))}?mode=ro&immutable=1"
-        with closing(sqlite3.connect(address, uri=True)) as rows:
-            return appliance_state.get(Reader(rows), appliance_state.UPGRADE_BACKUP_OF) is not None
+    with suppress(sqlite3.Error, UnicodeDecodeError), readers.open_read_only(source) as reader:
+        return appliance_state.get(reader, appliance_state.UPGRADE_BACKUP_OF) is not None
     return False
 
 
-def _lies_among_them(source: Path, settings: Settings) -> bool:
+def _is_in_its_folder(source: Path, settings: Settings) -> bool:
     return source.resolve().parent == upgrade_backups.folder_of(settings.database_file).resolve()
 
 
 def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
-    """Put a copy from before an upgrade in the place of the database. Raises OperatorError, and then nothing changed.
+    """Replace the database by a backup from before an upgrade. Raises OperatorError, and then nothing changed.
 
-    Such a copy has no seal; one that lies among the copies of upgrades is trusted as the database beside it is.
+    Such a backup has no seal. One in the folder of upgrade backups is trusted like the database beside it.
     """
-    if not unsealed and not _lies_among_them(source, settings):
+    if not unsealed and not _is_in_its_folder(source, settings):
         raise OperatorError(
             f"{source} is a database without a seal: somebody may have changed it on purpose.",
             "If you know where it has been since it was made, accept it once with --unsealed.",
         )
-    database, unfinished = settings.database_file, settings.data_dir / UNFINISHED
-    with storage.exclusive_data_dir(
-        settings, "works with the present database", f"{commands.while_stopped('restore', str(source))}."
-    ):
-        try:
-            unfinished.unlink(missing_ok=True)
-            _unpack(source, unfinished)
-            copied_at, version = _check(source, unfinished, settings)
-            put_aside = _put_aside(database, clock, version, spare=source) if database.exists() else None
-            restore.pause(unfinished, copied_at, clock)
-            carried, valid_keys = _keep_access(unfinished, database if put_aside else None, clock)
-            with closing(sqlite3.connect(unfinished)) as rows:
-                posts, updates = post_rows.count(Reader(rows)), upgrade.missing(upgrade.applied(rows))
-                keys = artifact_rows.storage_keys(Reader(rows))
-                accepted_since, open_since = _accepted_since(put_aside, copied_at)
-                missing = sum(not (settings.media_dir / key).exists() for key in keys)
-            _replace(database, unfinished)
-        except (OSError, sqlite3.Error) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise OperatorError(
-                f"{source} could not be put into {settings.data_dir}: {reason}.",
-                "Nothing was changed. Check the disk and who owns the folder, and try again.",
-            ) from error
-        finally:
-            unfinished.unlink(missing_ok=True)
+    in_use = settings.database_file
+    remedy = f"{commands.while_stopped('restore', str(source))}."
+    with storage.exclusive_data_dir(settings, "works with the present database", remedy):
+        copied_at, version = _read_origin(source, settings)
+        with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:
+            posts, restored = verify.unpack(backup, temp_dir, media=False).posts, temp_dir / DATABASE
+            put_aside = _put_aside(in_use, clock, version, spare=source) if in_use.exists() else None
+            with closing(sqlite3.connect(restored)) as rows, rows:
+                appliance_state.remove(rows, appliance_state.UPGRADE_BACKUP_OF)
+                updates = upgrade.missing(upgrade.applied(rows))
+            restore.pause(restored, copied_at, clock)
+            carried, valid_keys = _keep_access(restored, in_use if put_aside else None, clock)
+            accepted_since, open_since = _accepted_since(put_aside, copied_at)
+            missing = restore.count_missing_media(settings, restored)
+            _replace(in_use, restored)
     return Rollback(
         copied_at, version, posts, accepted_since, open_since, missing, put_aside, updates, carried, valid_keys
     )
 
 
-def _unpack(source: Path, target: Path) -> None:
-    with source.open("rb") as content, durable_files.create(target) as file:
-        shutil.copyfileobj(content, file, 1 << 20)
-        durable_files.flush(file)
-
-
-def _check(source: Path, copied: Path, settings: Settings) -> tuple[str, str]:
-    """Return the instant of the copy, whose row is removed, and the version that worked with it."""
-    ours = crypto.load(settings.secret_key_file)
-    with closing(sqlite3.connect(copied)) as rows, rows:
-        try:
-            copied_at = appliance_state.get(Reader(rows), appliance_state.UPGRADE_BACKUP_OF)
-            belongs_to = appliance_state.get(Reader(rows), appliance_state.SECRET_KEY)
-            version = upgrade_backups.version_of(Reader(rows))
-        except sqlite3.Error:
-            copied_at = belongs_to = None
-            version = ""
-        if copied_at is None:
-            raise OperatorError(
-                f"{source} is not a backup that socialpub made before an upgrade.",
-                f"Name a file of {upgrade_backups.folder_of(settings.database_file)}, or one that "
-                f"`{commands.line('backup')}` wrote.",
-            )
-        if belongs_to != ours.check_value:
-            raise OperatorError(
-                f"{source} belongs to another secret.key than {settings.secret_key_file}.",
-                "Put the secret.key of that time in its place first, and keep the present one.",
-            )
-        appliance_state.remove(rows, appliance_state.UPGRADE_BACKUP_OF)
-    verify.check_database(source, copied, BackupInfo(copied_at, ours.check_value, holds_secret=False))
+def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
+    """Return the instant of an upgrade backup and the version that worked with it."""
+    copied_at = belongs_to = None
+    version = ""
+    with suppress(sqlite3.Error), readers.open_read_only(source) as reader:
+        copied_at = appliance_state.get(reader, appliance_state.UPGRADE_BACKUP_OF)
+        belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
+        version = upgrade_backups.version_of(reader)
+    if copied_at is None:
+        raise OperatorError(
+            f"{source} is not a backup that socialpub made before an upgrade.",
+            f"Name a file of {upgrade_backups.folder_of(settings.database_file)}, or one that "
+            f"`{commands.line('backup')}` wrote.",
+        )
+    if belongs_to != crypto.load(settings.secret_key_file).check_value:
+        raise OperatorError(
+            f"{source} belongs to another secret.key than {settings.secret_key_file}.",
+            "Put the secret.key of that time in its place first, and keep the present one.",
+        )
     return copied_at, version
 
 
@@ -252,7 +228,7 @@ def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> 
 
 
 def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[UnrevokedKey, ...]]:
-    """Carry revocations and the password from the database in use: an upgrade undone lets no revoked caller in.
+    """Carry revocations and the password from the database in use, so that no revoked caller gets in again.
 
     Sessions and links end by themselves, because `restore.pause` removes the instance id that they belong to.
     """
@@ -270,8 +246,8 @@ def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[Carried
         return carried, tuple(api_keys.list_undecided(tx, tx.stamp))
 
 
-def _replace(database: Path, unfinished: Path) -> None:
-    with unfinished.open("rb") as file:
-        os.fsync(file.fileno())
-    unfinished.replace(database)
+def _replace(database: Path, restored: Path) -> None:
+    with restored.open("rb+") as file:
+        durable_files.flush(file)
+    restored.replace(database)
     durable_files.flush_folder(database.parent)

@@ -1,6 +1,5 @@
 """A copy is taken away through the browser: whole, without the key, and nothing of it stays."""
 
-import fcntl
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -8,9 +7,10 @@ from urllib.parse import urlencode
 import pytest
 
 from socialpub.core.errors import OperatorError
+from socialpub.core.locks import FileLock
 from socialpub.db.tables import audit_log
 from socialpub.media.files import Files
-from socialpub.ops.backup import create, schedule, verify
+from socialpub.ops.backup import create, format, schedule, verify
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
@@ -28,8 +28,9 @@ def download(owner: DashboardBrowser) -> Reply:
     return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
 
 
-def left(rt: Runtime) -> list[str]:
-    return sorted(path.name for path in (rt.settings.data_dir / create.FOLDER).iterdir())
+def left(rt: Runtime) -> list[Path]:
+    """Temporary folders of backups, and their records."""
+    return [path for folder in (rt.settings.data_dir, rt.settings.run_dir) for path in folder.glob(f"{create.PREFIX}*")]
 
 
 def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
@@ -46,8 +47,8 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
     file.write_bytes(reply.body)
     summary = verify.verify(file, rt.secrets)
     assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
-    assert create.SECRET not in members_of(file)
-    assert left(rt) == ["lock"]
+    assert format.SECRET not in members_of(file)
+    assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
     newest = audit_log.read(rt.reader).entries[0]
     assert (newest.action, newest.actor) == ("copy.made", "dashboard")
@@ -60,36 +61,13 @@ def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
     reply = download(owner)
     assert reply.status == 409
     assert b"make room" in reply.body or b"disk" in reply.body
-    assert left(rt) == ["lock"]
+    assert left(rt) == []
     assert "failed" in owner.open("/system").text
-
-
-def test_what_a_killed_process_left_behind_goes_with_the_next_copy(owner: DashboardBrowser, rt: Runtime) -> None:
-    folder = rt.settings.data_dir / create.FOLDER
-    (folder / ".socialpub-backup-x").mkdir(parents=True)
-    (folder / ".socialpub-backup-x" / "copy").write_bytes(b"half")
-    (folder / "deadbeef").write_bytes(b"whole")
-    assert download(owner).status == 200
-    assert left(rt) == ["lock"]
-
-
-def test_what_a_killed_process_left_behind_goes_within_an_hour_but_not_what_is_being_made(rt: Runtime) -> None:
-    create.clean_downloads(rt)
-    folder = rt.settings.data_dir / create.FOLDER
-    folder.mkdir()
-    (folder / "deadbeef").write_bytes(b"whole")
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        create.clean_downloads(rt)
-        assert left(rt) == ["deadbeef", "lock"]
-    create.clean_downloads(rt)
-    assert left(rt) == ["lock"]
 
 
 def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -> None:
     assert download(owner).status == 200
-    with (rt.settings.data_dir / create.FOLDER / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(rt.settings.run_dir / "download.lock"):
         reply = download(owner)
     assert (reply.status, b"being made already" in reply.body) == (409, True)
     assert download(owner).status == 200

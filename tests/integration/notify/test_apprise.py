@@ -79,8 +79,8 @@ def test_a_stop_waits_for_no_service(service: HttpService) -> None:
 def test_the_child_ends_with_whoever_asked_it(service: HttpService) -> None:
     service.hangs = True
     asks = (
-        "from pydantic import SecretStr\nfrom socialpub.ops.notify import apprise_client\n"
-        f"apprise_client.send(SecretStr('json://{service.address}/'), 'title', 'body', seconds=600.0)"
+        "from pydantic import SecretStr\nfrom socialpub.ops.notify import send\n"
+        f"send.send_message(SecretStr('json://{service.address}/'), 'title', 'body', seconds=600.0)"
     )
     asking = subprocess.Popen([sys.executable, "-c", asks])
     assert service.asked.wait(60)

@@ -170,13 +170,13 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
         with pytest.raises(OperatorError, match="exists already"):
             create.write(rt, target)
     late = tmp_path / "late"
-    finish = format.ArchiveWriter.finish
+    finish = format.TarWriter.finish
 
-    def meanwhile(self: format.ArchiveWriter, sign: Callable[[str], str] | None) -> None:
+    def meanwhile(self: format.TarWriter, sign: Callable[[str], str] | None) -> None:
         finish(self, sign)
         late.write_text("quicker")
 
-    monkeypatch.setattr(format.ArchiveWriter, "finish", meanwhile)
+    monkeypatch.setattr(format.TarWriter, "finish", meanwhile)
     with pytest.raises(OperatorError, match="exists already"):
         create.write(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
@@ -198,10 +198,10 @@ def test_a_disk_that_knows_no_links_is_good_enough(
 def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files_in(tmp_path)
 
-    def full(self: format.ArchiveWriter, name: str, path: Path) -> None:
+    def full(self: format.TarWriter, name: str, path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(format.ArchiveWriter, "add_file", full)
+    monkeypatch.setattr(format.TarWriter, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
         create.write(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
@@ -221,7 +221,7 @@ def test_a_copy_on_the_same_disk_leaves_rows_their_room(
     assert "another disk" in (refused.value.hint or "")
     assert files_in(tmp_path) == before
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(create, "_room", lambda *_: nullcontext())
+        elsewhere.setattr(create, "_reserve", lambda *_: nullcontext())
         assert create.write(rt, tmp_path / "on another disk").media_files == 1
     free += 100_000_000
     assert create.write(rt, tmp_path / "copy").media_files == 1
@@ -245,11 +245,11 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
     cut = tmp_path / "cut"
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
-        with pytest.raises(format.InvalidArchive):
+        with pytest.raises(format.InvalidBackup):
             verify.verify(cut)
     for behind in (b"\0", b"\0" * 10240, b"more"):
         cut.write_bytes(whole + behind)
-        with pytest.raises(format.InvalidArchive, match="damaged or cut short"):
+        with pytest.raises(format.InvalidBackup, match="damaged or cut short"):
             verify.verify(cut)
 
 
@@ -259,7 +259,7 @@ def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Pa
     for place in places(len(whole)):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(format.InvalidArchive):
+        with pytest.raises(format.InvalidBackup):
             verify.verify(copy)
         whole[place] ^= 1
     copy.write_bytes(whole)
@@ -300,9 +300,9 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(format.InvalidArchive, match="is not a backup that socialpub made"):
+    with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
         verify.verify(copy)
-    with pytest.raises(format.InvalidArchive, match="is not a backup that socialpub made"):
+    with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
@@ -327,12 +327,12 @@ def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_p
     verify.verify(copies.rewritten(copy, other, sums))
     lines = sums.splitlines(keepends=True)
     for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
-        with pytest.raises(format.InvalidArchive, match="damaged or cut short: its checksum does not match"):
+        with pytest.raises(format.InvalidBackup, match="damaged or cut short: its checksum does not match"):
             verify.verify(copies.rewritten(copy, other, wrong))
     for name in ("more", "SHA256SUMS", KEY):
-        with pytest.raises(format.InvalidArchive, match="damaged or cut short: it does not end where it should"):
+        with pytest.raises(format.InvalidBackup, match="damaged or cut short: it does not end where it should"):
             verify.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
-    with pytest.raises(format.InvalidArchive, match="damaged or cut short"):
+    with pytest.raises(format.InvalidBackup, match="damaged or cut short"):
         verify.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
 
 
@@ -346,32 +346,32 @@ def test_a_copy_of_a_former_version_is_as_good_as_any(
     for place in places(len(whole)):
         whole[place] ^= 1
         former.write_bytes(whole)
-        with pytest.raises(format.InvalidArchive):
+        with pytest.raises(format.InvalidBackup):
             verify.verify(former)
         whole[place] ^= 1
     for length in (len(whole) - 1, len(whole) - 10240, 20000, 512):
         former.write_bytes(whole[:length])
-        with pytest.raises(format.InvalidArchive):
+        with pytest.raises(format.InvalidBackup):
             verify.verify(former)
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
-    with pytest.raises(format.InvalidArchive, match="it lacks"):
+    with pytest.raises(format.InvalidBackup, match="it lacks"):
         verify.verify(copy)
 
 
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(format.InvalidArchive, match="is not a backup"):
+        with pytest.raises(format.InvalidBackup, match="is not a backup"):
             verify.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(format.InvalidArchive, match="is not a backup"):
+    with pytest.raises(format.InvalidBackup, match="is not a backup"):
         verify.verify(tmp_path / "tar")
-    with pytest.raises(format.InvalidArchive, match="is not a backup"):
+    with pytest.raises(format.InvalidBackup, match="is not a backup"):
         verify.verify(tmp_path)
     with pytest.raises(OperatorError, match="cannot be read"):
         verify.verify(tmp_path / "missing")
@@ -564,7 +564,7 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
 OTHERS = Secrets(b"o" * 32)
 
 
-def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> create.Seal:
+def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> format.Seal:
     return verify.verify(copy, ours, **how).seal
 
 
@@ -581,7 +581,7 @@ def test_a_copy_that_somebody_changed_without_the_key_is_refused(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, with_secret: bool
 ) -> None:
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
-    assert summary_of(copy, rt.secrets) is create.Seal.FITS
+    assert summary_of(copy, rt.secrets) is format.Seal.FITS
     (name, content), *_ = [one for one in copies.contents_of(copy) if one[0].startswith("media/")]
     changed = {name: content + b"more"}
     forged = copies.forged(copy, tmp_path / "forged", changed=changed, key=OTHERS)
@@ -608,23 +608,23 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_pat
             with pytest.raises(OperatorError, match="has no seal") as failure:
                 refuse()
             assert "--unsealed" in str(failure.value.hint)
-        assert summary_of(unsealed, rt.secrets, unsealed=True) is create.Seal.NONE
-        assert summary_of(unsealed) is create.Seal.NONE
-    assert restore.restore(stripped, settings, clock, unsealed=True).seal is create.Seal.NONE
+        assert summary_of(unsealed, rt.secrets, unsealed=True) is format.Seal.NONE
+        assert summary_of(unsealed) is format.Seal.NONE
+    assert restore.restore(stripped, settings, clock, unsealed=True).seal is format.Seal.NONE
 
 
 def test_what_cannot_be_checked_is_told(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
     bare = copy_of(rt, tmp_path, with_secret=False)
-    assert summary_of(bare) is create.Seal.UNCHECKED
-    assert summary_of(bare, OTHERS) is create.Seal.UNCHECKED
+    assert summary_of(bare) is format.Seal.UNCHECKED
+    assert summary_of(bare, OTHERS) is format.Seal.UNCHECKED
     (tmp_path / "more").mkdir()
     holding = copy_of(rt, tmp_path / "more")
-    assert summary_of(holding) is create.Seal.OWN
-    assert summary_of(holding, OTHERS) is create.Seal.OWN
+    assert summary_of(holding) is format.Seal.OWN
+    assert summary_of(holding, OTHERS) is format.Seal.OWN
     wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
     with pytest.raises(OperatorError, match=r"does not fit the secret\.key that it holds"):
         verify.verify(wrong)
-    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is create.Seal.OWN
+    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is format.Seal.OWN
 
 
 def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: Path) -> None:
@@ -634,7 +634,7 @@ def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: P
     for place in range(at, at + 131):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(format.InvalidArchive):
+        with pytest.raises(format.InvalidBackup):
             verify.verify(copy)
         whole[place] ^= 1
 
@@ -667,9 +667,9 @@ def test_a_strangers_database_names_no_path(
         database.execute(statement)
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": changed.read_bytes()}, key=rt.secrets)
     before = files_in(tmp_path)
-    with pytest.raises(format.InvalidArchive, match=LEADS_ELSEWHERE):
+    with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
         verify.verify(forged, rt.secrets)
-    with pytest.raises(format.InvalidArchive, match=LEADS_ELSEWHERE):
+    with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
         put_back(forged, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 

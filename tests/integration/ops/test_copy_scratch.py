@@ -59,7 +59,7 @@ def test_one_that_fails_leaves_nothing(rt: Runtime, disk: Path, monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(format.ArchiveWriter, "finish", full)
+    monkeypatch.setattr(format.TarWriter, "finish", full)
     with pytest.raises(OperatorError, match="No space left"):
         copy_of(rt, disk)
     assert left(rt, disk) == []

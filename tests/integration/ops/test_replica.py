@@ -75,11 +75,11 @@ def test_media_that_were_not_brought_back_are_told(replica: Path, elsewhere: Set
 
 
 def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    with pytest.raises(format.InvalidArchive, match="it is a database alone") as refused:
+    with pytest.raises(format.InvalidBackup, match="it is a database alone") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
     found = verify.verify(replica, rt.secrets, unsealed=True)
-    assert (found.seal, found.posts) == (create.Seal.NONE, 1)
+    assert (found.seal, found.posts) == (format.Seal.NONE, 1)
 
 
 def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:

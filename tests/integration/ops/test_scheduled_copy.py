@@ -91,7 +91,7 @@ def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
     assert made.path.stat().st_mode & 0o777 == 0o700
     found = verify.verify(made.path, rt.secrets)
     assert found == made.summary
-    assert (found.posts, found.media_files, found.seal) == (1, 1, create.Seal.FITS)
+    assert (found.posts, found.media_files, found.seal) == (1, 1, format.Seal.FITS)
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=made.path, check=True, capture_output=True)
     assert len(checked.stdout.splitlines()) == 4
     settings = put_back(made.path, tmp_path / "new", clock)
@@ -164,13 +164,13 @@ def test_what_was_changed_in_a_folder_is_refused(
 ) -> None:
     made = schedule.make(rt, with_secret=True)
     change(made.path)
-    with pytest.raises(format.InvalidArchive, match=told):
+    with pytest.raises(format.InvalidBackup, match=told):
         verify.verify(made.path, rt.secrets)
     (tmp_path / "new").mkdir()
     key = tmp_path / "new" / "data" / "secret.key"
     key.parent.mkdir()
     key.write_bytes(rt.settings.secret_key_file.read_bytes())
-    with pytest.raises(format.InvalidArchive, match=told):
+    with pytest.raises(format.InvalidBackup, match=told):
         put_back(made.path, tmp_path / "new", clock)
     assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
 
@@ -206,7 +206,7 @@ def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
         lambda: verify.verify(made.path, rt.secrets),
         lambda: put_back(made.path, tmp_path / "new", clock),
     ):
-        with pytest.raises(format.InvalidArchive, match=r"is not a regular file|leads elsewhere") as refused:
+        with pytest.raises(format.InvalidBackup, match=r"is not a regular file|leads elsewhere") as refused:
             ended_in_time(read)
         assert path.name in refused.value.message
     assert not (tmp_path / "new").exists()
@@ -260,7 +260,7 @@ def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -
 
 def test_a_folder_of_copies_is_no_copy_but_names_one(rt: Runtime) -> None:
     made = schedule.make(rt)
-    with pytest.raises(format.InvalidArchive) as refused:
+    with pytest.raises(format.InvalidBackup) as refused:
         verify.verify(made.path.parent)
     assert str(made.path) in (refused.value.hint or "")
 
@@ -291,8 +291,8 @@ def test_media_take_no_room_twice_and_are_read_once(
     assert first.scheduled.size_bytes == first.scheduled.new_bytes + picture.stat().st_size
     clock.forward(DAY)
     read = []
-    digest_of = folders.copy_folder.digest_of
-    monkeypatch.setattr(folders.copy_folder, "digest_of", lambda path: read.append(path.suffix) or digest_of(path))
+    digest_of = format.compute_digest
+    monkeypatch.setattr(format, "compute_digest", lambda path: read.append(path.suffix) or digest_of(path))
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
     second = schedule.make(rt)
     assert sorted(read) == [".db", ".png"], "the new picture and the database alone"

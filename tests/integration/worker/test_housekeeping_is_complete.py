@@ -76,8 +76,7 @@ FOLDERS = {
     "media/fitted/*/*": "renditions: when the delivery has ended",
     "media/thumbnails/*/*": "thumbnails: when the file is gone",
     "avatars/*": "pictures of accounts: of profiles that are not connected, and former ones",
-    "copies/lock": STAYS + "one",
-    "copies/*": "copies that nobody took: what a process that died has left",
+    "copies/*": "copies that were killed: downloads that a former version left",
     "backups/*": STAYS + "backup.keep_days and its like say how many; pruned by the next copy",
     ".restore-*/*": "restores that were killed: within an hour",
     "run/.socialpub-backup-*": "copies that were killed: within an hour, with the folder that it names",
@@ -191,6 +190,6 @@ def test_rows_whose_time_is_over_are_gone_within_the_hour(
 
 def test_a_clean_house_is_not_furnished_by_housekeeping(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
     before = set(rt.settings.data_dir.rglob("*"))
-    for name in ("cleanup", "memories", "renditions", "thumbnails", "copies that nobody took", "retention"):
+    for name in ("cleanup", "memories", "renditions", "thumbnails", "copies that were killed", "retention"):
         tasks[name].run(rt)
     assert set(rt.settings.data_dir.rglob("*")) == before

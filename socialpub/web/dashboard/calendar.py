@@ -1,13 +1,13 @@
-"""The month or week that a calendar shows: its days, its neighbours, and the instants that its days begin at.
+"""`/calendar`: posts by day and hour in the reader's time zone: a month (`?month=2026-11`) or week (`?week=2026-W47`).
 
-Weeks begin on Monday and are numbered as ISO 8601 does it: the last days of a year may lie in week 1 of the next.
+Weeks begin on Monday and have ISO 8601 numbers: the last days of a year may belong to week 1 of the next.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from socialpub.core.clock import parse, stamp
 from socialpub.db.queries import calendar
@@ -24,8 +24,21 @@ from socialpub.web.http.answer import Answer
 
 FIRST_YEAR, LAST_YEAR = 2000, 2199
 MAX_QUOTED = 20
-"""Of what was asked for instead only the beginning is quoted."""
+"""An error quotes this number of letters of the address."""
 HOURS = range(24)
+
+MAX_PER_DAY, MAX_PER_HOUR = 3, 4
+"""A day or hour shows this number of posts, and the number of the others."""
+MAX_COUNTED_PER_DAY, MAX_COUNTED_PER_HOUR = 1000, 100
+MAX_SHOWN = 150
+"""If the page would show more posts, each hour shows only its first: the page stays quick and readable."""
+USUAL_HOUR = 9
+"""A new post is suggested for this hour of a day, or for the next hour that is still to come."""
+
+DUE = Badge("Due", "warn")
+"""Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page names."""
+_SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
+_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?", "": "→"}
 
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 
@@ -47,8 +60,7 @@ class CalendarPeriod:
 
     @classmethod
     def read(cls, month: str, week: str, today: date) -> "CalendarPeriod":
-        """Of an address (`2026-11` or `2026-W47`); without either the month of today. Raises ValueError with what is
-        wrong in a sentence."""
+        """Read `2026-11` or `2026-W47`; without either, return this month. Raises ValueError with a sentence."""
         if not month and not week:
             return cls.month_of(today)
         given, view, example = (week, "week", "2026-W47") if week else (month, "month", "2026-11")
@@ -65,12 +77,10 @@ class CalendarPeriod:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the calendar goes so far."""
         return (self.first + 6 * _DAY).year >= FIRST_YEAR and self.first.year <= LAST_YEAR
 
     @property
     def name(self) -> str:
-        """As an address has it."""
         if self.view == "month":
             return f"{self.first:%Y-%m}"
         year, week, _ = self.first.isocalendar()
@@ -93,14 +103,14 @@ class CalendarPeriod:
 
     @property
     def days(self) -> list[date]:
-        """Whole weeks: those of neighbouring months that share a week with this one, too."""
+        """Whole weeks, with the days of neighboring months that share a week with this month."""
         begin = self.first - timedelta(days=self.first.weekday())
         end = self.first + _WEEK if self.view == "week" else self._next_first()
         end += timedelta(days=-end.weekday() % 7)
         return [begin + day * _DAY for day in range((end - begin).days)]
 
     def holds(self, day: date) -> bool:
-        """Whether it is one of the period's own days."""
+        """Return whether the day belongs to the period itself."""
         return self.view == "week" or (day.year, day.month) == (self.first.year, self.first.month)
 
     @property
@@ -117,23 +127,23 @@ class CalendarPeriod:
         return self.first + _WEEK if self.view == "week" else (self.first + timedelta(days=31)).replace(day=1)
 
     def as_month(self) -> "CalendarPeriod":
-        """The month that most of the week lies in."""
+        """Return the month that has most of the week's days."""
         return CalendarPeriod.month_of(self.first + 3 * _DAY)
 
     def as_week(self, today: date) -> "CalendarPeriod":
-        """A week of the month: the present one where it lies there, else the first."""
+        """Return the present week if the month has it, otherwise the month's first."""
         return CalendarPeriod.week_of(today if self.view == "month" and self.holds(today) else self.first)
 
 
 def midnights(days: list[date], zone: tzinfo) -> list[datetime]:
-    """The instants that these days begin at, and the one that the last of them ends at."""
+    """Return the instants at which these days begin, and the end of the last one."""
     return [hour_begin(day, 0, zone) for day in [*days, days[-1] + _DAY]]
 
 
 def hour_instants(day: date, zone: tzinfo) -> list[datetime]:
-    """The instants that the hours of a day begin at by its clock, and the one that the day ends at.
+    """Return the instants at which the hours of a day begin by its clock, and the end of the day.
 
-    An hour that a change of clocks skips ends as it begins; one that comes twice lasts two hours.
+    An hour that a change of clocks skips ends when it begins; a repeated one lasts two hours.
     """
     end = hour_begin(day + _DAY, 0, zone)
     # In a day that a zone left out, as Samoa did with one, every hour ends before it begins.
@@ -141,23 +151,13 @@ def hour_instants(day: date, zone: tzinfo) -> list[datetime]:
 
 
 def hour_begin(day: date, hour: int, zone: tzinfo) -> datetime:
-    """The first instant at which clocks show this hour of the day; one that is skipped begins where the gap does."""
+    """Return the first instant at which clocks show this hour. A skipped hour begins where the gap begins."""
     return datetime.combine(day, time(hour), zone).astimezone(UTC)
-
-
-# MERGED from web/dashboard/calendar_entry.py: A post as a calendar shows it: its time by the reader's clock, and h
-
-DUE = Badge("Due", "warn")
-"""Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page tells."""
-
-_SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
-_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?", "": "→"}
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """`local` is its time in the reader's zone, `sign` its state at a glance: never without the word for those who do
-    not see it."""
+    """A post with its time in the reader's zone. `sign` repeats the word of its state, for a quick look."""
 
     post: CalendarPost
     local: datetime
@@ -171,38 +171,36 @@ class CalendarEntry:
         outcomes = (
             details.owner_outcome(one.provider, one.outcome, one.mode, one.provider_post_id) for one in post.deliveries
         )
-        state = labels.of_outcomes(status, outcomes)
+        state = labels.outcomes_badge(status, outcomes)
         if status is PostStatus.SCHEDULED and at <= now:
             state = DUE
         return cls(post, times.localized(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
 
     @property
     def time(self) -> str:
-        """`09:30`, with the zone in an hour that comes twice on that day."""
+        """`09:30`, with the zone in an hour that is repeated on that day."""
         other = self.local.replace(fold=1 - self.local.fold)
         twice = other.utcoffset() != self.local.utcoffset()
         return f"{self.local:%H:%M} {times.abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
 
     @property
     def exact_time(self) -> str:
-        """What stays when it is moved to another day or hour: `09:30:00.000`."""
+        """`09:30:00.000`: a move to another day or hour keeps the rest of it."""
         return self.local.time().isoformat("milliseconds")
 
     @property
     def text(self) -> str:
-        """The beginning of its text on one line; of a post without text what it shows."""
+        """The beginning of the text on one line, or what a post without text shows."""
         if self.post.text and self.post.text.strip():
             return " ".join(self.post.text.split())
         return {"video": "A video", "image": "A picture"}.get(self.post.kind or "", "A post") + " without text"
 
     @property
     def networks(self) -> str:
-        """Their names, each once."""
         return ", ".join(dict.fromkeys(LABELS[delivery.provider] for delivery in self.post.deliveries))
 
     @property
     def is_movable(self) -> bool:
-        """Whether its time can still be changed."""
         return self.post.status == PostStatus.SCHEDULED and self.state is not DUE
 
     @property
@@ -210,20 +208,9 @@ class CalendarEntry:
         return self.post.status == PostStatus.PENDING or self.state is DUE
 
 
-# MERGED from web/dashboard/calendar.py: `/calendar`: posts by day and hour in the reader's time zone, as a month (
-
-MAX_PER_DAY, MAX_PER_HOUR = 3, 4
-"""So many posts are shown; of the others it is said how many there are."""
-MAX_COUNTED_PER_DAY, MAX_COUNTED_PER_HOUR = 1000, 100
-MAX_SHOWN = 150
-"""Where more would be shown, each hour shows only its first: the page stays quick and can be looked through."""
-USUAL_HOUR = 9
-"""A new post for a day is suggested for this hour, or for the next one that is still to come."""
-
-
 @dataclass(frozen=True, slots=True)
 class CalendarDate:
-    """A day as a heading; `compose_at` is when a new post on it would go out, None when the day is over."""
+    """A day as a heading. `compose_at` is the time of a new post on it; None when the day is over."""
 
     day: date
     is_own: bool
@@ -235,8 +222,8 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class CalendarCell:
-    """The posts of a day or of an hour. `at` is what a form for another time calls it: `2026-11-25`, with the hour
-    behind it in a week. `more_path` leads to a list of all its posts."""
+    """The posts of a day or of an hour. `at` is its name in a form for another time: `2026-11-25`, with the hour in a
+    week. `more_path` leads to a list of all its posts."""
 
     date: CalendarDate
     at: str
@@ -248,7 +235,7 @@ class CalendarCell:
 
     @property
     def classes(self) -> str:
-        """How its looks differ from those of others, each word behind a blank. `open`: an hour for a new post."""
+        """The CSS classes, each behind a blank. `open` is an hour for a new post."""
         is_free = not self.entries
         words = {
             "other": not self.date.is_own,
@@ -263,7 +250,7 @@ class CalendarCell:
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """The month or the week."""
+    """Show the month or the week."""
     today, problem = visit.now.astimezone(visit.zone).date(), None
     try:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)
@@ -280,7 +267,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     # A day with thousands of posts takes a while to count.
     found = await rt.read_aside(lambda reader: calendar.read(reader, stamps, most, counted))
     if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
-        found = [_thinned(spot) for spot in found]
+        found = [replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]
     entries = [entry for cell in cells for entry in cell.entries]
     return visit.show(
@@ -296,7 +283,6 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         is_empty=not entries,
         most_counted=counted,
         is_under_way=any(entry.is_under_way for entry in entries),
-        quoted=lambda path: quote(path, safe="/"),
     )
 
 
@@ -326,12 +312,8 @@ def _cell(
     )
 
 
-def _thinned(spot: CalendarDay) -> CalendarDay:
-    return replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:]))
-
-
 def _rows(period: CalendarPeriod, cells: Sequence[CalendarCell]) -> list[Sequence[CalendarCell]]:
-    """Of a month a row per week, of a week a row per hour."""
+    """Return a row for each week of a month, or for each hour of a week."""
     if period.view == "month":
         return [cells[start : start + 7] for start in range(0, len(cells), 7)]
     return [cells[hour :: len(HOURS)] for hour in HOURS]

@@ -1,7 +1,7 @@
-"""`/keys`: who may use the API. A key is seen once, in the answer to the form that makes it.
+"""`/keys`: who may use the API. A key is shown once, in the answer to the form that makes it.
 
-That answer is kept by no browser on the way, and sending the form again makes no second key: the form carries the id
-of the key that it makes.
+No cache stores that answer. The form carries the id of the key that it makes, so a form that is sent twice makes no
+second key.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _FIELDS = {"expires_at": "expires", "providers": "networks", "scope": "write"}
 
 @dataclass(frozen=True, slots=True)
 class ShownKey:
-    """A key in the words of its list."""
+    """A key as its list shows it."""
 
     key: Key
     state: str
@@ -43,15 +43,15 @@ class ShownKey:
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """The keys, and the form for another one."""
-    with contextlib.suppress(SocialpubError):  # then it is known as of a minute ago
+    """Show the keys, and the form for another one."""
+    with contextlib.suppress(SocialpubError):  # then the list is a minute old
         await visit.request.state.last_uses.flush()
     return _page(rt, visit, Form([("write", "on")]), api_keys.new_id())
 
 
 @page()
 async def create(rt: Runtime, visit: Visit) -> Answer:
-    """A key, shown in this answer and never again."""
+    """Create a key and show it, this one time."""
     form = visit.form
     key_id = form.text("key_id")
     try:
@@ -78,14 +78,14 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
-    """What revoking it will mean."""
+    """Show what revoking it means."""
     one = _shown(rt, api_keys.get(rt.reader, visit.params["keyId"]), _requests_today(rt))
     return visit.show("key_revoke.html", one=one)
 
 
 @page()
 async def revoke(rt: Runtime, visit: Visit) -> Answer:
-    """From now on the key is refused."""
+    """Refuse the key from now on."""
     key = api_keys.get(rt.reader, visit.params["keyId"])
     await rt.write_soon(api_keys.revoke, key.id)
     return visit.go("/keys", status=f"The key “{key.name}” is revoked: whoever uses it is refused from now on.")
@@ -117,7 +117,6 @@ def _page(
         keys=[one for one in keys if one.state == "active"],
         ended=[one for one in keys if one.state != "active"],
         restored={key.id for key in api_keys.list_undecided(rt.reader, rt.stamp())},
-        labels=LABELS,
         profiles=rows,
         names=labels.profile_names(rows, network_is_shown=True),
         form=form,
@@ -143,8 +142,8 @@ def _requests_today(rt: Runtime) -> dict[str, int]:
 
 
 def _expiry(visit: Visit) -> datetime | None:
-    """When the key shall end: in so many days, or at the end of a day in the browser's zone. Raises InvalidRequest."""
-    days, date = visit.form.number("expires", most_digits=4), visit.form.text("expires_on")
+    """Return the end of the key: after a number of days, or with a day of the browser's zone. Raises InvalidRequest."""
+    days, date = visit.form.number("expires", max_digits=4), visit.form.text("expires_on")
     if days is not None:
         return visit.now + timedelta(days=days)
     if visit.form.text("expires") != "date" and not date:
@@ -156,7 +155,7 @@ def _expiry(visit: Visit) -> datetime | None:
 
 
 def _base_address(rt: Runtime, visit: Visit) -> str:
-    """The appliance's address as this browser knows it. What Origin says was compared with our own before."""
+    """Return our address as this browser knows it. The Origin header was compared with ours before."""
     origin = visit.request.headers.get(b"origin", b"").decode("latin-1")
     base = urlsplit(rt.settings.base_url)
     if not origin or origin == f"{base.scheme}://{base.netloc}":

@@ -25,8 +25,8 @@ from socialpub.web.http.answer import Answer
 from socialpub.web.http.request import Request
 from socialpub.web.pages import home
 
-LATER = timedelta(hours=1)
-"""What is due within it is watched."""
+WATCHED_AHEAD = timedelta(hours=1)
+"""The page refreshes itself while a post is due within this time."""
 FOLD_FROM = 4
 SERIES_LETTERS = 20
 """Posts to the same networks whose texts begin with the same letters, whatever the digits, are a series."""
@@ -37,24 +37,11 @@ _NO_LETTERS = re.compile(r"[\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """What a new installation has already."""
+    """The steps that this installation has taken."""
 
     profile: bool
     post: bool
     key: bool
-
-
-async def front(request: Request) -> Answer | None:
-    """The overview for a browser; for a program what there is."""
-    return await (show(request) if request.prefers_page() else home.show_home(request))
-
-
-@dataclass(frozen=True, slots=True)
-class EntryGroup:
-    """An entry of “Next”, and the rest of its series or day, which is folded."""
-
-    first: CalendarEntry
-    rest: list[CalendarEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,51 +49,57 @@ class PublishedPost:
     post: CalendarPost
     at: str
     networks: list[tuple[NetworkState, list[str]]]
-    """With the addresses of the network's deliveries, the first `MAX_LINKS`."""
+    """With the first `MAX_LINKS` addresses on each network."""
+
+
+async def front(request: Request) -> Answer | None:
+    """Show the overview to a browser, and a program where the API is."""
+    return await (show(request) if request.prefers_page() else home.show_home(request))
 
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """The first page."""
+    """Show the first page."""
     needs, flow = alerts.read_needs(rt), overview.flow(rt)
     entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
-    groups = fold(entries)[: overview.MAX_PENDING]
-    steps = _first_steps(rt)
+    groups = _fold(entries)[: overview.MAX_PENDING]
+    steps = FirstSteps(
+        profile=any(status != "disconnected" for _, status, _ in profiles.count(rt.reader)),
+        post=any(count for _, count in audiences.count_posts(rt.reader)),
+        key=bool(api_keys.list_all(rt.reader)),
+    )
     return visit.show(
         "overview.html",
         needs=needs,
         flow=flow,
         groups=groups,
-        shown_count=sum(1 + len(group.rest) for group in groups),
+        shown_count=sum(map(len, groups)),
         published=_published(rt, flow.published),
         in_app=_published(rt, flow.in_app),
         names=labels.profile_names(profiles.list_all(rt.reader)),
         steps=None if steps.post and steps.profile else steps,
-        # Before there is anything to lose, nobody has to be reminded of copies.
+        # Before the first post there is nothing to lose.
         copy_reminder=needs.copy_reminder if steps.post else None,
-        labels=LABELS,
-        sentences=alerts,
-        words=labels,
+        alerts=alerts,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
     )
 
 
-def fold(entries: Sequence[CalendarEntry]) -> list[EntryGroup]:
-    """Group what follows each other: posts of one series, else posts of one day. Only `FOLD_FROM` or more become one
-    group."""
-    groups, at = [], 0
-    while at < len(entries):
-        run = max(_run(entries, at, _series), _run(entries, at, _day))
+def _fold(entries: Sequence[CalendarEntry]) -> list[Sequence[CalendarEntry]]:
+    """Group at least `FOLD_FROM` successive posts of one series or of one day. Other posts are groups of one."""
+    groups = []
+    while entries:
+        run = max(_count_equal(entries, _series), _count_equal(entries, _day))
         count = run if run >= FOLD_FROM else 1
-        groups.append(EntryGroup(entries[at], list(entries[at + 1 : at + count])))
-        at += count
+        groups.append(entries[:count])
+        entries = entries[count:]
     return groups
 
 
-def _run(entries: Sequence[CalendarEntry], at: int, key: Callable[[CalendarEntry], object]) -> int:
-    """How many entries from `at` on have the same key."""
-    first = key(entries[at])
-    return sum(1 for _ in takewhile(lambda entry: key(entry) == first, entries[at:]))
+def _count_equal(entries: Sequence[CalendarEntry], key: Callable[[CalendarEntry], object]) -> int:
+    """Return how many entries have the key of the first one, before another key comes."""
+    first = key(entries[0])
+    return sum(1 for _ in takewhile(lambda entry: key(entry) == first, entries))
 
 
 def _series(entry: CalendarEntry) -> tuple[str, str, bool]:
@@ -119,7 +112,7 @@ def _day(entry: CalendarEntry) -> tuple[date, bool]:
 
 
 def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
-    """The posts of these entries, each with the deliveries of these entries alone."""
+    """Return the posts of these entries, each with the deliveries of these entries only."""
     by_post: dict[str, list[LogEntry]] = {}
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
@@ -131,8 +124,8 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
 def _published_post(post: CalendarPost, newest_first: Sequence[LogEntry]) -> PublishedPost:
     order = list(LABELS)
     entries = sorted(newest_first, key=lambda entry: order.index(entry.provider))
-    found = ((one.provider, one.profile_name or "", labels.outcome_of_entry(one)) for one in entries)
-    states = labels.by_network("settled", found)
+    found = ((one.provider, one.profile_name or "", labels.entry_outcome(one)) for one in entries)
+    states = labels.network_states("settled", found)
     urls: dict[str, list[str]] = {state.label: [] for state in states}
     for entry in entries:
         if entry.url and entry.url.startswith(("https://", "http://")):
@@ -141,20 +134,11 @@ def _published_post(post: CalendarPost, newest_first: Sequence[LogEntry]) -> Pub
     return PublishedPost(post, newest_first[0].occurred_at, networks)
 
 
-def _first_steps(rt: Runtime) -> FirstSteps:
-    return FirstSteps(
-        any(status != "disconnected" for _, status, _ in profiles.count(rt.reader)),
-        any(count for _, count in audiences.count_posts(rt.reader)),
-        bool(api_keys.list_all(rt.reader)),
-    )
-
-
 def _refresh_seconds(visit: Visit, flow: Flow, *, paused: bool) -> int | None:
-    """None while nothing happens."""
     if paused:
         return None
     if flow.pending_count:
         return rendering.REFRESH_SOON_SECONDS
-    if flow.upcoming and parse(flow.upcoming[0].at) <= visit.now + LATER:
+    if flow.upcoming and parse(flow.upcoming[0].at) <= visit.now + WATCHED_AHEAD:
         return rendering.REFRESH_LATER_SECONDS
     return None

@@ -1,7 +1,8 @@
-"""`/profiles` and `/profiles/{profileId}`: the connected accounts, and what the owner can do about each."""
+"""`/profiles` and below: the connected accounts, their default options, and how an account is connected or ended."""
 
 import asyncio
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,20 +17,16 @@ from socialpub.accounts import (
     token_upkeep,
     tokens,
 )
-from socialpub.accounts.boards import CreatedSection
-from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.connection import Row
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms
-from socialpub.web.dashboard.browser import visit as visit_browser
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import context, option_fields
 from socialpub.web.http.answer import Answer
@@ -37,7 +34,7 @@ from socialpub.web.http.answer import Answer
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """Every profile, and a button for each network."""
+    """Show every profile, and a button for each network."""
     rows = profiles.list_all(rt.reader)
     connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
@@ -48,7 +45,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         names=labels.profile_names(connected),
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
-        labels=LABELS,
         attempts=consents.waiting(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
     )
@@ -56,22 +52,22 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """One profile: its tokens, what waits for it, its default options."""
+    """Show one profile: its tokens, its waiting posts, its default options."""
     return await _page(rt, visit)
 
 
 @page()
 async def picture(rt: Runtime, visit: Visit) -> Answer:
-    """The account's picture, as it lies here. Its address changes with it."""
+    """Send the account's picture. Its address changes with it."""
     found = avatars.read(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("There is no picture of this profile.")
-    return visit_browser.show_image(visit, found)
+    return visit.show_image(found)
 
 
 @page()
 async def rename(rt: Runtime, visit: Visit) -> Answer:
-    """Another label."""
+    """Change the label."""
     profile_id, name = visit.params["profileId"], visit.form.text("name")
     try:
         await rt.write_soon(profiles.rename, profile_id, name)
@@ -82,49 +78,53 @@ async def rename(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def set_options(rt: Runtime, visit: Visit) -> Answer:
-    """Other default options: all of them, as the form shows them."""
+    """Replace the default options by those of the form."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read(visit.form, profile.provider)
     try:
-        profiles.check_options(rt, profile, given)  # here, where its words are those of the dashboard
+        profiles.check_options(rt, profile, given)  # here, so that its hints name the dashboard
         await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
         return await _page(rt, visit, options=given, options_error=error)
-    told = "The default options are saved. They apply to posts that are made from now on."
-    return visit.go(f"/profiles/{profile.id}", status=told)
+    status = "The default options are saved. They apply to posts that are made from now on."
+    return visit.go(f"/profiles/{profile.id}", status=status)
 
 
 @page()
 async def create_board(rt: Runtime, visit: Visit) -> Answer:
-    """A new board of a Pinterest account; the one of that name if there is one."""
+    """Create a board of a Pinterest account, unless it has one of this name."""
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
-    create = partial(boards.create_board, rt, profile_id, name, secret=secret, door=Surface.DASHBOARD)
-    try:
-        made = await asyncio.to_thread(create)
-    except InvalidRequest as error:
-        return await _page(rt, visit, errors=forms.field_errors(error))
-    done = "is created" if made.is_new else "exists already"
-    return visit.go(f"/profiles/{profile_id}", status=f"The board “{made.board.name}” {done}.")
+
+    def create() -> tuple[str, bool]:
+        made = boards.create_board(rt, profile_id, name, secret=secret, door=Surface.DASHBOARD)
+        return f"The board “{made.board.name}”", made.is_new
+
+    return await _create(rt, visit, create)
 
 
 @page()
 async def create_section(rt: Runtime, visit: Visit) -> Answer:
-    """A new section of one of its boards."""
+    """Create a section of one of its boards."""
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
-    def create() -> CreatedSection:
+    def create() -> tuple[str, bool]:
         listed = boards.list_lately(rt, profile_id, None, Surface.DASHBOARD)
         board = next((one.board for one in listed if one.board.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
-        return boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
+        made = boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
+        return f"The section “{made.section.name}”", made.is_new
 
+    return await _create(rt, visit, create)
+
+
+async def _create(rt: Runtime, visit: Visit, create: Callable[[], tuple[str, bool]]) -> Answer:
     try:
-        made = await asyncio.to_thread(create)
+        subject, is_new = await asyncio.to_thread(create)
     except InvalidRequest as error:
         return await _page(rt, visit, errors=forms.field_errors(error))
-    done = "is created" if made.is_new else "exists already"
-    return visit.go(f"/profiles/{profile_id}", status=f"The section “{made.section.name}” {done}.")
+    status = f"{subject} {'is created' if is_new else 'exists already'}."
+    return visit.go(f"/profiles/{visit.params['profileId']}", status=status)
 
 
 async def _page(
@@ -136,14 +136,17 @@ async def _page(
     options: dict[str, Any] | None = None,
     options_error: InvalidRequest | None = None,
 ) -> Answer:
-    """The page, with what was typed where something is wrong with it."""
+    """Render the page, with the values of a form that was wrong."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
+    provider = rt.providers[row.provider]
     shown = json.loads(row.options) if options is None else options
     wrong = option_fields.errors_of(row.provider, options_error.errors) if options_error else {}
-    # A page that refreshes itself shows what waits; its options stay as they are in the browser.
+    # A page that refreshes itself replaces only the waiting posts: the options need no question to the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
     known = await context.ask_choices(rt, profiles.get(rt.reader, row.id), shown) if asks else None
-    limits = rt.providers[row.provider].app_limits()
+    limits = provider.app_limits()
+    defaults = option_fields.UNAUDITED if limits else {}
+    fields = option_fields.fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
     problem = None
     if options_error is not None:
         problem = "The options were not saved: see the fields below." if wrong else options_error.detail
@@ -151,53 +154,25 @@ async def _page(
         "profile.html",
         http_status=400 if errors or options_error else 200,
         profile=row,
-        label=rt.providers[row.provider].label,
+        label=provider.label,
         picture=avatars.versions(rt).get(row.id),
         health=token_upkeep.read_health(rt, row, Surface.DASHBOARD),
         queue=profile_queue.summarize(rt, row.id),
-        account_facts=rt.providers[row.provider].account_facts(json.loads(row.facts)),
+        account_facts=provider.account_facts(json.loads(row.facts)),
         app_limits=limits,
         name=row.name if name is None else name,
         errors=errors or {},
         problem=problem,
-        options=[
-            one
-            for one in option_fields.fields(
-                row.provider, shown, errors=wrong, known=known, defaults=option_fields.UNAUDITED if limits else {}
-            ).values()
-            if one.is_given or not one.of_one_post
-        ],
+        options=[one for one in fields.values() if one.is_given or not one.of_one_post],
         known=known,
         has_boards=row.provider == Pinterest.name,
         permalink=f"/profiles/{row.id}",
     )
 
 
-# MERGED from web/dashboard/profile_connection.py: Connecting an account in the browser, renewing its tokens, and e
-
-
-@page()
-async def connect_new(rt: Runtime, visit: Visit) -> Answer:
-    """On to the network's consent page, for an account of the owner's choice."""
-    provider_name = visit.params["provider"]
-    if provider_name not in rt.providers:
-        raise NotFound("There is no network of this name.")
-    begun = await asyncio.to_thread(connect.begin, rt, provider_name, door=Surface.DASHBOARD)
-    return _leave(rt, visit, provider_name, begun)
-
-
-@page()
-async def connect_again(rt: Runtime, visit: Visit) -> Answer:
-    """The same, for the very account of this profile."""
-    profile = profiles.get(rt.reader, visit.params["profileId"])
-    begin = partial(connect.begin, profile_id=profile.id, door=Surface.DASHBOARD)
-    begun = await asyncio.to_thread(begin, rt, profile.provider)
-    return _leave(rt, visit, profile.provider, begun)
-
-
 @page()
 async def refresh(rt: Runtime, visit: Visit) -> Answer:
-    """New tokens now, without the owner's consent, and the account data again."""
+    """Renew the tokens without the owner's consent, and fetch the account data again."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     renewable = profile.refresh_token is not None
 
@@ -215,7 +190,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
-    """What disconnecting would do, before it is done."""
+    """Show what disconnecting means."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     if row.status == ProfileStatus.DISCONNECTED:
         return visit.go(f"/profiles/{row.id}")
@@ -229,23 +204,44 @@ async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def disconnect(rt: Runtime, visit: Visit) -> Answer:
-    """The end of the connection."""
+    """End the connection."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     await rt.write_soon(profiles.disconnect, profile.id)
-    told = f"“{profile.name}” is disconnected: nothing is sent with its tokens any more."
-    return visit.go(f"/profiles/{profile.id}", status=told)
+    status = f"“{profile.name}” is disconnected: nothing is sent with its tokens any more."
+    return visit.go(f"/profiles/{profile.id}", status=status)
+
+
+# --- connecting ------------------------------------------------------------------------------------------------------
+
+
+@page()
+async def connect_new(rt: Runtime, visit: Visit) -> Answer:
+    """Lead to the network's consent page, for an account of the owner's choice."""
+    provider_name = visit.params["provider"]
+    if provider_name not in rt.providers:
+        raise NotFound("There is no network of this name.")
+    begun = await asyncio.to_thread(connect.begin, rt, provider_name, door=Surface.DASHBOARD)
+    return _show_consent(rt, visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
+
+
+@page()
+async def connect_again(rt: Runtime, visit: Visit) -> Answer:
+    """Lead to the network's consent page, for the account of this profile."""
+    profile = profiles.get(rt.reader, visit.params["profileId"])
+    begin = partial(connect.begin, profile_id=profile.id, door=Surface.DASHBOARD)
+    begun = await asyncio.to_thread(begin, rt, profile.provider)
+    return _show_consent(rt, visit, profile.provider, begun.id, begun.redirect_uri, consent_url=begun.url)
 
 
 @page()
 async def waiting(rt: Runtime, visit: Visit) -> Answer:
-    """An attempt that waits for the owner's consent, with the field for the address at which the browser ended."""
+    """Show an attempt that waits for the consent, with a field for the address that the browser was sent to."""
     row = _attempt(rt, visit)
     outcome = consents.outcome(rt, row.id)
     if outcome is None:
-        return _show_waiting(rt, visit, row)
+        return _show_consent(rt, visit, row.provider, row.id, row.redirect_uri)
     if visit.is_fragment:
-        visit.headers.append((b"hx-redirect", visit.href(visit.path).encode()))  # the whole page, with its outcome
-        return Answer(200, b"", tuple(visit.headers))
+        return visit.reload(visit.path)
     if isinstance(outcome, consents.Failed):
         return visit.go("/profiles", alert=f"{outcome.message} {outcome.hint or ''}".strip())
     return _connected(rt, visit, outcome)
@@ -253,7 +249,7 @@ async def waiting(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def paste(rt: Runtime, visit: Visit) -> Answer:
-    """Finish this very attempt with the address at which the browser ended."""
+    """Finish this attempt with the address that the browser was sent to."""
     row = _attempt(rt, visit)
     try:
         query = consents.read_pasted_address(visit.form.text("address"), row.redirect_uri)
@@ -261,7 +257,7 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
     except OperatorError as error:
         if consents.outcome(rt, row.id) is not None:
             return visit.go("/profiles", alert=error.sentence)
-        return _show_waiting(rt, visit, row, problem=error.sentence)
+        return _show_consent(rt, visit, row.provider, row.id, row.redirect_uri, problem=error.sentence)
     return _connected(rt, visit, finished)
 
 
@@ -278,37 +274,33 @@ def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Answer:
     return visit.go(f"/profiles/{profile.id}", status=profiles.connected_sentence(profile, label, finished))
 
 
-def _show_waiting(rt: Runtime, visit: Visit, row: Row, *, problem: str | None = None) -> Answer:
-    provider = rt.providers[row.provider]
-    return visit.show(
-        "to_consent.html",
-        http_status=400 if problem else 200,
-        problem=problem,
-        label=provider.label,
-        rule=consents.check_redirect_address(rt.settings, provider),
-        attempt=row.id,
-        redirect_uri=row.redirect_uri,
-        consent_url=None,
-        goes_on=False,
-    )
+def _show_consent(
+    rt: Runtime,
+    visit: Visit,
+    provider_name: str,
+    attempt_id: str,
+    redirect_uri: str,
+    *,
+    consent_url: str | None = None,
+    problem: str | None = None,
+) -> Answer:
+    """Show the page that waits for the consent. If the network sends the browser back here, the page goes on to the
+    network without a click.
 
-
-def _leave(rt: Runtime, visit: Visit, provider_name: str, begun: StartedConnection) -> Answer:
-    """The page that waits for the consent. Where the browser comes back here by itself, the page goes on to the
-    network by itself.
-
-    Not a redirect: browsers apply `form-action` to every step of a form's redirects, and a network's consent page may
-    lead anywhere (its sign-in, its site for a country).
+    This is no redirect: browsers apply `form-action` to every step of a form's redirects, and a network's consent page
+    may lead anywhere (its sign-in, its site for a country).
     """
     provider = rt.providers[provider_name]
     rule = consents.check_redirect_address(rt.settings, provider)
     accepted = rule is None or rule.remedy is None
     return visit.show(
         "to_consent.html",
+        http_status=400 if problem else 200,
+        problem=problem,
         label=provider.label,
         rule=rule,
-        attempt=begun.id,
-        redirect_uri=begun.redirect_uri,
-        consent_url=begun.url,
-        goes_on=accepted and consents.comes_back(rt.settings, provider_name),
+        attempt=attempt_id,
+        redirect_uri=redirect_uri,
+        consent_url=consent_url,
+        goes_on=bool(consent_url) and accepted and consents.comes_back(rt.settings, provider_name),
     )

@@ -1,6 +1,7 @@
-"""Passwords are hashed one at a time, which is slow on purpose.
+"""`/login`, `/setup`, `/logout`, `/system/sessions/…` and `/system/password`: sign-in, sessions and the password.
 
-Those who wait hold no thread: files and other pages need those. When very many wait, further ones are refused.
+Hashing a password is slow on purpose, so passwords are hashed one at a time. Requests that wait for it hold no thread:
+files and other pages need those. When very many wait, further ones are refused.
 """
 
 import asyncio
@@ -18,66 +19,33 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import system
 from socialpub.web.dashboard.browser import forms, security
-from socialpub.web.dashboard.browser.visit import Visit, page, session_cookies, set_a_password_first
+from socialpub.web.dashboard.browser.visit import Visit, page, set_a_password_first
 from socialpub.web.http import client_address
 from socialpub.web.http.answer import Answer
 
+SPENT = "This link has been used, or it is older than a day."
 MAX_WAITING = 100
 """The last of them waits for a few seconds."""
 RETRY_SECONDS = 5
 
 
-@dataclass(slots=True)
-class PasswordQueue:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-
-
-async def password_matches(rt: Runtime, given: str, *, known: bool = False) -> bool:
-    """Whether this is the password. Raises RateLimited, but not for a `known` browser, whose own count is small."""
-    async with _hash_turn(rt, known=known):
-        return await asyncio.to_thread(sign_in.is_password, rt, given)
-
-
-async def hash_password(rt: Runtime, given: str, repeated: str) -> str:
-    """What is stored of a new password. Raises InvalidRequest and RateLimited."""
-    async with _hash_turn(rt):
-        return await asyncio.to_thread(sign_in.hash_password, given, repeated)
-
-
-@asynccontextmanager
-async def _hash_turn(rt: Runtime, *, known: bool = False) -> AsyncIterator[None]:
-    turns = rt.memory(PasswordQueue)
-    if turns.waiting >= MAX_WAITING and not known:
-        detail = "Very many passwords arrive at the moment. Try again in a few seconds."
-        raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
-    turns.waiting += 1
-    try:
-        async with turns.lock:
-            yield
-    finally:
-        turns.waiting -= 1
-
-
-# MERGED from web/dashboard/sign_in.py: `/login`, `/setup` and signing out: the doors of the dashboard.
-
-SPENT = "This link has been used, or it is older than a day."
+# --- signing in and out ----------------------------------------------------------------------------------------------
 
 
 @page(signed_in=False)
 async def form(rt: Runtime, visit: Visit) -> Answer:
-    """The password's field; or, with the token of a link, straight in."""
+    """Show the field for the password, or sign in with the token of a link."""
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
-        # Whoever guesses is slowed down, and keeps no writer busy.
+        # Guesses are slowed down, and keep no writer busy.
         if not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, token):
             visit.request.state.rate_limits.count_guess(visit.request.client_address)
             return visit.show("login.html", http_status=403, problem=SPENT)
         if not await rt.write_soon(sign_in.use_link, Purpose.SIGN_IN, token):
             return visit.show("login.html", http_status=403, problem=SPENT)
-        return await _enter(rt, visit, "/")
+        return await _begin_session(rt, visit, "/")
     if visit.session is not None:
-        return visit.go(_next(visit.query.text("next")))
+        return visit.go(forms.local_path(visit.query.text("next"), "/"))
     if not sign_in.is_password_set(rt.reader):
         return set_a_password_first(visit)
     return visit.show("login.html")
@@ -93,16 +61,36 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
     except RateLimited:
         await _note_failure(rt, visit, AuditAction.SIGN_INS_REFUSED)
         raise
-    if not await password_matches(rt, visit.form.text("password"), known=browser_id is not None):
+    if not await _password_matches(rt, visit.form.text("password"), known=browser_id is not None):
         await _note_failure(rt, visit, AuditAction.SIGN_IN_FAILED)
-        return visit.show("login.html", http_status=403, problem=_wrong())
+        problem = f"The password is wrong. If you have forgotten it, set a new one: `{_set_password()}`"
+        return visit.show("login.html", http_status=403, problem=problem)
     limits.forgive_passwords(address, browser_id)
-    return await _enter(rt, visit, _next(visit.query.text("next")))
+    return await _begin_session(rt, visit, forms.local_path(visit.query.text("next"), "/"))
+
+
+@page()
+async def sign_out(rt: Runtime, visit: Visit) -> Answer:
+    """End this browser's session, and clear the pages and images that the browser stored."""
+    assert visit.session is not None
+    await rt.write_soon(sign_in.sign_out, visit.session)
+    visit.headers += [security.drop_cookie(visit.request, "session"), (b"clear-site-data", b'"cache"')]
+    return visit.go("/login")
+
+
+@page()
+async def end_session(rt: Runtime, visit: Visit) -> Answer:
+    """End the session of another browser."""
+    await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
+    return visit.go("/system", status="The session is ended: that browser has to sign in again.")
+
+
+# --- the password ----------------------------------------------------------------------------------------------------
 
 
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
-    """The first password, for whoever has the link that `serve` printed."""
+    """Show the form for the first password to a browser that has the link which `serve` printed."""
     if sign_in.is_password_set(rt.reader):
         return visit.go("/login", status=_set_already())
     _check_link(rt, visit)
@@ -111,10 +99,10 @@ async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def set_up(rt: Runtime, visit: Visit) -> Answer:
-    """The password is set, and this browser is signed in."""
+    """Set the first password and sign this browser in."""
     _check_link(rt, visit)
     try:
-        hashed = await hash_password(rt, visit.form.text("password"), visit.form.text("repeated"))
+        hashed = await _hash_password(rt, visit)
     except InvalidRequest as error:
         return visit.show("setup.html", http_status=400, errors=forms.field_errors(error))
     session = await rt.write_soon(_set_first, hashed, visit.query.text("token"), *_browser(visit))
@@ -122,12 +110,57 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def sign_out(rt: Runtime, visit: Visit) -> Answer:
-    """End this browser's session, and have the browser forget the pages and pictures that it stored."""
+async def change_password(rt: Runtime, visit: Visit) -> Answer:
+    """Change the password. Every other browser has to sign in again."""
     assert visit.session is not None
-    await rt.write_soon(sign_in.sign_out, visit.session)
-    visit.headers += [security.drop_cookie(visit.request, "session"), (b"clear-site-data", b'"cache"')]
-    return visit.go("/login")
+    limits, address = visit.request.state.rate_limits, visit.request.client_address
+    # A session proves that the owner signed in here, also where the browser dropped the other cookie.
+    browser_id = security.find_known_browser(visit.request) or visit.session.id
+    limits.count_password(address, browser_id)
+    if sign_in.is_password_set(rt.reader) and not await _password_matches(rt, visit.form.text("current"), known=True):
+        return await system.render(rt, visit, {"current": "This is not the present password."})
+    limits.forgive_passwords(address, browser_id)
+    try:
+        hashed = await _hash_password(rt, visit)
+    except InvalidRequest as error:
+        return await system.render(rt, visit, forms.field_errors(error))
+    visit.sign_in(await rt.write_soon(_change, hashed, visit.session))
+    return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
+
+
+# --- inside ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class PasswordQueue:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+@asynccontextmanager
+async def _hash_turn(rt: Runtime, *, known: bool = False) -> AsyncIterator[None]:
+    """Wait for the turn. Raises RateLimited, but not for a `known` browser, whose own count is small."""
+    queue = rt.memory(PasswordQueue)
+    if queue.waiting >= MAX_WAITING and not known:
+        detail = "Very many passwords arrive at the moment. Try again in a few seconds."
+        raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
+    queue.waiting += 1
+    try:
+        async with queue.lock:
+            yield
+    finally:
+        queue.waiting -= 1
+
+
+async def _password_matches(rt: Runtime, given: str, *, known: bool) -> bool:
+    async with _hash_turn(rt, known=known):
+        return await asyncio.to_thread(sign_in.is_password, rt, given)
+
+
+async def _hash_password(rt: Runtime, visit: Visit) -> str:
+    """Hash the new password of the form. Raises InvalidRequest and RateLimited."""
+    async with _hash_turn(rt):
+        return await asyncio.to_thread(sign_in.hash_password, visit.form.text("password"), visit.form.text("repeated"))
 
 
 def _check_link(rt: Runtime, visit: Visit) -> None:
@@ -135,28 +168,20 @@ def _check_link(rt: Runtime, visit: Visit) -> None:
         raise Conflict(_set_already())
     if not sign_in.is_link_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
         visit.request.state.rate_limits.count_guess(visit.request.client_address)
-        raise Forbidden(f"{SPENT} {_other_ways()}")
+        if commands.is_service():
+            raise Forbidden(f"{SPENT} Set the password in the shell: `{_set_password()}`")
+        with commands.in_public():
+            raise Forbidden(f"{SPENT} Each start prints a new one in {commands.log()}.")
+
+
+def _set_already() -> str:
+    return f"A password is set already. Sign in with it, or set a new one: `{_set_password()}`"
 
 
 def _set_password() -> str:
     """Return the command. Anyone may see these pages."""
     with commands.in_public():
         return commands.line("admin", "set-password")
-
-
-def _other_ways() -> str:
-    if commands.is_service():
-        return f"Set the password in the shell: `{_set_password()}`"
-    with commands.in_public():
-        return f"Each start prints a new one in {commands.log()}."
-
-
-def _wrong() -> str:
-    return f"The password is wrong. If you have forgotten it, set a new one: `{_set_password()}`"
-
-
-def _set_already() -> str:
-    return f"A password is set already. Sign in with it, or set a new one: `{_set_password()}`"
 
 
 def _set_first(rt: Runtime, tx: Tx, hashed: str, token: str, address: str, user_agent: str) -> BrowserSession:
@@ -166,14 +191,19 @@ def _set_first(rt: Runtime, tx: Tx, hashed: str, token: str, address: str, user_
     return sign_in.begin_session(rt, tx, address, user_agent)
 
 
-async def _enter(rt: Runtime, visit: Visit, path: str) -> Answer:
-    return _signed_in(visit, await rt.write_soon(sign_in.begin_session, *_browser(visit)), path, None)
+def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:
+    sign_in.set_password(rt, tx, hashed)
+    return sign_in.begin_session(rt, tx, session.address, session.user_agent)
 
 
-def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None) -> Answer:
-    # The browser gets a session that it never had before, whatever it brought.
-    visit.become(session)
-    visit.headers += [*session_cookies(visit.request, session), security.drop_cookie(visit.request, "visitor")]
+async def _begin_session(rt: Runtime, visit: Visit, path: str) -> Answer:
+    return _signed_in(visit, await rt.write_soon(sign_in.begin_session, *_browser(visit)), path)
+
+
+def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None = None) -> Answer:
+    # The browser gets a session that it never had before, whatever it sent.
+    visit.sign_in(session)
+    visit.headers.append(security.drop_cookie(visit.request, "visitor"))
     return visit.go(path, status=status)
 
 
@@ -188,43 +218,3 @@ async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
 def _browser(visit: Visit) -> tuple[str, str]:
     agent = visit.request.headers.get(b"user-agent", b"").decode("latin-1")
     return visit.request.client_address, agent
-
-
-def _next(path: str) -> str:
-    return path if forms.is_local(path) else "/"
-
-
-# MERGED from web/dashboard/sessions.py: `/system/sessions/…` and `/system/password`: who is signed in, and with wh
-
-
-@page()
-async def end_session(rt: Runtime, visit: Visit) -> Answer:
-    """Another browser has to sign in again; one's own is `/logout`."""
-    await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
-    return visit.go("/system", status="The session is ended: that browser has to sign in again.")
-
-
-@page()
-async def change_password(rt: Runtime, visit: Visit) -> Answer:
-    """Another password. Every other browser has to sign in again."""
-    assert visit.session is not None
-    limits, address = visit.request.state.rate_limits, visit.request.client_address
-    # A session is proof enough that the owner signed in here, also where the browser dropped the other cookie.
-    browser_id = security.find_known_browser(visit.request) or visit.session.id
-    limits.count_password(address, browser_id)
-    if sign_in.is_password_set(rt.reader) and not await password_matches(rt, visit.form.text("current"), known=True):
-        return await system.render(rt, visit, {"current": "This is not the present password."})
-    limits.forgive_passwords(address, browser_id)
-    try:
-        hashed = await hash_password(rt, visit.form.text("password"), visit.form.text("repeated"))
-    except InvalidRequest as error:
-        return await system.render(rt, visit, forms.field_errors(error))
-    session = await rt.write_soon(_change, hashed, visit.session)
-    visit.become(session)
-    visit.headers += session_cookies(visit.request, session)
-    return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
-
-
-def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:
-    sign_in.set_password(rt, tx, hashed)
-    return sign_in.begin_session(rt, tx, session.address, session.user_agent)

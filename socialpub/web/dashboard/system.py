@@ -1,14 +1,17 @@
-"""What keys and networks used, as rows of a table: today and within a week (days of UTC)."""
+"""`/system`: the state of this installation, and what the owner does to the whole of it.
+
+Pause and resume, the doctor's findings, a backup as a file, and the addresses of notifications. The doctor and the
+notification services ask other machines, which may take a while.
+"""
 
 import asyncio
 import platform
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from socialpub.accounts import api_keys, sign_in
-from socialpub.accounts.api_keys import Key
 from socialpub.accounts.hints import Surface
 from socialpub.core import units, version
 from socialpub.core.clock import stamp
@@ -24,8 +27,6 @@ from socialpub.ops.doctor import checks, machine
 from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
-from socialpub.providers.provider import Provider
-from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
@@ -36,75 +37,38 @@ from socialpub.web.http import files
 from socialpub.web.http.answer import Answer
 
 USAGE_DAYS = 7
+NOTHING_SENT, MAYBE_SENT = "nothing", "maybe"
+"""The owner's answers to what the original did since the backup was made."""
+_LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyUse:
-    name: str
-    today: int
-    week: int
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkUse:
-    """`calls` and outcomes: today, and within a week."""
-
-    label: str
-    calls: tuple[int, int]
-    published: tuple[int, int]
-    failed: tuple[int, int]
-    """Also those whose outcome is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsageTable:
-    keys: list[KeyUse]
-    networks: list[NetworkUse]
-
-
-def build_usage(days: Sequence[DayUsage], keys: Collection[Key], providers: Mapping[str, Provider]) -> UsageTable:
-    """`days` newest first. Keys and networks that were not used are left out."""
-    names = {key.id: key.name for key in keys}
-    used_keys = list(dict.fromkeys(key_id for day in days for key_id in day.requests))
-    of_keys = [
-        KeyUse(names.get(key_id, key_id), *_usage_sums([day.requests.get(key_id, 0) for day in days]))
-        for key_id in used_keys
-    ]
-    networks = []
-    for name, provider in providers.items():
-        use = NetworkUse(
-            provider.label,
-            _usage_sums([day.calls.get(name, 0) for day in days]),
-            _usage_sums([day.ended.get((name, "published"), 0) for day in days]),
-            _usage_sums([sum(day.ended.get((name, outcome), 0) for outcome in ("failed", "unknown")) for day in days]),
-        )
-        if any((*use.calls, *use.published, *use.failed)):
-            networks.append(use)
-    return UsageTable(sorted(of_keys, key=lambda use: (-use.week, use.name)), networks)
-
-
-def _usage_sums(counts: Sequence[int]) -> tuple[int, int]:
-    return counts[0], sum(counts)
-
-
-# MERGED from web/dashboard/system.py: `/system`: how this installation is, who is signed in, and the password.
+# --- the page --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AtAGlance:
-    """One of the four things that the page begins with. `at` is a stamp that belongs behind the text."""
+    """One of the four things at the top of the page. `at` is a stamp behind the text, `more` an address for details."""
 
     name: str
     state: Badge
     text: str
     at: str | None = None
     more: str = ""
-    """Where on the page there is more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkUse:
+    """The calls and outcomes of a network: today, and within a week. Unknown outcomes count as failed."""
+
+    label: str
+    calls: tuple[int, int]
+    published: tuple[int, int]
+    failed: tuple[int, int]
 
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """The whole page."""
+    """Show the page."""
     return await render(rt, visit)
 
 
@@ -116,10 +80,11 @@ async def render(
     notify_url: str = "",
     notify_error: str | None = None,
 ) -> Answer:
-    """The page, with what is wrong in its forms."""
+    """Render the page, with the errors of its forms."""
     needs = alerts.read_needs(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
     outlook = await rt.read_aside(lambda reader: resume.outlook(rt, reader)) if paused else None
+    days = counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS)
     return visit.show(
         "system.html",
         http_status=400 if errors or notify_error else 200,
@@ -130,15 +95,13 @@ async def render(
         services=send.read_service_health(rt, rt.reader),
         notify_url=notify_url,
         notify_error=notify_error,
-        labels=LABELS,
         outlook=outlook,
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
         housekeeping=await asyncio.to_thread(health.read_housekeeping, rt),
         posts=sum(count for _, count in audiences.count_posts(rt.reader)),
-        usage=build_usage(
-            counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS), api_keys.list_all(rt.reader), rt.providers
-        ),
+        key_usage=_key_usage(rt, days),
+        network_usage=_network_usage(rt, days),
         version=version.current(),
         python_version=platform.python_version(),
         sqlite_version=sqlite3.sqlite_version,
@@ -150,7 +113,6 @@ async def render(
 
 
 def _glance(rt: Runtime, needs: Needs) -> Iterator[AtAGlance]:
-    """Worker, disk, clock and backup."""
     if needs.worker:
         for one in needs.worker:
             yield AtAGlance("Worker", Badge("fix this", "bad"), one.sentences)
@@ -191,19 +153,41 @@ def _backup(needs: Needs) -> AtAGlance:
 
 
 def _next_copy_at(rt: Runtime, copy: LastBackup) -> str | None:
-    """When the worker makes the next one; None when that is left to a timer."""
+    """Return when the worker makes the next backup; None when a timer does it."""
     every, now = rt.settings.backup.every, rt.now()
     return None if every is None else stamp(max(now, last_backup.next_at(copy, every, now)))
 
 
-# MERGED from web/dashboard/findings.py: `/system/findings`: what the doctor says. It asks the networks, which may
+def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:
+    """Return name, requests today and within a week of each key that was used. `days` are of UTC, newest first."""
+    names = {key.id: key.name for key in api_keys.list_all(rt.reader)}
+    used = dict.fromkeys(key_id for day in days for key_id in day.requests)
+    rows = [(names.get(one, one), *_sums([day.requests.get(one, 0) for day in days])) for one in used]
+    return sorted(rows, key=lambda row: (-row[2], row[0]))
 
-_LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
+
+def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[NetworkUse]:
+    """Return the use of each network that was used."""
+    found = [
+        NetworkUse(
+            provider.label,
+            _sums([day.calls.get(name, 0) for day in days]),
+            _sums([day.ended.get((name, "published"), 0) for day in days]),
+            _sums([sum(day.ended.get((name, outcome), 0) for outcome in ("failed", "unknown")) for day in days]),
+        )
+        for name, provider in rt.providers.items()
+    ]
+    return [use for use in found if any((*use.calls, *use.published, *use.failed))]
+
+
+def _sums(counts: Sequence[int]) -> tuple[int, int]:
+    """Return today's count and that of all days."""
+    return counts[0], sum(counts)
 
 
 @page()
 async def show_findings(rt: Runtime, visit: Visit) -> Answer:
-    """Every finding, what must be fixed first."""
+    """Show what the doctor finds, problems first."""
     found = await threads.run_in_thread(lambda: _run_doctor(rt))
     return visit.show(
         "findings.html",
@@ -217,15 +201,12 @@ def _run_doctor(rt: Runtime) -> list[Finding]:
     return found + (list(checks.check(rt, Surface.DASHBOARD)) if can_be_opened else [])
 
 
-# MERGED from web/dashboard/pause.py: `/system/pause`, `/system/resume`, `/system/try-held`: whether anything is pu
-
-NOTHING_SENT = "nothing"
-"""The value of the choice that is the owner's word: the original sent nothing since the backup."""
+# --- pause and resume -------------------------------------------------------------------------------------------------
 
 
 @page()
 async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
-    """From now on nothing starts."""
+    """Let nothing start from now on."""
     await rt.write_soon(resume.pause)
     said = "Publishing is paused. Calls in progress are finished; nothing else starts. The API goes on accepting posts."
     return visit.go("/system", status=said)
@@ -233,17 +214,17 @@ async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def resume_form(rt: Runtime, visit: Visit) -> Answer:
-    """What going on will mean, and after a restore the choice that only the owner can make."""
+    """Show what resuming means, and after a restore ask what only the owner knows."""
     return await _ask_resume(rt, visit)
 
 
 @page()
 async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
-    """Deliveries start again."""
+    """Let deliveries start again."""
     if appliance_state.paused_at(rt.reader) is None:
         raise Conflict("Publishing is not paused.")
     restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
-    if restored and choice not in (NOTHING_SENT, "maybe"):
+    if restored and choice not in (NOTHING_SENT, MAYBE_SENT):
         return await _ask_resume(rt, visit, problem="Say first what the original did since the backup was made.")
     resumed = await rt.write_soon(resume.resume, nothing_was_sent=restored and choice == NOTHING_SENT)
     too_late = alerts.too_late_sentence(resumed.too_late, rt.settings)
@@ -253,7 +234,7 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def try_held(rt: Runtime, visit: Visit) -> Answer:
-    """Networks that refuse this app are asked again at once."""
+    """Ask the networks that refuse this app again, at once."""
     held = await rt.write_soon(resume.try_held)
     said = "The next delivery to each held network is tried now. Look here again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app any more.")
@@ -270,17 +251,17 @@ async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> 
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings),
         still_scheduled=alerts.STILL_SCHEDULED,
         valid_keys=api_keys.list_undecided(rt.reader, rt.stamp()),
-        sentences=alerts,
+        alerts=alerts,
         problem=problem,
     )
 
 
-# MERGED from web/dashboard/copies.py: `/system/copy`: a consistent copy of everything but secret.key, as a file fo
+# --- backup and notifications -----------------------------------------------------------------------------------------
 
 
 @page()
 async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
-    """Made while everything goes on, then sent piece by piece."""
+    """Make a backup without secret.key while everything goes on, then send it as a file."""
     with await threads.run_in_thread(partial(create.make_download, rt)) as file:
         name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
         await visit.request.start(
@@ -298,12 +279,9 @@ async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
     return None
 
 
-# MERGED from web/dashboard/notify_addresses.py: `/system/notify…`: where notifications go, and whether they arrive
-
-
 @page()
 async def add_address(rt: Runtime, visit: Visit) -> Answer:
-    """One more address, as soon as Apprise has accepted it."""
+    """Add an address that Apprise accepts. From then on only its scheme and host are shown."""
     given = visit.form.text("url")
     try:
         url, name = await threads.run_in_thread(partial(send.parse_address, given))
@@ -318,7 +296,7 @@ async def add_address(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
-    """What removing an address means."""
+    """Show what removing an address means."""
     service = _load_address(rt, visit)
     others = [one for one in send.list_services(rt) if one.id != service.id]
     return visit.show("notify_remove.html", service=service, others=others)
@@ -326,14 +304,14 @@ async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def remove_address(rt: Runtime, visit: Visit) -> Answer:
-    """The address is forgotten."""
+    """Forget the address."""
     name = await rt.write_soon(send.remove_service, _load_address(rt, visit).id)
     return visit.go("/system", status=f"{name} is removed and gets no more notifications.")
 
 
 @page()
 async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
-    """A test message to every service, and what became of each."""
+    """Send a test message to every service, and show each result."""
     if not send.list_services(rt):
         raise Conflict("There is no address to send a message to. Add one under System.")
     results = await threads.run_in_thread(partial(send.send_test, rt))
@@ -341,15 +319,12 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]
     unknown = send.unknown_to_processes(rt, Surface.DASHBOARD)
-    if unknown is not None:
-        said.append(unknown)
-    if refused:
-        return visit.go("/system", alert=" ".join(said))
-    return visit.go("/system", status=" ".join(said))
+    text = " ".join([*said, unknown] if unknown else said)
+    return visit.go("/system", alert=text if refused else None, status=text)
 
 
 def _load_address(rt: Runtime, visit: Visit) -> Service:
-    """The address that the path names. Raises NotFound."""
+    """Return the address that the path names. Raises NotFound."""
     for service in send.list_services(rt):
         if service.is_added and service.id == visit.params["addressId"]:
             return service

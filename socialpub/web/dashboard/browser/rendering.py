@@ -1,7 +1,7 @@
-"""Pages of the dashboard from their templates, and the headers that each of them is sent with.
+"""Render pages from their templates, with the headers that each page is sent with.
 
-Nothing on a page comes from another host, and no script stands in it: what a text of somebody else's could smuggle in
-would not run. A page belongs to one browser: it is kept by nobody on the way.
+Nothing on a page comes from another host, and no page contains a script: text from others that contains one would not
+run. A page belongs to one browser: no cache stores it.
 """
 
 import gzip
@@ -11,7 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from socialpub.core import commands, units
+from socialpub.providers.registry import LABELS
+from socialpub.web.dashboard import labels
 from socialpub.web.http import answer as http_answer
 from socialpub.web.http.answer import Answer, Header
 from socialpub.web.http.request import Request
@@ -19,14 +23,13 @@ from socialpub.web.pages import pages
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
     b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SMALL_BYTES = 2000
-"""Below it a page is sent as it is."""
+"""A smaller page is not compressed."""
 
 HEADERS: tuple[Header, ...] = (
     (b"content-security-policy", POLICY),
@@ -38,13 +41,19 @@ HEADERS: tuple[Header, ...] = (
     (b"vary", b"Accept, Accept-Encoding, Cookie"),
 )
 
+REFRESH_SOON_SECONDS = 3
+"""How often a page reloads what is in progress."""
+REFRESH_LATER_SECONDS = 30
+"""How often a page reloads what waits for its time."""
+
 
 def render(template: str, values: Mapping[str, Any]) -> bytes:
+    """Render a template. All of them have `commands`, `labels` (of networks) and `words` (`labels.py`)."""
     return _environment().get_template(template).render(values).encode()
 
 
 def answer(request: Request, status: int, body: bytes, headers: tuple[Header, ...]) -> Answer:
-    """The rendered page as it is sent, compressed where the browser takes it."""
+    """Return the rendered page, compressed if the browser accepts that."""
     headers = (*headers, *HEADERS)
     if len(body) > SMALL_BYTES and http_answer.accepts_gzip(request.headers.get(b"accept-encoding")):
         return Answer(status, _compressed(body), (*headers, (b"content-encoding", b"gzip")), pages.HTML)
@@ -52,18 +61,16 @@ def answer(request: Request, status: int, body: bytes, headers: tuple[Header, ..
 
 
 def _compressed(body: bytes) -> bytes:
-    """With a file name of random length in its head, which nobody reads: the length of an answer tells nothing about
-    what else stands in it."""
+    """Compress with a file name of random length in the header: the length of an answer then reveals nothing about its
+    secrets."""
     packed = io.BytesIO()
     with gzip.GzipFile("x" * (1 + secrets.randbelow(64)), "wb", 5, packed, mtime=0) as stream:
         stream.write(body)
     return packed.getvalue()
 
 
-def _code(text: str) -> "Markup":
-    """Return the text with its commands, which stand in backticks, as code."""
-    from markupsafe import Markup
-
+def _code(text: str) -> Markup:
+    """Return the text with its commands, which are in backticks, as code."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
     parts = text.split("`")
     whole = len(parts) % 2 == 1
@@ -86,13 +93,5 @@ def _environment() -> "Environment":
     )
     environment.filters["size"] = units.size
     environment.filters["code"] = _code
-    environment.globals["commands"] = commands
+    environment.globals |= {"commands": commands, "labels": LABELS, "words": labels}
     return environment
-
-
-# MERGED from web/dashboard/refresh.py: How often a page that shows something in progress asks how things stand.
-
-REFRESH_SOON_SECONDS = 3
-"""While something happens."""
-REFRESH_LATER_SECONDS = 30
-"""While something only waits for its time."""

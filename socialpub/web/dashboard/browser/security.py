@@ -1,10 +1,21 @@
-"""What a browser proves and stores: cookies, the tokens of forms, a known browser, and a signed notice."""
+"""What a browser stores and proves: cookies, the tokens of forms, a known browser, and a signed notice.
+
+Over https, cookies are `Secure` and bound to this host. Over plain http, as in a LAN, a browser would not send such
+cookies back. The port does not distinguish cookies, so their names carry the installation.
+
+Three locks stop forged requests: the cookies' SameSite, the Origin that every browser sends with a form, and a token in
+the form that fits the browser's cookie. The token differs on every page, so that compressed answers do not reveal it.
+
+A browser that was signed in before keeps a cookie, by which its wrong passwords are counted apart. A stranger who
+shares the owner's address, as behind a proxy that is not trusted, then cannot lock the owner out. The cookie is no
+session. It stays valid after sign-out and after a change of the password, because a stranger's guesses may be why the
+owner changes it. Its signature binds the installation. No list of browsers is kept: none can be filled or restored.
+"""
 
 import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -16,51 +27,43 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Header
 from socialpub.web.http.request import Request
 
-# MERGED from web/dashboard/cookies.py: Cookies of the dashboard: who is signed in, which browser a form was given
-
 CookieName = Literal["session", "visitor", "notice", "device"]
 
 ZONE_COOKIE = "socialpub_zone"
-"""Set by the page's own script: the name of the browser's time zone."""
+"""The name of the browser's time zone, set by the page's script."""
 MAX_COOKIE_BYTES = 8192
 
 
 def is_https(request: Request) -> bool:
-    """Whether the browser reached us over https. A proxy's word is taken: it only decides about the browser that sent
-    it along."""
+    """Return whether the browser reached us over https. We trust a proxy here: its word concerns only the browser that
+    sent the request."""
     forwarded = request.headers.get(b"x-forwarded-proto")
     if forwarded is not None:
         return forwarded.rpartition(b",")[2].strip().lower() == b"https"
     base = urlsplit(request.state.rt.settings.base_url)
     host = request.headers.get(b"host", b"").decode("latin-1").lower()
-    # A proxy that tells nothing of the scheme tells the caller's address all the same.
+    # A proxy that does not send the scheme still sends the caller's address.
     return base.scheme == "https" and (host == base.netloc.lower() or b"x-forwarded-for" in request.headers)
 
 
 def read_cookies(request: Request) -> dict[str, str]:
-    """What the browser brought, by name."""
+    """Return the cookies of the browser by name."""
     header = request.headers.get(b"cookie", b"")
-    if not header or len(header) > MAX_COOKIE_BYTES:
+    if len(header) > MAX_COOKIE_BYTES:
         return {}
-    return dict(_cookie_pairs(header.decode("latin-1")))
-
-
-def _cookie_pairs(header: str) -> Iterator[tuple[str, str]]:
-    # Cookies of other programs on this host may have any form: one that cannot be read must not hide ours.
-    for part in header.split(";"):
-        name, _, value = part.strip().partition("=")
-        yield name, value
+    # Cookies of other programs on this host may have any form: an unreadable one must not hide ours.
+    pairs = (part.strip().partition("=") for part in header.decode("latin-1").split(";"))
+    return {name: value for name, _, value in pairs}
 
 
 def cookie_name(request: Request, name: CookieName) -> str:
-    """The cookie's whole name for this connection and installation."""
+    """Return the cookie's whole name for this connection and installation."""
     prefix = "__Host-" if is_https(request) else ""
     return f"{prefix}socialpub_{name}_{request.state.rt.instance_id[:8]}"
 
 
 def put_cookie(request: Request, name: CookieName, value: str, lifetime_seconds: int | None = None) -> Header:
-    """The header that gives the browser a cookie; without a lifetime it ends with the browser. The value is written
-    with letters, digits and `-_.`."""
+    """Return the header that sets a cookie of letters, digits and `-_.`. By default it ends with the browser."""
     assert all(letter.isalnum() or letter in "-_." for letter in value), "a cookie that would need quotes"
     cookie = f"{cookie_name(request, name)}={value}; Path=/; HttpOnly; SameSite=Lax"
     if is_https(request):
@@ -71,11 +74,9 @@ def put_cookie(request: Request, name: CookieName, value: str, lifetime_seconds:
 
 
 def drop_cookie(request: Request, name: CookieName) -> Header:
-    """The header that takes a cookie away."""
+    """Return the header that removes a cookie."""
     return put_cookie(request, name, "", 0)
 
-
-# MERGED from web/dashboard/forgery.py: Against forged requests: only a form that this browser was given, sent from
 
 CSRF_FIELD = "csrf"
 CSRF_HEADER = b"x-csrf-token"
@@ -92,33 +93,29 @@ FOREIGN = (
 
 
 def form_token(secret: str) -> str:
-    """For a form that is shown to the browser with this secret in its cookie."""
+    """Return a token for a form that is shown to the browser with this secret in its cookie."""
     salt = secrets.token_hex(_SALT_LETTERS // 2)
-    return salt + _sign_token(secret, salt)
+    return salt + _sign("form", salt, secret)
 
 
 def check_token(request: Request, secret: str, given: str) -> None:
-    """Raises Forbidden unless the request comes from our own pages with a token for this browser."""
+    """Raise Forbidden unless the request comes from our own pages with a token for this browser."""
     check_origin(request)
     salt, signature = given[:_SALT_LETTERS], given[_SALT_LETTERS:]
-    if not secret or not hmac.compare_digest(signature.encode(), _sign_token(secret, salt).encode()):
+    if not secret or not hmac.compare_digest(signature.encode(), _sign("form", salt, secret).encode()):
         raise Forbidden(STALE)
 
 
 def check_origin(request: Request) -> None:
-    """Raises Forbidden unless the request comes from our own pages."""
-    if not _is_own_page(request):
+    """Raise Forbidden unless the request comes from our own pages."""
+    if not _comes_from_here(request):
         raise Forbidden(FOREIGN)
 
 
-def _sign_token(secret: str, salt: str) -> str:
-    return hmac.new(secret.encode(), f"form {salt}".encode(), hashlib.sha256).hexdigest()
-
-
-def _is_own_page(request: Request) -> bool:
+def _comes_from_here(request: Request) -> bool:
     origin = request.headers.get(b"origin")
     if origin is None:
-        # Not every client sends it; browsers that leave it out say this instead, or know neither.
+        # Not every client sends it. A browser that leaves it out sends this header instead, or knows neither.
         return request.headers.get(b"sec-fetch-site", b"same-origin") in (b"same-origin", b"none")
     try:
         parts = urlsplit(origin.decode("latin-1").lower())
@@ -131,10 +128,8 @@ def _is_own_page(request: Request) -> bool:
     return parts.scheme in ("http", "https") and parts.netloc != "" and parts.netloc == host
 
 
-# MERGED from web/dashboard/known_browser.py: A browser that was signed in before keeps a cookie, by which its wron
-
 KNOWN_BROWSER_SECONDS = 400 * 86_400
-"""Browsers keep no cookie for longer. Each sign-in and each use of a session begins it again."""
+"""The longest lifetime that browsers allow. Each sign-in and each use of a session begins it again."""
 
 
 def find_known_browser(request: Request) -> str | None:
@@ -156,37 +151,35 @@ def _signed_browser(rt: Runtime, browser_id: str) -> tuple[str, ...]:
     return "known browser", rt.instance_id, browser_id
 
 
-# MERGED from web/dashboard/notices.py: What an action came to, told on the next page: one sentence that travels in
-
-NoticeKind = Literal["status", "alert"]
-
 MAX_NOTICE_LETTERS = 1500
-"""Letters; a cookie holds some 4,000 bytes."""
+"""A cookie holds about 4,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`kind` is the role of the element that says it."""
+    """The result of an action, shown once on the next page. `kind` is the role of its element.
 
-    kind: NoticeKind
+    It is signed for the browser's session, so that no other site can put words on the owner's page."""
+
+    kind: Literal["status", "alert"]
     text: str
 
 
 def pack_notice(notice: Notice, secret: str) -> str:
-    """The value of the cookie."""
+    """Return the value of the cookie."""
     text = notice.text if len(notice.text) <= MAX_NOTICE_LETTERS else f"{notice.text[: MAX_NOTICE_LETTERS - 1]}…"
     content = base64.urlsafe_b64encode(orjson.dumps([notice.kind, text])).rstrip(b"=").decode()
-    return f"{content}.{_sign_notice(content, secret)}"
+    return f"{content}.{_sign('notice', content, secret)}"
 
 
 def unpack_notice(value: str, secret: str) -> Notice | None:
-    """What `pack` packed for this browser, or None."""
+    """Return the notice that was packed for this browser, or None."""
     content, _, signature = value.partition(".")
-    if not secret or not hmac.compare_digest(signature.encode(), _sign_notice(content, secret).encode()):
+    if not secret or not hmac.compare_digest(signature.encode(), _sign("notice", content, secret).encode()):
         return None
     kind, text = orjson.loads(base64.urlsafe_b64decode(content + "=="))
     return Notice(kind, text)
 
 
-def _sign_notice(content: str, secret: str) -> str:
-    return hmac.new(secret.encode(), f"notice {content}".encode(), hashlib.sha256).hexdigest()
+def _sign(purpose: str, text: str, secret: str) -> str:
+    return hmac.new(secret.encode(), f"{purpose} {text}".encode(), hashlib.sha256).hexdigest()

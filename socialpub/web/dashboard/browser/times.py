@@ -1,6 +1,6 @@
-"""Instants as a person reads them: in the time zone of the browser, with its name, and how far away they are.
+"""Instants as a person reads them: in the time zone of the browser, with its name and the relative time.
 
-The browser tells its zone in a cookie that the page's script sets; before that, and without scripts, times are UTC.
+The page's script sends the zone in a cookie. Before that, and without scripts, times are UTC.
 """
 
 from dataclasses import dataclass

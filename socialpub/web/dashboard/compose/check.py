@@ -1,4 +1,6 @@
-"""What is wrong with a post in its form: every problem at the field that it is about."""
+"""Check a form of Compose: by the shapes and rows that check an API request, by the networks' rules, and by TikTok's
+guidelines for such a form. Every problem is shown at the field that it concerns.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +26,26 @@ from socialpub.web.dashboard.compose.context import FormContext
 from socialpub.web.dashboard.compose.form import AT, ComposeForm
 from socialpub.web.dashboard.posts.submissions import PostVersion
 
-TEXT_FIELD, PROFILES_FIELD, MEDIA_FIELD = "field-body", "profiles", "field-media"
-WHEN_FIELD, TIME_FIELD, ZONE_FIELD = "when", "field-time", "field-zone"
-"""Ids of the form's elements."""
+MEDIA_FIELD = "field-media"
+STOPPED = ("providerOptions", "tiktok")
+NOT_NOW = "a time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”"
+MAX_NAMES = 3
+
+_WORDS = {
+    "is required when there is no media": "write something, or add a picture or a video",
+    "must be in the future; leave it out to publish now": "must be in the future; or choose “Now”",
+    "must be in the future; null publishes immediately": "must be in the future; or choose “Now”",
+    "is not the id of a profile; take ids from GET /profiles": "is not here any more; choose another one",
+    "is not the id of an artifact; reserve and complete an upload first": "is not here any more; remove it and add the "
+    "file again",
+    "is disconnected; connect the account again and use its new id": "is disconnected; connect it again under Profiles",
+}
+"""The form's words for messages of the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormProblem:
-    """`anchor` is the id of the field, `label` what it is called, `message` a sentence without its subject or with."""
+    """A problem at a field. `anchor` is the field's id; `message` may lack its subject."""
 
     anchor: str
     label: str
@@ -42,79 +56,9 @@ class FormProblem:
         return end_sentence(self.message[:1].upper() + self.message[1:])
 
 
-def locate(
-    errors: Iterable[FieldError | Problem], form: ComposeForm, names: Mapping[str, str], profile: str | None = None
-) -> list[FormProblem]:
-    """Each where it belongs, once. `names` are the labels of profiles, by id; `profile` whose network says so."""
-    found = []
-    for error in errors:
-        anchor, label = _locate_one(tuple(error.path), form, names)
-        if profile is not None:
-            label = f"{profile}: {label}"
-        found.append(FormProblem(anchor, label, _message(error)))
-    return list(dict.fromkeys(found))
-
-
-def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
-    """What is said at each field, by its id."""
-    found: dict[str, list[str]] = {}
-    for problem in problems:
-        said = found.setdefault(problem.anchor, [])
-        if problem.sentence not in said:
-            said.append(problem.sentence)
-    return {anchor: " ".join(said) for anchor, said in found.items()}
-
-
-def option_errors(network: str, said: Mapping[str, str]) -> dict[str, str]:
-    """Those at the options of this network, by key."""
-    start = f"options-{network}-"
-    return {anchor.removeprefix(start): text for anchor, text in said.items() if anchor.startswith(start)}
-
-
-def _locate_one(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str, str]:
-    match path:
-        case ("post", "body", *_):
-            return TEXT_FIELD, "Text"
-        case ("post", "scheduledAt", *_):
-            return TIME_FIELD, "Time"
-        case ("when",):
-            return WHEN_FIELD, "When"
-        case ("zone",):
-            return ZONE_FIELD, "Zone"
-        case ("profiles", int(at), *_) if at < len(form.profiles):
-            profile_id = form.profiles[at]
-            return f"profile-{profile_id}", names.get(profile_id, "Profile")
-        case ("profiles", *_):
-            return PROFILES_FIELD, "Profiles"
-        case ("media", int(at), *rest) if at < len(form.media):
-            artifact_id = form.media[at].artifact_id
-            return (f"alt-{artifact_id}" if rest == ["alt"] else f"media-{artifact_id}"), f"Media {at + 1}"
-        case ("media", *_):
-            return MEDIA_FIELD, "Media"
-        case ("providerOptions", str(network), str(key), *_) if network in LABELS:
-            return f"options-{network}-{key}", f"{LABELS[network]}, {option_fields.OPTION_LABELS.get(key, key)}"
-        case ("providerOptions", str(network), *_) if network in LABELS:
-            return f"options-{network}", LABELS[network]
-        case _:
-            return "compose", "Post"
-
-
-def _message(error: FieldError | Problem) -> str:
-    """In the words of the form: an option's own name is that of the API."""
-    if error.path[:1] != ("providerOptions",) or not error.path[2:]:
-        return error.message
-    key = str(error.path[2])
-    if isinstance(error, Problem) and error.is_missing and key in option_fields.MISSING_TEXTS:
-        return option_fields.MISSING_TEXTS[key]
-    return option_fields.complaint(key, error.message)
-
-
-# MERGED from web/dashboard/compose_page.py: The page of Compose: the form with everything that stands around its f
-
-
 @dataclass(frozen=True, slots=True)
 class ComparedValue:
-    """A field of the post in words: as the post has it by now, and as the form has it."""
+    """A field in words: as the post has it now, and as the form has it."""
 
     label: str
     present: str
@@ -125,127 +69,111 @@ class ComparedValue:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What was found out about a form."""
+    """What the page says about a form."""
 
     problems: Sequence[FormProblem] = ()
     notes: Sequence[tuple[str, Sequence[str]]] = ()
-    """Profile and what is worth knowing there."""
+    """Profiles, and the notes about them."""
     fine: Sequence[str] = ()
-    """The profiles whose network takes it as it is."""
+    """The profiles whose network accepts the post."""
     may_publish_anyway: bool = False
     message: str = ""
     """What went wrong."""
     post_id: str = ""
-    """The post that it is about."""
+    """The post that the message is about."""
     notice: str = ""
-    """What the form is, where nothing went wrong."""
+    """What the form is, if nothing went wrong."""
     compared: Sequence[ComparedValue] = ()
     """The fields of two versions of the post, between which the owner chooses."""
     version: PostVersion | None = None
-    """The version that the post has by now, where the owner chooses."""
+    """The present version of the post, if the owner chooses."""
     ended: bool = False
-    """Whether the post that the form was made from can no longer be edited."""
-
-
-# MERGED from web/dashboard/compose_check.py: A form of Compose judged: by the shapes and rows that judge a request
-
-MAX_NAMES = 3
-STOPPED = ("providerOptions", "tiktok")
-NOT_NOW = "a time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”"
+    """Whether the post of the form can no longer be edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """`is_bad`: something stands in the form that could not be accepted whatever the networks say."""
+    """`is_bad`: the form cannot be accepted, whatever the networks' rules are."""
 
-    said: Messages
+    messages: Messages
     is_bad: bool
     draft: Draft | None = None
 
     def may_be_done(self, *, anyway: bool) -> bool:
-        """Whether the post may be accepted; `anyway` also where some of its networks refuse it."""
-        return not self.is_bad and (not self.said.problems or (anyway and self.said.may_publish_anyway))
+        """Return whether the post may be accepted; with `anyway` also if some of its networks refuse it."""
+        return not self.is_bad and (not self.messages.problems or (anyway and self.messages.may_publish_anyway))
 
 
 async def check(
     rt: Runtime,
     form: ComposeForm,
-    around: FormContext,
-    refused_files: Sequence[str],
+    context: FormContext,
+    refused_files: Sequence[str] = (),
     *,
-    content: bool = True,
     editing: str | None = None,
 ) -> CheckResult:
-    """Everything that is wrong with it, and what is worth knowing. Without `content` only its files count. `editing`
-    is the post that the form changes."""
-    files = [FormProblem(MEDIA_FIELD, "Media", text) for text in refused_files]
-    if not content:
-        return CheckResult(Messages(files), bool(files))
-    networks = {row.provider for row in around.connected if row.id in form.profiles}
+    """Return all problems and notes. `editing` is the post that the form changes."""
+    files = check_files(refused_files).messages.problems
+    networks = context.chosen_networks(form.profiles)
     body = form.request_body(networks, only_photos=media.only_photos(rt, form))
     shape, mistakes = PostDraft.read(body)
-    errors = [*_in_words(form, mistakes.errors), *_time(form)]
+    errors = [*mistakes.errors, *_check_time(form)]
     if form.profiles:
         errors += drafts.check_rows(rt, OWNER, body, mistakes.errors)
-    own = locate(_reworded(errors), form, around.names)
+    else:
+        errors = [error for error in errors if error.path[:1] != ("profiles",)]
+        errors.insert(0, FieldError(("profiles",), "choose at least one"))
     if shape is None or errors:
-        return CheckResult(Messages([*files, *own, *_guidelines(form, around, None)]), True)
+        own = _locate(errors, form, context)
+        return CheckResult(Messages([*files, *own, *_check_guidelines(form, context, None)]), True)
     draft = drafts.to_draft(shape)
-    checked, post = await rt.read_aside(lambda reader: _ask_networks(rt, reader, draft, editing))
-    guidelines = _guidelines(form, around, post)
-    refusals = _problems(form, around, checked, known={(one.anchor) for one in guidelines})
-    said = Messages(
-        [*files, *guidelines, *refusals],
-        notes=_notes(around, checked),
-        fine=[around.names[one.profile_id] for one in checked if not one.problems] if not guidelines else (),
-        may_publish_anyway=not files and not guidelines and any(not one.problems for one in checked) and bool(refusals),
-    )
-    return CheckResult(said, bool(files or guidelines), draft)
 
+    def ask_networks(reader: Reader) -> tuple[list[CheckedDelivery], Content]:
+        checked = validation.validate(rt, reader, draft, OWNER, editing)
+        return checked, content.draft_content(rt, reader, draft, [])
 
-def refused(error: InvalidRequest, form: ComposeForm, around: FormContext) -> CheckResult:
-    """What the write refused: something changed since the check."""
-    return CheckResult(Messages(locate(_reworded(error.errors), form, around.names)), True)
-
-
-def _ask_networks(
-    rt: Runtime, reader: Reader, draft: Draft, editing: str | None
-) -> tuple[list[CheckedDelivery], Content]:
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked = validation.validate(rt, reader, draft, OWNER, editing)
-    return checked, content.draft_content(rt, reader, draft, [])
+    checked, post = await rt.read_aside(ask_networks)
+    guidelines = _check_guidelines(form, context, post)
+    refusals = _locate_refusals(form, context, checked, known={one.anchor for one in guidelines})
+    fine = [context.names[one.profile_id] for one in checked if not one.problems]
+    messages = Messages(
+        [*files, *guidelines, *refusals],
+        notes=_list_notes(context, checked),
+        fine=() if guidelines else fine,
+        may_publish_anyway=bool(fine and refusals) and not files and not guidelines,
+    )
+    return CheckResult(messages, bool(files or guidelines), draft)
 
 
-def _problems(
-    form: ComposeForm, around: FormContext, checked: Sequence[CheckedDelivery], known: set[str]
-) -> list[FormProblem]:
-    names: dict[Problem, list[str]] = {}
-    for one in checked:
-        for problem in one.problems:
-            names.setdefault(problem, []).append(around.names[one.profile_id])
+def check_files(refused: Sequence[str]) -> CheckResult:
+    """Return the problems of files that were sent with the form."""
+    problems = [FormProblem(MEDIA_FIELD, "Media", text) for text in refused]
+    return CheckResult(Messages(problems), bool(problems))
+
+
+def refused(error: InvalidRequest, form: ComposeForm, context: FormContext) -> CheckResult:
+    """Return the problems that the write found: something changed since the check."""
+    return CheckResult(Messages(_locate(error.errors, form, context)), True)
+
+
+def _check_time(form: ComposeForm) -> list[FieldError]:
+    if form.when != AT:
+        return [FieldError(("when",), NOT_NOW)] if form.time and not compose_form.is_old_time(form) else []
     found = []
-    for problem, concerned in names.items():
-        found += locate([problem], form, around.names, _listed(concerned) if len(checked) > 1 else None)
-    return [problem for problem in found if problem.anchor not in known]
+    local = form.local_time
+    if not times.is_zone(form.zone):
+        found.append(FieldError(("zone",), "choose one of the list"))
+    elif local is not None and form.scheduled_at is None:
+        found.append(FieldError(("post", "scheduledAt"), local.complaint))
+    if local is None:
+        found.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
+    return found
 
 
-def _notes(around: FormContext, checked: Sequence[CheckedDelivery]) -> list[tuple[str, Sequence[str]]]:
-    """What is worth knowing, once for all profiles that it is the same for."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for one in checked:
-        if one.notes:
-            names.setdefault(tuple(one.notes), []).append(around.names[one.profile_id])
-    return [(_listed(concerned), notes) for notes, concerned in names.items()]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """A hundred profiles are not named one by one."""
-    return ", ".join(dict.fromkeys(names)) if len(names) <= MAX_NAMES else f"{names[0]} and {len(names) - 1} others"
-
-
-def _guidelines(form: ComposeForm, around: FormContext, post: Content | None) -> list[FormProblem]:
-    """What keeps a post from TikTok whatever the other networks say: nothing goes there without explicit choices."""
-    creators = [around.creators[one] for one in form.profiles if one in around.creators]
+def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | None) -> list[FormProblem]:
+    """Return what keeps a post from TikTok. Nothing is sent there without the owner's explicit choices."""
+    creators = [context.creators[one] for one in form.profiles if one in context.creators]
     if not creators:
         return []
     chosen = form.options.get("tiktok", {})
@@ -260,40 +188,99 @@ def _guidelines(form: ComposeForm, around: FormContext, post: Content | None) ->
             problems += sharing_guidelines.not_offered(chosen, creator.levels, account)
         if post is not None:
             problems += sharing_guidelines.too_long(post, creator.longest_seconds, account)
-    return locate(problems, form, around.names)
+    return _locate(problems, form, context)
 
 
-def _time(form: ComposeForm) -> list[FieldError]:
-    if form.when != AT:
-        return [FieldError(("when",), NOT_NOW)] if form.time and not compose_form.is_old_time(form) else []
+def _locate_refusals(
+    form: ComposeForm, context: FormContext, checked: Sequence[CheckedDelivery], known: set[str]
+) -> list[FormProblem]:
+    names: dict[Problem, list[str]] = {}
+    for one in checked:
+        for problem in one.problems:
+            names.setdefault(problem, []).append(context.names[one.profile_id])
     found = []
-    local = form.local_time
-    if not times.is_zone(form.zone):
-        found.append(FieldError(("zone",), "choose one of the list"))
-    elif local is not None and form.scheduled_at is None:
-        found.append(FieldError(("post", "scheduledAt"), local.complaint))
-    if local is None:
-        found.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
-    return found
+    for problem, concerned in names.items():
+        found += _locate([problem], form, context, _list_names(concerned) if len(checked) > 1 else None)
+    return [problem for problem in found if problem.anchor not in known]
 
 
-def _in_words(form: ComposeForm, errors: Sequence[FieldError]) -> list[FieldError]:
-    if form.profiles:
-        return list(errors)
-    return [FieldError(("profiles",), "choose at least one"), *(one for one in errors if one.path[:1] != ("profiles",))]
+def _list_notes(context: FormContext, checked: Sequence[CheckedDelivery]) -> list[tuple[str, Sequence[str]]]:
+    """Return equal notes once, with all their profiles."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for one in checked:
+        if one.notes:
+            names.setdefault(tuple(one.notes), []).append(context.names[one.profile_id])
+    return [(_list_names(concerned), notes) for notes, concerned in names.items()]
 
 
-_WORDS = {
-    "is required when there is no media": "write something, or add a picture or a video",
-    "must be in the future; leave it out to publish now": "must be in the future; or choose “Now”",
-    "must be in the future; null publishes immediately": "must be in the future; or choose “Now”",
-    "is not the id of a profile; take ids from GET /profiles": "is not here any more; choose another one",
-    "is not the id of an artifact; reserve and complete an upload first": "is not here any more; remove it and add the "
-    "file again",
-    "is disconnected; connect the account again and use its new id": "is disconnected; connect it again under Profiles",
-}
-"""What the API says in words of its own requests, in those of the form."""
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) if len(names) <= MAX_NAMES else f"{names[0]} and {len(names) - 1} others"
 
 
-def _reworded(errors: Sequence[FieldError]) -> list[FieldError]:
-    return [FieldError(error.path, _WORDS.get(error.message, error.message)) for error in errors]
+# --- where a problem is shown ----------------------------------------------------------------------------------------
+
+
+def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
+    """Return the sentences at each field, by its id."""
+    found: dict[str, list[str]] = {}
+    for problem in problems:
+        found.setdefault(problem.anchor, []).append(problem.sentence)
+    return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in found.items()}
+
+
+def option_errors(network: str, at_field: Mapping[str, str]) -> dict[str, str]:
+    """Return the sentences at the options of this network, by key."""
+    start = f"options-{network}-"
+    return {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
+
+
+def _locate(
+    errors: Iterable[FieldError | Problem], form: ComposeForm, context: FormContext, profile: str | None = None
+) -> list[FormProblem]:
+    """Return each problem once, at its field. `profile` is the one whose network refuses."""
+    found = []
+    for error in errors:
+        anchor, label = _find_field(tuple(error.path), form, context.names)
+        if profile is not None:
+            label = f"{profile}: {label}"
+        found.append(FormProblem(anchor, label, _in_words(error)))
+    return list(dict.fromkeys(found))
+
+
+def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return the id and the label of the field."""
+    match path:
+        case ("post", "body", *_):
+            return "field-body", "Text"
+        case ("post", "scheduledAt", *_):
+            return "field-time", "Time"
+        case ("when",):
+            return "when", "When"
+        case ("zone",):
+            return "field-zone", "Zone"
+        case ("profiles", int(at), *_) if at < len(form.profiles):
+            profile_id = form.profiles[at]
+            return f"profile-{profile_id}", names.get(profile_id, "Profile")
+        case ("profiles", *_):
+            return "profiles", "Profiles"
+        case ("media", int(at), *rest) if at < len(form.media):
+            artifact_id = form.media[at].artifact_id
+            return (f"alt-{artifact_id}" if rest == ["alt"] else f"media-{artifact_id}"), f"Media {at + 1}"
+        case ("media", *_):
+            return MEDIA_FIELD, "Media"
+        case ("providerOptions", str(network), str(key), *_) if network in LABELS:
+            return f"options-{network}-{key}", f"{LABELS[network]}, {option_fields.OPTION_LABELS.get(key, key)}"
+        case ("providerOptions", str(network), *_) if network in LABELS:
+            return f"options-{network}", LABELS[network]
+        case _:
+            return "compose", "Post"
+
+
+def _in_words(error: FieldError | Problem) -> str:
+    """Return the message in the words of the form, with the form's name of an option."""
+    if error.path[:1] != ("providerOptions",) or not error.path[2:]:
+        return error.message if isinstance(error, Problem) else _WORDS.get(error.message, error.message)
+    key = str(error.path[2])
+    if isinstance(error, Problem) and error.is_missing and key in option_fields.MISSING_TEXTS:
+        return option_fields.MISSING_TEXTS[key]
+    return option_fields.complaint(key, error.message)

@@ -1,7 +1,12 @@
-"""Questions to networks that a page waits for: one that hangs holds one thread, and not one for every look at it."""
+"""What a form for a post depends on beyond its fields: the profiles, and what their networks let an account choose.
+
+A page that asks a network waits a few seconds. After that, the form has a text field and the reason instead, and the
+question goes on: its answer is remembered for the next page. Equal questions share one thread, so a network that hangs
+holds one thread and not one for every page.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -32,43 +37,40 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class OpenQuestions:
-    """Those that nobody has an answer to yet, by what is asked."""
+    """The questions without an answer yet."""
 
     tasks: dict[tuple[str, ...], asyncio.Task[Any]] = field(default_factory=dict)
 
 
-async def ask_once(rt: Runtime, question: tuple[str, ...], ask: Callable[[], T], patience_seconds: float) -> T:
-    """What `ask()` returns, on a thread of its own, or what the same question returns that is on its way already.
+async def ask_once(rt: Runtime, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
+    """Return what `ask()` returns in a thread of its own, or what the same question returns that was asked before.
 
-    Raises what it raises, and TimeoutError when patience is over: it goes on then, and may be answered at the next
-    look. Answers to one question are of one type.
+    Raises what `ask` raises, and TimeoutError. Answers to one question have one type.
     """
     tasks = rt.memory(OpenQuestions).tasks
 
     def ended(task: asyncio.Task[Any]) -> None:
         del tasks[question]
-        task.exception()  # whoever asked may have gone on without the answer
+        task.exception()  # the page may have gone on without the answer
 
     if question not in tasks:
         tasks[question] = asyncio.create_task(threads.run_in_thread(ask))
         tasks[question].add_done_callback(ended)
     asking: asyncio.Task[T] = tasks[question]
-    await asyncio.wait({asking}, timeout=patience_seconds)
+    await asyncio.wait({asking}, timeout=timeout_seconds)
     if not asking.done():
         raise TimeoutError
     return asking.result()
 
 
-# MERGED from web/dashboard/network_choices.py: What an account can choose from at the moment, asked of its network
-
 CHOICES_TIMEOUT_SECONDS = 8.0
 
 Question = Callable[[Runtime, Profile, str], NetworkChoices]
-"""The account, and the board that is chosen in the form (empty: none)."""
+"""Takes the account and the board that is chosen in the form (empty: none)."""
 
 
 async def ask_choices(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
-    """The choices of this account; `shown` are the values in the form, whose board brings its sections."""
+    """Return the choices of this account. `shown` are the values in the form: a chosen board has sections."""
     ask = _QUESTIONS.get(profile.provider)
     if ask is None:
         return NetworkChoices()
@@ -108,7 +110,7 @@ def _ask_creator_choices(rt: Runtime, profile: Profile, _board_id: str) -> Netwo
 
 
 def creator_choices(info: CreatorInfo) -> NetworkChoices:
-    """TikTok's answer as choices."""
+    """Return TikTok's answer as choices."""
     levels = [OptionChoice(level, option_fields.value_label(level)) for level in info.privacy_levels]
     return NetworkChoices(
         {"privacyLevel": levels} if levels else {},
@@ -124,45 +126,34 @@ _QUESTIONS: Mapping[str, Question] = {
 }
 
 
-# MERGED from web/dashboard/tiktok_creators.py: What TikTok says of its accounts while a form for a post is open: a
-
 CREATOR_TIMEOUT_SECONDS = 5.0
-"""Nobody looks at an empty page for longer; what comes later is remembered for the next look."""
-
 UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can be sent to it."
 
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """One account as the form shows it. `levels` are empty when TikTok did not say. An app that TikTok has not audited
-    offers `SELF_ONLY` alone."""
+    """An account as the form shows it. `levels` are empty when TikTok did not answer. An app without TikTok's audit
+    offers only `SELF_ONLY`."""
 
     profile_id: str
     name: str
-    """The profile's label."""
     nickname: str
     username: str
     levels: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
-    """Those of `comment`, `duet` and `stitch` that the account's own settings switch off."""
+    """The interactions (`comment`, `duet`, `stitch`) that the account's own settings switch off."""
     longest_seconds: int | None = None
     stop: str | None = None
     """Why nothing can be posted to the account now."""
     unknown: str | None = None
-    """Why TikTok did not say, and what to do."""
+    """Why TikTok did not answer, and what to do."""
 
 
-async def ask_creators(rt: Runtime, profiles: Sequence[Row], *, anew: bool) -> Mapping[str, Creator]:
-    """By profile, in their order. `anew` when the form opens: then nothing comes from memory."""
-    found = await asyncio.gather(*(_ask_creator(rt, row, anew) for row in profiles))
-    return {creator.profile_id: creator for creator in found}
-
-
-async def _ask_creator(rt: Runtime, row: Row, anew: bool) -> Creator:
+async def _ask_creator(rt: Runtime, row: Row, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.ask_creator_lately, rt, profile_id, Surface.DASHBOARD, anew=anew)
-        info = await ask_once(rt, ("creator", profile_id, str(anew)), ask, CREATOR_TIMEOUT_SECONDS)
+        ask = partial(questions.ask_creator_lately, rt, profile_id, Surface.DASHBOARD, anew=refresh)
+        info = await ask_once(rt, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
     except OperatorError as error:
@@ -181,41 +172,40 @@ async def _ask_creator(rt: Runtime, row: Row, anew: bool) -> Creator:
     )
 
 
-# MERGED from web/dashboard/compose_page.py: The page of Compose: the form with everything that stands around its f
-
-
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """What the form depends on beyond what was typed: who can be posted to, and what TikTok says of them."""
+    """The profiles of a form, and what TikTok lets its accounts choose."""
 
     connected: Sequence[Row]
     fixed: bool = False
-    """Whether the profiles are those of a post that is there already."""
+    """Whether the profiles are those of a post that exists."""
     creators: Mapping[str, Creator] = field(default_factory=dict)
 
     @property
     def networks(self) -> list[str]:
-        """Those of the profiles, in the networks' order."""
         known = {row.provider for row in self.connected}
         return [name for name in PROVIDERS if name in known]
+
+    def chosen_networks(self, profiles: Collection[str]) -> set[str]:
+        return {row.provider for row in self.connected if row.id in profiles}
 
     @property
     def names(self) -> dict[str, str]:
         return labels.profile_names(self.connected)
 
     def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[Row]:
-        """The profiles of this network: the chosen ones, or all where none is chosen."""
+        """Return the chosen profiles of this network, or all if none is chosen."""
         rows = [row for row in self.connected if row.provider == network]
         return [row for row in rows if row.id in chosen] or rows
 
 
-async def load_context(rt: Runtime, *, refresh: bool, only: Sequence[str] | None = None) -> FormContext:
-    """Who can be posted to. `refresh` when the form opens; `only` the profiles of a post."""
+async def load_context(rt: Runtime, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
+    """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
     rows = profiles.list_all(rt.reader)
     if only is None:
         connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     else:
         connected = [row for row in rows if row.id in only]
     tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
-    creators = await ask_creators(rt, tiktok, anew=refresh)
-    return FormContext(connected, only is not None, creators)
+    creators = await asyncio.gather(*(_ask_creator(rt, row, refresh=refresh) for row in tiktok))
+    return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})

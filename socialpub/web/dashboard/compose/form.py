@@ -1,10 +1,10 @@
-"""What stands in the form of Compose: read from what was sent or from a post, and as what the API would take.
+"""The form of Compose: read from a request or from a post, and turned into the body of an API request.
 
-Nothing is judged here. The body that it becomes is judged by the shapes and rows that judge a request to the API.
+Nothing is checked here: the shapes and rows that check a request to the API check that body.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Any
@@ -25,6 +25,8 @@ from socialpub.web.dashboard.posts.submissions import PostVersion
 NOW, AT = "now", "at"
 DISCLOSED = "tiktok.disclosed"
 """The switch for commercial content: TikTok's form has it, its API does not."""
+TEXT, TIME, MEDIA = "body", "time", "media"
+"""The names of the fields. Options are named as in the form (`options.x.replySettings`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class FormBase:
 
     @classmethod
     def read(cls, form: Form) -> "FormBase | None":
-        """Return what a form says it was made from; None for a form that begins a post."""
+        """Return the post that a form was made from; None for a form that begins a post."""
         version = PostVersion.read(form)
         try:
             marks = orjson.loads(form.text("was") or "null")
@@ -58,10 +60,10 @@ class FormBase:
 
 @dataclass(frozen=True, slots=True)
 class ComposeForm:
-    """`options` by network as they are shown, `zone` the name of the zone that `time` is meant in."""
+    """`options` are by network, as they are shown. `zone` names the time zone of `time`."""
 
     form_id: str = field(default_factory=submissions.new_id)
-    """By which a form that is sent twice is recognised."""
+    """Recognizes a form that is sent twice."""
     body: str = ""
     profiles: tuple[str, ...] = ()
     media: tuple[FormMedia, ...] = ()
@@ -69,34 +71,29 @@ class ComposeForm:
     time: str = ""
     zone: str = "UTC"
     which: str = ""
-    """Which of two equal times is meant (`times.FIRST`, `times.SECOND`)."""
+    """Chooses one of two equal times (`times.FIRST`, `times.SECOND`)."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     disclosed: bool = False
     base: FormBase | None = None
-    """Of a form that edits a post."""
+    """The post that the form edits."""
     twice: str = ""
-    """The post with equal content beside which the owner wants this one."""
+    """The post with equal content that the owner wants a second time."""
     again: str = ""
     """The post whose failed deliveries this one replaces."""
 
     @property
     def scheduled_at(self) -> datetime | None:
-        """The chosen time; None also for a text that names no single instant."""
+        """The chosen time. None also for a text that names no single instant."""
         local = self.local_time
         return local.instant(self.which) if local is not None and self.when == AT else None
 
     @property
     def local_time(self) -> LocalTime | None:
-        """What the fields for the time hold; None for a text that is no time."""
+        """The fields for the time. None for a text that is no time."""
         return times.read_local(self.time, times.zone_named(self.zone))
 
-    def with_uploads(self, artifact_ids: Sequence[str], of_options: Mapping[str, str]) -> "ComposeForm":
-        """The artifacts behind the media that are there; those of options (by the name of the field) in their place."""
-        media = (*self.media, *(FormMedia(one) for one in artifact_ids))
-        return replace(self, media=media, options=option_fields.with_uploads(self.options, of_options))
-
     def moved(self, artifact_id: str, direction: str) -> "ComposeForm":
-        """This one before its neighbour (`up`) or behind it (`down`)."""
+        """Move one file before its neighbor (`up`) or behind it (`down`)."""
         order = list(self.media)
         at = next((n for n, item in enumerate(order) if item.artifact_id == artifact_id), None)
         to = None if at is None else at + (-1 if direction == "up" else 1)
@@ -105,14 +102,13 @@ class ComposeForm:
         return replace(self, media=tuple(order))
 
     def without_time(self) -> "ComposeForm":
-        """The form that publishes at once."""
         return replace(self, when=NOW, time="", which="")
 
     def without(self, artifact_id: str) -> "ComposeForm":
         return replace(self, media=tuple(item for item in self.media if item.artifact_id != artifact_id))
 
     def request_body(self, networks: Collection[str], *, only_photos: bool) -> dict[str, Any]:
-        """The body of `POST /posts` that it stands for; `networks` are those of its profiles."""
+        """Return the body of `POST /posts`. `networks` are those of the profiles."""
         post: dict[str, Any] = {}
         if self.body.strip():
             post["body"] = self.body.strip()
@@ -130,7 +126,7 @@ class ComposeForm:
         return body
 
     def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
-        """The options of these networks that a post is given."""
+        """Return the options that a post gets for these networks."""
         given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
         if "tiktok" in given:
             given["tiktok"] = sharing_guidelines.counting(given["tiktok"], only_photos=only_photos)
@@ -138,7 +134,7 @@ class ComposeForm:
 
 
 def read(form: Form, zone: tzinfo) -> ComposeForm:
-    """What was sent. Ids that are none are left out."""
+    """Read a request. Invalid ids are left out."""
     artifacts = dict.fromkeys(one for one in map(ids.parse, form.texts("artifact")) if one)
     return ComposeForm(
         form_id=form.text(submissions.FIELD)[: submissions.MAX_ID_LETTERS] or submissions.new_id(),
@@ -158,14 +154,12 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
 
 
 def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
-    """The form that this post (as the API shows it) would have come from. Not `whole`, it begins another post: without
-    its time, and of TikTok's choices only the mode is the same: the others are made again."""
+    """Return the form of this post, as the API shows it. Without `whole` it begins another post: without its time, and
+    with the reusable options only."""
     options: dict[str, Mapping[str, Any]] = {}
     for delivery in post["deliveries"]:
-        given = delivery["providerOptions"]
-        if delivery["provider"] == "tiktok" and not whole:
-            given = {key: value for key, value in given.items() if key == "mode"}
-        options.setdefault(delivery["provider"], given)
+        network, given = delivery["provider"], delivery["providerOptions"]
+        options.setdefault(network, given if whole else reusable_options(network, given))
     at = post.get("scheduledAt") if whole else None
     return ComposeForm(
         body=post.get("body", ""),
@@ -182,21 +176,20 @@ def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeFor
     )
 
 
-# MERGED from web/dashboard/compose_changes.py: What a form changes of the post that it was made from.
-
-TEXT, TIME, MEDIA = "body", "time", "media"
-"""The fields beside the options, which are named as in the form (`options.x.replySettings`)."""
+def reusable_options(network: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options that another post begins with. TikTok wants all its choices but the mode for each post."""
+    return {key: value for key, value in given.items() if network != "tiktok" or key == "mode"}
 
 
 def mark(value: Any) -> str:
-    """The digest of one value; empty for one that is empty or not given."""
+    """Return a short digest of a field's value; an empty text for one that is empty or not given."""
     if value is None or value == "" or value == []:
         return ""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def is_old_time(form: ComposeForm) -> bool:
-    """Whether the fields for the time still hold what the form began with."""
+    """Return whether the fields for the time are as the form began."""
     began = form.base.marks.get(TIME, "") if form.base is not None else ""
     left = replace(form, when=AT).scheduled_at
     return left is not None and mark(stamp(left)) == began

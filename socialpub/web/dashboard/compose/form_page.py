@@ -1,4 +1,4 @@
-"""The page of Compose: the form with everything that stands around its fields."""
+"""The page of Compose: the form with its options, counters and previews."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 from socialpub.accounts import avatars, profiles
 from socialpub.db import appliance_state
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.providers.registry import LABELS, OPTIONS, PROVIDERS
+from socialpub.providers.registry import OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, PRIVACY_LEVELS, is_draft
 from socialpub.publishing.posts import previews
@@ -22,64 +22,62 @@ from socialpub.web.api.requests import MAX_MEDIA
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit
-from socialpub.web.dashboard.compose import check, context, media, option_fields
+from socialpub.web.dashboard.compose import check, media, option_fields
 from socialpub.web.dashboard.compose.check import Messages
-from socialpub.web.dashboard.compose.context import FormContext
+from socialpub.web.dashboard.compose.context import FormContext, ask_choices
 from socialpub.web.dashboard.compose.form import ComposeForm
 from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice, OptionField
 from socialpub.web.http.answer import Answer
 
 FIRST = {"x": ("replySettings",), "pinterest": ("boardId", "boardSectionId", "title", "link")}
-"""The options that stand in front; others are behind “More options”."""
+"""The options that are shown first; others are behind “More options”."""
 TIKTOK_MORE = ("title", "videoCoverTimestampMs", "photoCoverIndex", "autoAddMusic", "isAigc")
-"""What TikTok's guidelines say nothing about."""
+"""The options that TikTok's guidelines do not mention."""
 VARIOUS = "as each profile says"
 
 _REGIONS = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
 
 
 async def show(
-    rt: Runtime,
     visit: Visit,
     form: ComposeForm,
-    around: FormContext,
-    said: Messages | None = None,
+    context: FormContext,
+    messages: Messages | None = None,
     *,
     http_status: int = 200,
     editing: str | None = None,
 ) -> Answer:
-    """The form as it stands. `editing` is the id of the post that it changes."""
-    said, form = said or Messages(), _with_mode(rt, form, around, editing)
-    at_field = check.by_field(said.problems)
-    networks = await _fields(rt, form, around, at_field)
+    """Render the form. `editing` is the id of the post that it changes."""
+    rt, messages = visit.rt, messages or Messages()
+    form = _with_mode(rt, form, context, editing)
+    at_field = check.by_field(messages.problems)
     return visit.show(
         "compose.html",
         http_status=http_status,
         form=form,
         editing=editing,
-        said=said,
+        messages=messages,
         wrong=at_field,
-        around=around,
-        labels=LABELS,
+        context=context,
         avatars=avatars.versions(rt),
-        options=networks,
-        found=await form_previews(rt, form),
+        options=await _fields(rt, form, context, at_field),
+        previewed=await form_previews(rt, form),
         first=FIRST,
-        media=media.attached(visit, form),
+        media=media.list_attached(rt, form),
         only_photos=media.only_photos(rt, form),
         accepted=",".join(ACCEPTED_TYPES),
         most_media=MAX_MEDIA,
         zones=_zones(),
         browser_zone=times.zone_name(visit.zone),
         paused_at=appliance_state.paused_at(rt.reader),
-        tiktok=_tiktok(rt, form, around),
+        tiktok=_tiktok(rt, form, context),
         guidelines=sharing_guidelines,
     )
 
 
-async def untouched(rt: Runtime, form: ComposeForm, around: FormContext) -> ComposeForm:
+async def untouched(rt: Runtime, form: ComposeForm, context: FormContext) -> ComposeForm:
     """Return the form with the options that a browser sends from an untouched page."""
-    shown, tiktok = await _fields(rt, form, around, {}), _tiktok(rt, form, around)
+    shown, tiktok = await _fields(rt, form, context, {}), _tiktok(rt, form, context)
     sent = [pair for name, one in shown.items() if name != "tiktok" for pair in option_fields.untouched(one)]
     if tiktok is not None:
         chosen, levels = tiktok["chosen"], [level.value for level in tiktok["levels"]]
@@ -94,25 +92,25 @@ async def untouched(rt: Runtime, form: ComposeForm, around: FormContext) -> Comp
 
 
 async def _fields(
-    rt: Runtime, form: ComposeForm, around: FormContext, at_field: Mapping[str, str]
+    rt: Runtime, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
 ) -> dict[str, dict[str, OptionField]]:
-    """The options of each network as fields."""
-    known = await _board_choices(rt, form, around)
-    for network in around.networks:
+    """Return the options of each network as fields."""
+    known = await _board_choices(rt, form, context)
+    for network in context.networks:
         keys = [key for key, of in option_fields.ARTIFACTS.items() if of == network]
         if keys:
             chosen = [str(value) for key in keys if (value := form.options.get(network, {}).get(key))]
             offered = dict.fromkeys(keys, media.offered_images(rt, form, chosen))
             before = known.get(network, NetworkChoices())
             known[network] = replace(before, choices={**before.choices, **offered})
-    return {name: _options(name, form, around, at_field, known.get(name)) for name in around.networks}
+    return {name: _options(name, form, context, at_field, known.get(name)) for name in context.networks}
 
 
 def _options(
-    network: str, form: ComposeForm, around: FormContext, at_field: Mapping[str, str], known: NetworkChoices | None
+    network: str, form: ComposeForm, context: FormContext, at_field: Mapping[str, str], known: NetworkChoices | None
 ) -> dict[str, OptionField]:
     stored: dict[str, Any] = {}
-    rows = around.of_network(network, form.profiles)
+    rows = context.of_network(network, form.profiles)
     for key in (option.name for option in OPTIONS[network]):
         values = [json.loads(row.options).get(key) for row in rows]
         if values[0] is not None and values.count(values[0]) == len(values):
@@ -124,62 +122,57 @@ def _options(
     return option_fields.fields(network, shown, stored=stored, blank="As stored", errors=errors, known=known)
 
 
-async def _board_choices(rt: Runtime, form: ComposeForm, around: FormContext) -> dict[str, NetworkChoices]:
-    """Pinterest's boards: of the chosen profiles, else of all."""
-    rows = around.of_network("pinterest", form.profiles) if "pinterest" in around.networks else []
+async def _board_choices(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
+    """Return the boards of the chosen Pinterest profiles, or of all."""
+    rows = context.of_network("pinterest", form.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
-        *(context.ask_choices(rt, profile, shown) for row in rows if (profile := profiles.find(rt.reader, row.id)))
+        *(ask_choices(rt, profile, shown) for row in rows if (profile := profiles.find(rt.reader, row.id)))
     )
     if not found:
         return {}
     choices: dict[str, list[OptionChoice]] = {}
     for row, one in zip(rows, found, strict=True):
         for key, offered in one.choices.items():
-            name = f" – {around.names[row['id']]}" if len(rows) > 1 else ""
+            name = f" – {context.names[row.id]}" if len(rows) > 1 else ""
             choices.setdefault(key, []).extend(OptionChoice(item.value, item.label + name) for item in offered)
     unknown = " ".join(dict.fromkeys(one.unknown for one in found if one.unknown))
     if unknown:
-        # Where one account's boards are not known, an id has to be typed.
+        # If the boards of one account are not known, the owner types an id.
         choices = {}
     return {"pinterest": NetworkChoices(choices, unknown=unknown or None)}
 
 
-def _with_mode(rt: Runtime, form: ComposeForm, around: FormContext, editing: str | None) -> ComposeForm:
-    """The form with TikTok's mode chosen: the post's own, else the stored one, else the mode that works for this app.
+def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: str | None) -> ComposeForm:
+    """Choose TikTok's mode: the post's own, else the stored one, else the mode that works for this app.
 
     A post that was accepted without a mode is a direct one."""
     chosen = form.options.get("tiktok", {})
-    if "mode" in chosen or not around.creators:
+    if "mode" in chosen or not context.creators:
         return form
     mode = DIRECT
     if editing is None:
-        stored = {json.loads(row.options).get("mode") for row in around.of_network("tiktok", form.profiles)}
+        stored = {json.loads(row.options).get("mode") for row in context.of_network("tiktok", form.profiles)}
         mode = (stored.pop() if len(stored) == 1 else None) or (
             DRAFT if rt.providers["tiktok"].app_limits() else DIRECT
         )
     return replace(form, options={**form.options, "tiktok": {**chosen, "mode": mode}})
 
 
-def _tiktok(rt: Runtime, form: ComposeForm, around: FormContext) -> dict[str, Any] | None:
-    """What TikTok's group shows beyond fields of the table."""
-    creators = [
-        around.creators[row.id] for row in around.of_network("tiktok", form.profiles) if row.id in around.creators
-    ]
-    if not around.creators:
+def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, Any] | None:
+    """Return what TikTok's group shows beyond the fields of the table."""
+    if not context.creators:
         return None
-    answered = [one for one in creators if one.levels]
-    common = [
-        level for level in (answered[0].levels if answered else ()) if all(level in one.levels for one in answered)
-    ]
+    creators = [context.creators.get(row.id) for row in context.of_network("tiktok", form.profiles)]
+    answered = [one for one in creators if one and one.levels]
+    levels = answered[0].levels if answered else ()
+    common = [level for level in levels if all(level in one.levels for one in answered)]
     chosen, limits = form.options.get("tiktok", {}), rt.providers["tiktok"].app_limits()
     modes = (DRAFT, DIRECT) if limits else (DIRECT, DRAFT)
     gone = chosen.get("privacyLevel")
-    locked = {
-        name: all(name in one.off for one in answered) and bool(answered) for name in ("comment", "duet", "stitch")
-    }
+    locked = {name: bool(answered) and all(name in one.off for one in answered) for name in INTERACTIONS}
     return {
-        "creators": list(around.creators.values()),
+        "creators": list(context.creators.values()),
         "levels": [OptionChoice(level, option_fields.value_label(level)) for level in common],
         "every_level": [OptionChoice(level, option_fields.value_label(level)) for level in PRIVACY_LEVELS],
         "gone": gone if gone and gone not in common else None,
@@ -195,15 +188,11 @@ def _tiktok(rt: Runtime, form: ComposeForm, around: FormContext) -> dict[str, An
 
 @cache
 def _zones() -> tuple[str, ...]:
-    """The zones that are offered, `UTC` first."""
     return ("UTC", *sorted(name for name in available_timezones() if name.partition("/")[0] in _REGIONS))
 
 
-# MERGED from web/dashboard/compose_previews.py: How what stands in the form would look, whether or not it could be
-
-
 async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
-    """For the readers of each chosen profile."""
+    """Return how the form would look for the readers of each chosen profile."""
     draft = Draft(
         body=form.body.strip() or None,
         scheduled_at=None,
@@ -211,5 +200,5 @@ async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
         media=tuple(DraftMedia(item.artifact_id, item.alt.strip() or None) for item in form.media),
         options=form.sent_options(PROVIDERS, only_photos=media.only_photos(rt, form)),
     )
-    # A text is weighed for it: not on the event loop.
+    # Previews weigh the text: not on the event loop.
     return await rt.read_aside(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []

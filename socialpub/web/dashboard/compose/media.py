@@ -1,12 +1,14 @@
-"""A form of the dashboard that brings files: checked before any of them is taken, and made artifacts of.
+"""Files of the composer: sent with the form, sent ahead by the page's script, and shown in the form.
 
-The token comes first in the form, so that a forged one is refused before a byte of a file is stored. One file that
-cannot be used takes nothing of the rest away.
+In the form the token comes first, so that a forged form is refused before a byte of a file is stored. A file that
+cannot be used does not stop the others. The script works as with the API: it reserves a file, sends the bytes to the
+signed address, and completes the upload. Its addresses are relative to the one that was asked, so that they are right
+behind any proxy. Its failures are problems.
 """
 
 import json
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -21,11 +23,10 @@ from socialpub.publishing.posts import drafts
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
 from socialpub.web.dashboard.browser import forms, security
-from socialpub.web.dashboard.browser import visit as visit_browser
 from socialpub.web.dashboard.browser.forms import Form
-from socialpub.web.dashboard.browser.visit import Visit, check_header, page
+from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import option_fields
-from socialpub.web.dashboard.compose.form import ComposeForm
+from socialpub.web.dashboard.compose.form import ComposeForm, FormMedia
 from socialpub.web.dashboard.compose.option_fields import OptionChoice
 from socialpub.web.http import files, multipart, problems, shapes
 from socialpub.web.http.answer import Answer, ok
@@ -34,11 +35,19 @@ from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
 from socialpub.web.http.request import MAX_BODY_BYTES
 from socialpub.web.http.shapes import Shape
 
+MAX_OFFERED_IMAGES = 12
+"""An option offers at most this number of images. The owner can upload another one."""
+MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
+
+Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
+
+# --- sent with the form -----------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """What became of the files of a form: artifacts in their order, and a sentence for each that is none. `of_options`
-    are the artifacts that were uploaded for an option, by the name of the field."""
+    """The files of a form: artifacts in their order, and a sentence for each refused file. `of_options` are artifacts
+    that were uploaded for an option, by the name of the field."""
 
     artifact_ids: list[str]
     refused: list[str]
@@ -46,7 +55,7 @@ class KeptFiles:
 
 
 class FilesForm(MultipartForm):
-    """Texts of any name behind the token, and files: those named `media`, and those of options."""
+    """Texts of any name behind the token, and files: media, and images for options."""
 
     def __init__(self, check: Callable[[str], None]) -> None:
         super().__init__()
@@ -62,7 +71,7 @@ class FilesForm(MultipartForm):
     def is_file(self, head: PartHead) -> bool:
         if head.name != security.CSRF_FIELD and not self._is_checked:
             raise Forbidden(security.STALE)
-        # A file field in which nothing was chosen sends a part without a name and without content.
+        # An empty file field sends a part without a name and without content.
         return head.file_name is not None and head.file_name != ""
 
     def check_text(self, name: str, size_bytes: int) -> None:
@@ -79,25 +88,24 @@ class FilesForm(MultipartForm):
         self._fields.append((name, text))
 
     def check_file(self, part: FormPart) -> None:
-        """One that is too large is told beside the others when all have arrived."""
+        """Accept any size here: `keep_files` reports the files that are too large."""
 
     def finish(self) -> None:
         if not self._is_checked:
             raise Forbidden(security.STALE)
 
 
-async def receive_form(rt: Runtime, visit: Visit, refusal: Callable[[SocialpubError], Answer]) -> FilesForm | None:
-    """The form, to be used in a `with`; None when it was refused, and answered, while it was arriving. Raises
-    Forbidden, and what `multipart.receive` raises."""
+async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
+    """Receive the form, for use in a `with`. None: it was refused and answered while it arrived."""
     if visit.request.content_type != MULTIPART:
         await visit.request.finish()
         raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
-    return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form), refusal)
+    return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form), visit.show_failure)
 
 
 async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
-    """Examine the files and make artifacts of those that can be used. Raises Unavailable."""
-    refused = [_why_not_taken(part) for part in received.parts if part.incoming is None]
+    """Examine the files and make artifacts of the usable ones. Raises Unavailable."""
+    refused = [_why_refused(part) for part in received.parts if part.incoming is None]
     taken = [part for part in received.parts if part.incoming is not None]
     results = await multipart.examine_files(rt, taken, OWNER.key_id)
     files, media, of_options = [], [], {}
@@ -116,21 +124,29 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
     return KeptFiles(media, refused, of_options)
 
 
-def _why_not_taken(part: FormPart) -> str:
+def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
+    """Return the form with these files: media behind its own, and images of options in their fields."""
+    media = (*form.media, *(FormMedia(one) for one in kept.artifact_ids))
+    return replace(form, media=media, options=option_fields.with_uploads(form.options, kept.of_options))
+
+
+async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> ComposeForm:
+    """Return the form with the usable files that came with it."""
+    return attach(form, await keep_files(rt, received))
+
+
+def _why_refused(part: FormPart) -> str:
     if part.is_too_large:
         return f"“{part.file_name}” may have at most {units.size(part.most_bytes)}"
     return f"“{part.file_name}”: {uploads.unaccepted(part.declared_type)}"
 
 
-# MERGED from web/dashboard/compose_media.py: The media of a post in its form: what was uploaded, as its owner sees
-
-MAX_OFFERED_IMAGES = 12
-"""An option offers at most this number of images. The owner can upload another one."""
+# --- shown in the form ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AttachedMedia:
-    """`fault` says why it cannot be used, where it cannot."""
+    """A file of the form. `fault` says why it cannot be used."""
 
     artifact_id: str
     alt: str
@@ -141,13 +157,23 @@ class AttachedMedia:
     fault: str | None
 
 
-def attached(visit: Visit, form: ComposeForm) -> list[AttachedMedia]:
-    """In their order."""
-    return [_attached_media(visit, item.artifact_id, item.alt) for item in form.media]
+def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
+    """Return the files of the form in their order."""
+    return [_attached_media(rt, item.artifact_id, item.alt) for item in form.media]
+
+
+def _attached_media(rt: Runtime, artifact_id: str, alt: str) -> AttachedMedia:
+    row = uploads.find(rt, artifact_id)
+    fault = drafts.why_unusable(row)
+    if row is None:
+        return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
+    seconds = json.loads(row.facts or "{}").get("duration_seconds")
+    size_bytes = row.size_bytes or row.declared_bytes
+    return AttachedMedia(artifact_id, alt, row.kind or "image", row.file_name, size_bytes, seconds, fault)
 
 
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
-    """The images that an option can name: those of the form, the chosen ones, and those that were uploaded last."""
+    """Return the images that an option can name: those of the form, the chosen ones, and the newest uploads."""
     named = [row for one in (*(item.artifact_id for item in form.media), *chosen) if (row := uploads.find(rt, one))]
     images = [row for row in named if row.kind == "image" and drafts.why_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
@@ -158,37 +184,22 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
-    """Whether there are pictures and no video."""
     kinds = {row.kind for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
     return kinds == {"image"}
 
 
-def _attached_media(visit: Visit, artifact_id: str, alt: str) -> AttachedMedia:
-    row = uploads.find(visit.rt, artifact_id)
-    fault = drafts.why_unusable(row)
-    if row is None:
-        return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
-    seconds = json.loads(row.facts or "{}").get("duration_seconds")
-    size_bytes = row.size_bytes or row.declared_bytes
-    return AttachedMedia(artifact_id, alt, row.kind or "image", row.file_name, size_bytes, seconds, fault)
-
-
-# MERGED from web/dashboard/compose_uploads.py: `/compose/uploads`: files that the script of Compose sends one by o
-
-MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
-
-Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
+# --- sent ahead by the script -----------------------------------------------------------------------------------------
 
 
 @page(streams=True)
 async def reserve(rt: Runtime, visit: Visit) -> Answer:
-    """Make room for one file, and say where its bytes go."""
+    """Reserve space for one file, and return the address for its bytes."""
     return await _answer_script(rt, visit, UploadRequest, _reserve)
 
 
 @page(streams=True)
 async def complete(rt: Runtime, visit: Visit) -> Answer:
-    """Examine the bytes that arrived. Of a file that is verified already it tells what it is."""
+    """Examine the bytes that arrived, and describe the file. A verified file is only described."""
     return await _answer_script(rt, visit, CompleteRequest, _complete)
 
 
@@ -196,7 +207,7 @@ async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Wo
     try:
         visit.request.most_body_bytes = MAX_UPLOAD_REQUEST_BYTES
         text = await visit.request.read()
-        check_header(visit)
+        visit.check_form()
         value, mistakes = shapes.parse_json(text)
         body, more = shape.read(value)
         mistakes.merge(more.errors, more.total)
@@ -211,7 +222,7 @@ async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Wo
 
 
 def _for_the_owner(error: SocialpubError) -> SocialpubError:
-    """The same with a detail for whoever chose the file: nothing of requests and their fields."""
+    """Return the error with a detail for the person who chose the file: without requests and their fields."""
     if not isinstance(error, InvalidRequest) or not error.errors:
         return error
     first = error.errors[0]
@@ -256,13 +267,15 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
     }
 
 
-# MERGED from web/dashboard/thumbnails.py: `/artifacts/{artifactId}/thumbnail`: a picture or film as pages show it,
+# --- thumbnails -------------------------------------------------------------------------------------------------------
 
 
 @page()
 async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
-    """The JPEG."""
+    """Send a JPEG of a picture or a video's first frame, at most 320 pixels wide. It works for every verified upload.
+
+    A file without a picture gets a sign instead."""
     made = await thumbnails.read(rt, visit.params["artifactId"])
     if made is None:
         return visit.go(files.static_url("no_picture.svg"))
-    return visit_browser.show_image(visit, made)
+    return visit.show_image(made)

@@ -1,4 +1,18 @@
-"""What the options of the networks and their values are called in forms. The API's own words are in the tables."""
+"""The options of a network as fields of a form, and back: from the tables that the API validates with.
+
+A field is named `options.<network>.<key>` (`options.tiktok.privacyLevel`). `fields` makes one for every key of a
+network, and the macros of `_option_fields.html` write them. `read` returns what the API would take under
+`providerOptions.<network>`: booleans, numbers and lists where the text is one, else the text as it was typed. The table
+then finds the mistake, and the field shows the text again.
+
+The last value of a name counts. A blank field is not given: in Compose the profile's stored option applies then. So a
+truth value has three states: blank, `true` and `false`. Where a form wants a box instead, a hidden field of the same
+name before it holds the value of the empty box (`disableComment`: hidden `true`, box `false`). A list also sends a
+blank, which counts for nothing. A locked value is shown and sent as it is.
+
+An artifact is chosen by its picture, or uploaded with the file field `options.<network>.<key>.file`: `with_uploads`
+puts the artifact of that file into the options.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +73,7 @@ UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish it over the API
 
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
 DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
-"""Options whose `true` forbids something. Pages say what is allowed: nothing is negated twice."""
+"""Options whose `true` forbids something. Pages name what is allowed, so that nothing is negated twice."""
 
 HINTS = {
     "boardId": "The board's id, a number. Load this page again to choose the board from a list.",
@@ -75,30 +89,30 @@ HINTS = {
     "coverArtifactId": "Shown for a video instead of one of its frames.",
     "aiDisclosures": "",
 }
-"""Where a form says less, or something else, than the table does."""
+"""The hints that differ from the table's."""
 
 LISTED_HINTS = {
     "boardId": "",
     "boardSectionId": "Sections are listed of the board that is chosen when the page is loaded.",
 }
-"""Of options that are chosen from a list of the network's."""
+"""The hints of options that are chosen from a list of the network."""
 
 MISSING_TEXTS = {"boardId": "choose a board, here or in the profile's default options"}
-"""What the form says of a missing value."""
+"""The messages for missing values."""
 
 
 def complaint(key: str, message: str) -> str:
-    """What the API says is wrong with an option, with the name that the form has for it."""
+    """Return the API's message about an option, with the form's name for it."""
     return OPTION_LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
 
 
 def value_label(text: str) -> str:
-    """The value in words; the text itself for one that has none."""
+    """Return the value in words, or the text itself."""
     return VALUES.get(text, text)
 
 
 def value_text(key: str, given: Any) -> str:
-    """A value of any kind of this option in words."""
+    """Return a value of any type in words."""
     match given:
         case bool() if key in DENIALS:
             return NOT_ALLOWED if given else ALLOWED
@@ -113,13 +127,11 @@ def value_text(key: str, given: Any) -> str:
 
 
 def field_hint(option: Option, *, listed: bool = False) -> str:
-    """What stands below the field."""
+    """Return the text below the field."""
     if listed and option.name in LISTED_HINTS:
         return LISTED_HINTS[option.name]
     return HINTS.get(option.name, option.meaning).replace("`", "")
 
-
-# MERGED from web/dashboard/option_fields.py: The options of a network as fields of a form, and back: from the tabl
 
 PREFIX = "options."
 SECTION = "boardSectionId"
@@ -139,19 +151,19 @@ class OptionChoice:
 
 @dataclass(frozen=True, slots=True)
 class NetworkChoices:
-    """What a network says an account can choose from now, by key."""
+    """What a network lets an account choose now, by key."""
 
     choices: Mapping[str, Sequence[OptionChoice]] = field(default_factory=dict)
-    """Instead of the table's, or of a text."""
+    """They replace the table's choices, or a text field."""
     locked: Mapping[str, str] = field(default_factory=dict)
-    """Keys whose value the account does not leave open, and why."""
+    """The keys whose value the account fixes, and why."""
     account: str | None = None
-    """Whose choices they are, as the network calls them."""
+    """The network's name for the account."""
     longest_video_seconds: int | None = None
     stop: str | None = None
     """Why nothing can be posted to the account now."""
     unknown: str | None = None
-    """Why the network did not say, and what to do."""
+    """Why the network did not answer, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +175,6 @@ class OptionField:
     """`select`, `boxes`, `pictures`, `text`, `number` or `url`."""
     value: str
     ticked: tuple[str, ...]
-    """The boxes that are, of `boxes`."""
     choices: tuple[OptionChoice, ...]
     hint: str
     error: str | None
@@ -171,9 +182,8 @@ class OptionField:
     placeholder: str
     minimum: int | None = None
     maximum: int | None = None
-
     of_one_post: bool = False
-    """Whether it is none for a profile's defaults."""
+    """Whether a profile has no default for it."""
 
     @property
     def is_given(self) -> bool:
@@ -184,7 +194,7 @@ class OptionField:
         return self.name.replace(".", "-")
 
     def is_chosen(self, choice: OptionChoice) -> bool:
-        """A section's value holds its board before a slash; what is stored is the section alone."""
+        """Return whether the value is this choice. A section's choice has its board before a slash."""
         return choice.value == self.value or (self.key == SECTION and choice.value.endswith(f"/{self.value}"))
 
 

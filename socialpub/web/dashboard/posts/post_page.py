@@ -1,4 +1,4 @@
-"""`/posts` and `/posts/{postId}`: every post there is, and what became of one."""
+"""`/posts/{postId}`: a post, its deliveries, and what can be done to it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from socialpub.accounts import profiles
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
-from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
@@ -26,34 +25,32 @@ from socialpub.web.http.answer import Answer
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """One post: its text and media, each delivery, and what can be done."""
-    details = actions.load_post(rt, visit)
+    """Show the post: its text and media, each delivery, and the actions."""
+    details = actions.load_details(rt, visit)
+    post = details.post
     refresh_seconds = _refresh_seconds(details)
     wants_preview = visit.query.ticked("preview")
     if refresh_seconds is None and visit.is_fragment:
-        visit.headers.append((b"hx-refresh", b"true"))  # what can be done has changed as well: the whole page anew
-    # Weighing a text can take a while, and the page has the text already: previews are shown when they are asked for.
-    post_id = details.post["id"]
+        visit.headers.append((b"hx-refresh", b"true"))  # the actions have changed as well: reload the whole page
+    # Weighing a text can take a while, and the page shows the text already: previews need a click.
     previewed = (
-        await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post_id)) if wants_preview else None
+        await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post["id"])) if wants_preview else None
     )
     return visit.show(
         "post.html",
         details=details,
-        post=details.post,
-        media=[_media(visit, item) for item in details.post["media"]],
-        actions=actions.applying(rt, details),
+        post=post,
+        media=[_media(visit, item) for item in post["media"]],
+        actions=actions.list_actions(rt, post),
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
         link=_link,
-        pasted=_is_pasted(details.post),
+        pasted=_is_pasted(post),
         options_of=lambda one: _options(rt, one),
         waits_for=lambda one: _waits_for(rt, one),
         is_all_published=all(one.outcome == "published" for one in details.deliveries),
         names=labels.profile_names(profiles.list_all(rt.reader), network_is_shown=True),
-        labels=LABELS,
-        words=labels,
         in_app=post_details.IN_APP,
         who=audit_text.describe_actor,
         what=lambda entry: audit_text.describe_on_post(audit_text.with_times(entry, visit.written)),
@@ -61,7 +58,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _is_pasted(post: dict[str, Any]) -> bool:
-    """Whether the owner pastes the text in a network's app."""
+    """Return whether the owner pastes the text in a network's app."""
     has_video = any(item.get("contentType", "").startswith("video/") for item in post["media"])
     return any(
         one["provider"] == TikTok.name and tiktok_options.loses_caption(one["providerOptions"], has_video=has_video)
@@ -70,7 +67,7 @@ def _is_pasted(post: dict[str, Any]) -> bool:
 
 
 def _refresh_seconds(details: PostDetails) -> int | None:
-    """None when nothing happens to the post any more."""
+    """Return None when nothing more happens to the post."""
     status = details.post["status"]
     if status == "scheduled":
         return rendering.REFRESH_LATER_SECONDS
@@ -79,7 +76,7 @@ def _refresh_seconds(details: PostDetails) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PostMedia:
-    """`url` is where this page finds the whole file; None when its bytes were removed."""
+    """A file of the post. `url` is None when its bytes were removed."""
 
     artifact_id: str
     kind: str
@@ -97,7 +94,7 @@ def _media(visit: Visit, item: dict[str, Any]) -> PostMedia:
 
 
 def _link(url: str | None) -> str | None:
-    """An address that a network told, if a browser may be sent there."""
+    """Return an address from a network if a browser may be sent there."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
     except ValueError:
@@ -105,8 +102,7 @@ def _link(url: str | None) -> str | None:
 
 
 def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
-    """What a delivery waits for. How an account is connected again is said in the words of this place: what was stored
-    names a command as well."""
+    """Return what a delivery waits for. The stored reason names a command: for an account, name the button instead."""
     if details.waits_for is None:
         return None
     profile = profiles.find(rt.reader, details.delivery.profile_id)
@@ -116,7 +112,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
 
 
 def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
-    """The options of a delivery in words: label and value."""
+    """Return the label and the value of each option of a delivery."""
     given: dict[str, Any] = details.shown["providerOptions"]
     return [
         (option_fields.OPTION_LABELS.get(key, key), _value(rt, details, key, value)) for key, value in given.items()
@@ -124,7 +120,7 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
-    """The value as its network calls it, as far as that is stored: no network is asked for a page."""
+    """Return the value as its network calls it, if that is stored: no page asks a network."""
     if key in option_fields.ARTIFACTS:
         artifact = uploads.find(rt, str(value))
         return "a file that was removed" if artifact is None else str(artifact.file_name)

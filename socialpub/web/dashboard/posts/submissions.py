@@ -1,8 +1,11 @@
-"""A form that makes a post makes one post, however often it is sent.
+"""A form makes one post, however often it is sent, and edits only the version of a post that it was made from.
 
 Each form has an id, and the post that it made is kept under that id for a day. A script gives the form its id back when
 the browser goes back. Without scripts a browser loads the form again, with another id and the fields as they were. So
-the post is kept under its content as well, and the page asks before it publishes equal content.
+the post is also kept under its content, and the page asks before it publishes equal content.
+
+The calendar, the API and other tabs may change a post while a form is open. Every form that edits a post carries the
+version in hidden fields. The write that edits the post compares it, so that no change gets in between.
 """
 
 import hashlib
@@ -11,7 +14,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Concatenate
+from typing import Any
 
 import orjson
 
@@ -28,8 +31,8 @@ from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.forms import Form
 
-FIELD = "form"
-"""The hidden field with the id."""
+FIELD, UPDATED_AT_FIELD, CONTENT_FIELD = "form", "updatedAt", "content"
+"""The hidden fields: the id of the form, and the version of the post that it was made from."""
 MAX_ID_LETTERS = 100
 
 SUBMITTED = "You already submitted this form. This is the post that it created."
@@ -41,8 +44,21 @@ EQUAL = "You already published this content in the last hour. Press the button a
 EQUAL_FOR = timedelta(hours=1)
 """Going back takes minutes. The same words on another day are another post."""
 
-Make = Callable[Concatenate[Runtime, Tx, ...], str]
+KEEP, SAVE = "keep", "save"
+"""The answers to the question after a change in between: the post stays as it is, or the form's changes are saved."""
 
+CHANGED_MEANWHILE = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
+KEPT = "Your changes were discarded. The post keeps the other version."
+SAME = "Nothing was changed."
+
+_ENDED = {
+    PostStatus.SCHEDULED: "its time has come",
+    PostStatus.PENDING: "it is being published",
+    PostStatus.SETTLED: "it has been sent",
+    PostStatus.CANCELED: "it was canceled",
+}
+
+Make = Callable[[Runtime, Tx], str]
 _ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
 
 
@@ -60,55 +76,47 @@ def new_id() -> str:
 
 
 def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, str]] | None = None) -> RequestKey:
-    """Return the ticket of a form that was sent to this address."""
-    return RequestKey(
-        OWNER.key_id, f"form {form_id[:MAX_ID_LETTERS]}", idempotency.fingerprint(path, sent, files or [])
-    )
+    """Return the key of a form that was sent to this address."""
+    name = f"form {form_id[:MAX_ID_LETTERS]}"
+    return RequestKey(OWNER.key_id, name, idempotency.fingerprint(path, sent, files or []))
 
 
-def submit_once(rt: Runtime, tx: Tx, ticket: RequestKey, make: Make, *args: Any) -> tuple[str, bool]:
-    """Return the post of this form, and whether it is new: `make` makes it, or another request with the form did."""
-    kept = idempotency.begin(rt, tx, ticket)
-    if kept is not None:
-        return str(kept.location), False
-    return idempotency.store_response(rt, tx, ticket, _keep, make, *args), True
-
-
-def submit_unless_equal(
-    rt: Runtime, tx: Tx, ticket: RequestKey, draft: Draft, confirmed: str | None, make: Make, *args: Any
+def submit(
+    rt: Runtime, tx: Tx, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
 ) -> tuple[str, bool]:
-    """Do the same for the form of a draft.
+    """Return the post of this form, and whether it is new: `make` makes it, or another request with the form did.
 
-    Raises EqualPost for the content of another form's post. `confirmed` is the post beside which the owner wants this
-    one, or None where the id of the form is enough."""
-    kept = idempotency.begin(rt, tx, ticket)
-    if kept is not None:
-        return str(kept.location), False
-    content = _content_ticket(tx, draft)
-    earlier = idempotency.begin(rt, tx, content)
+    For a `draft`, raises EqualPost if another form made a post of the same content. `confirmed` is the post that the
+    owner wants a second time; None: the id of the form is enough."""
+    stored = idempotency.begin(rt, tx, key)
+    if stored is not None:
+        return str(stored.location), False
+    content = None if draft is None else _content_key(tx, draft)
+    earlier = None if content is None else idempotency.begin(rt, tx, content)
     if earlier is not None and confirmed is not None:
         equal = str(earlier.location)
         if equal != confirmed and _was_just_made(tx, equal):
             raise EqualPost(equal)
-    post_id = idempotency.store_response(rt, tx, ticket, _keep, make, *args)
-    idempotency.store_response(rt, tx, content, _keep, lambda _rt, _tx: post_id)
+    post_id = idempotency.store_response(rt, tx, key, _response, make)
+    if content is not None:
+        idempotency.store_response(rt, tx, content, _response, lambda _rt, _tx: post_id)
     return post_id, True
 
 
-def _keep(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
+def _response(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
     return StoredResponse(303, post_id, b"")
 
 
 def _was_just_made(tx: Tx, post_id: str) -> bool:
-    """Whether the post is that young, and was or may still be published somewhere."""
+    """Return whether the post is that young, and was or may still be published somewhere."""
     post = post_rows.find(tx, post_id)
     if post is None or post.created_at <= stamp(tx.now - EQUAL_FOR):
         return False
     return not set(post.outcomes) <= _ENDED_UNSENT
 
 
-def _content_ticket(reader: Reader, draft: Draft) -> RequestKey:
-    """Under the content of the draft. Its files count by name and size: one that is sent again is another artifact."""
+def _content_key(reader: Reader, draft: Draft) -> RequestKey:
+    """Return the key of the content. Files count by name and size: one that is sent again is another artifact."""
     files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
     content = [
         draft.body,
@@ -121,30 +129,13 @@ def _content_ticket(reader: Reader, draft: Draft) -> RequestKey:
     return RequestKey(OWNER.key_id, f"content {fingerprint}", fingerprint)
 
 
-# MERGED from web/dashboard/post_versions.py: The version of a scheduled post that a page was made from, and an edi
-
-UPDATED_AT_FIELD, CONTENT_FIELD = "updatedAt", "content"
-"""The hidden fields."""
-
-KEEP, SAVE = "keep", "save"
-"""The answers to the question after a change in between: the post stays as it is, or the form's changes are saved."""
-
-CHANGED_MEANWHILE = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
-KEPT = "Your changes were discarded. The post keeps the other version."
-SAME = "Nothing was changed."
-
-_ENDED = {
-    PostStatus.SCHEDULED: "its time has come",
-    PostStatus.PENDING: "it is being published",
-    PostStatus.SETTLED: "it has been sent",
-    PostStatus.CANCELED: "it was canceled",
-}
+# --- the version of a post --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PostVersion:
-    """`content` is a digest of everything that an edit can change: two changes can share a millisecond. It is empty on
-    pages that know only the time."""
+    """`content` is a digest of everything that an edit can change, because two changes can share a millisecond. It is
+    empty on pages that know only the time."""
 
     updated_at: str
     content: str = ""
@@ -183,7 +174,7 @@ class PostVersion:
 
 
 class ChangedMeanwhile(Exception):
-    """The post is another version by now."""
+    """The post has another version now."""
 
 
 def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:

@@ -322,7 +322,7 @@ async def _wind_down(client: httpx2.AsyncClient) -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-# MERGED from providers/http_failures.py: How a conversation can break, and how that is put into words.
+# --- how a conversation can break -------------------------------------------------------------------------------------
 
 NOTHING_LEFT = (
     httpx2.ConnectError,

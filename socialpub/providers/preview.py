@@ -1,6 +1,6 @@
-"""A post as its readers would see it, and how much of each text a network takes. Values, and what is pure.
+"""A post as its readers would see it, and how much of each text a network takes. Pure.
 
-It is shown to an owner before and after it is posted. Nothing that is sent is made from it.
+The dashboard shows it before and after posting. Nothing that is sent is made from it.
 """
 
 import re
@@ -64,12 +64,12 @@ class Preview:
     labels: tuple[str, ...] = ()
     """What the network writes on the post: `Paid partnership`."""
     remarks: tuple[str, ...] = ()
-    """What becomes of the post there that the picture does not show: whole sentences."""
+    """What the preview does not show about the post there: whole sentences."""
     measures: tuple[TextMeasure, ...] = ()
 
 
 def parts(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
-    """The text with its marks. Of two that lie over one another the first counts."""
+    """Return the text with its marks. Of two overlapping marks the first counts."""
     found, at = [], 0
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start < at:
@@ -96,36 +96,36 @@ def written_links(text: str) -> list[TextMark]:
     return found
 
 
-def cut(text: str, most: int) -> tuple[str, str]:
-    """The beginning that has at most so many characters, and the rest: between words where there are any."""
-    if len(text) <= most:
+def cut(text: str, limit: int) -> tuple[str, str]:
+    """Return the beginning of at limit `limit`, and the rest; cut between words where possible."""
+    if len(text) <= limit:
         return text, ""
-    at = max(text.rfind(" ", most // 2, most + 1), text.rfind("\n", most // 2, most + 1))
-    at = at if at > 0 else most
+    at = max(
+        text.rfind(" ", limit // 2, limit + 1),
+        text.rfind("\n", limit // 2, limit + 1),
+    )
+    at = at if at > 0 else limit
     return text[:at], text[at:]
 
 
-def within(text: str, most_units: int) -> str:
-    """The beginning that has at most so many UTF-16 code units."""
-    if utf16_units(text) <= most_units:
+def within(text: str, max_units: int) -> str:
+    """Return the beginning of at most `max_units` UTF-16 code units."""
+    if utf16_units(text) <= max_units:
         return text
-    beginning = text[:most_units]
-    while utf16_units(beginning) > most_units:
-        beginning = beginning[: len(beginning) - max(1, (utf16_units(beginning) - most_units) // 2)]
+    beginning = text[:max_units]
+    while utf16_units(beginning) > max_units:
+        beginning = beginning[: len(beginning) - max(1, (utf16_units(beginning) - max_units) // 2)]
     return beginning
 
 
 def host(link: str) -> str:
-    """The host of an address as readers see it, without `www.`; empty when it has none."""
+    """Return the host of an address as readers see it, without `www.`; empty when it has none."""
     try:
         return (urlsplit(link).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
 
 
-# MERGED from providers/content.py: What is published and by whom, as every network is handed it.
-
-
 def utf16_units(text: str) -> int:
-    """How long networks that count UTF-16 code units find a text: characters beyond the basic plane count twice."""
+    """Return the length of a text in UTF-16 code units: characters beyond the basic plane count twice."""
     return len(text) + sum(character > "\uffff" for character in text)

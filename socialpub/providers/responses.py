@@ -89,8 +89,8 @@ def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> 
     return None if until is None or given_at is None else (until - given_at).total_seconds()
 
 
-def shortened(message: str | None, most: int = SHOWN_CHARACTERS) -> str:
+def shortened(message: str | None, limit: int = SHOWN_CHARACTERS) -> str:
     """The network's own words, on one line, without secrets, and short enough for a message of ours."""
     # Redacted before it is cut: what is left of a secret would not be recognized.
     words = redact(" ".join((message or "").split()))
-    return words if len(words) <= most else words[: most - 1] + "…"
+    return words if len(words) <= limit else words[: limit - 1] + "…"

@@ -1,5 +1,5 @@
-"""Boards: what a pin is put on. An owner lists and creates them. A post names one by its id, so that a wrong one is
-found before anything is uploaded.
+"""Boards: what a pin is put on. An owner lists and creates them. A post names a board by its id, and the board is
+checked before anything is uploaded.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 PUBLIC, SECRET = "PUBLIC", "SECRET"
 OWNER_SECONDS = 15.0
-"""Of a call that an owner waits for: nobody looks at an empty page for longer."""
+"""The longest that an owner waits for a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class BoardSection:
 
 
 def list_boards(http: Http, api: str, token: str) -> list[Board]:
-    """Every board that a pin can be put on, in Pinterest's order. Boards for ads only are left out. Raises `errors.py`.
+    """Return every board that a pin can be put on, in Pinterest's order, without boards for ads only.
 
-    A board that was made a moment ago may be missing.
+    Raises `errors.py`. A board that was created a moment ago may be missing.
     """
     return [
         board
@@ -48,7 +48,7 @@ def list_boards(http: Http, api: str, token: str) -> list[Board]:
 
 
 def list_sections(http: Http, api: str, token: str, board_id: str) -> list[BoardSection]:
-    """The sections of one board. Raises `errors.py`."""
+    """Return the sections of one board. Raises `errors.py`."""
     return [
         BoardSection(section_id, text_at(found, "name") or "")
         for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
@@ -59,7 +59,7 @@ def list_sections(http: Http, api: str, token: str, board_id: str) -> list[Board
 def create_board(http: Http, api: str, token: str, name: str, *, secret: bool) -> Board:
     """Create a board. Raises `errors.py`; Pinterest refuses a name that the account has already.
 
-    The call has no idempotency key: after `NoAnswer` the board may be there.
+    The call has no idempotency key: after `NoAnswer` the board may exist.
     """
     body = {"name": name, "privacy": SECRET if secret else PUBLIC}
     board = _read_board(_created(http, f"{api}/boards", token, body))
@@ -94,7 +94,7 @@ def _read_board(found: dict[str, Any]) -> Board | None:
 
 
 def check_board(job: Job, section: PinterestSection) -> Outcome:
-    """Whether the board, and the section where one is named, are there."""
+    """Check that the board exists, and the section where one is named."""
     api, board_id = section.api_url, job.options["boardId"]
     response = call(job, "GET", f"{api}/boards/{board_id}")
     if not response.ok:
@@ -122,8 +122,8 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
 
 
 def _decides_nothing(refused: Rejected) -> bool:
-    """Whether this refusal of a question leaves the decision to the call that creates the pin: an app may write where
-    it may not read, and the owner named the board."""
+    """Return whether the call that creates the pin decides in spite of this refusal: an app may write where it may not
+    read, and the owner named the board."""
     return refused.status == 403 and not refused.reauth
 
 

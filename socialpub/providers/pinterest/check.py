@@ -16,7 +16,7 @@ from socialpub.providers.preview import utf16_units
 def problems(
     content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
 ) -> list[Problem]:
-    """Everything about this post that Pinterest would refuse."""
+    """Return everything about this post that Pinterest would refuse."""
     found = [
         *missing(options),
         *(
@@ -34,7 +34,7 @@ def problems(
 
 
 def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
-    """What the owner may like to know although nothing is wrong."""
+    """Return what the owner may like to know although nothing is wrong."""
     found = []
     at = options.get("coverImageKeyFrameTime")
     if at is not None and content.media and not content.has_video:
@@ -65,19 +65,19 @@ def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
 
 
 def alt_text(content: Content) -> str | None:
-    """The pin's one alt text: the first that a media item has."""
+    """Return the pin's one alt text: the first that a media item has."""
     return next((item.alt for item in content.media if item.alt), None)
 
 
 def _check_media(media: Sequence[MediaFile]) -> list[Problem]:
     videos = [item for item in media if item.kind == "video"]
-    most = limits.CAROUSEL[1]
-    rule = f"A pin holds one image, {limits.CAROUSEL[0]} to {most} images, or one video"
+    max_images = limits.CAROUSEL[1]
+    rule = f"A pin holds one image, {limits.CAROUSEL[0]} to {max_images} images, or one video"
     if not media:
         return [Problem(("media",), f"{rule}; a post without media cannot become one.")]
     if videos and len(media) > limits.VIDEOS:
         return [Problem(("media",), f"{rule}, not {len(media)} items with a video.")]
-    if len(media) > most:
+    if len(media) > max_images:
         return [Problem(("media",), f"{rule}, not {len(media)} images.")]
     if videos:
         return _check_video(videos[0])

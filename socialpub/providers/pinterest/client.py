@@ -1,4 +1,8 @@
-"""One exchange with Pinterest on behalf of a job: the same for every step."""
+"""One exchange with Pinterest on behalf of a job, and what its refusals mean, row by row.
+
+Status and code together decide, wording only refines: the same code means different things under different statuses. An
+answer that is not in Pinterest's own form comes from something in between, and is no answer.
+"""
 
 import math
 import re
@@ -16,7 +20,7 @@ from socialpub.providers.responses import HttpResponse, json_object, retry_after
 
 PAGE_SIZE = 250
 MAX_PAGES = 20
-"""An account holds at most 2,000 boards; whoever answers with more pages than this goes in circles."""
+"""An account holds at most 2,000 boards; more pages than this are a loop."""
 
 BUSY_SECONDS, MAX_BUSY_SECONDS = 3.0, 900.0
 
@@ -26,7 +30,7 @@ class GetPage(Protocol):
 
 
 def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
-    """Call Pinterest as the account, and note for the attempt what its support would ask for."""
+    """Call Pinterest as the account, and note for the attempt what Pinterest's support asks for."""
     response = job.call(method, url, token=job.token, **request)
     job.trace.request_id = response.headers.get(REQUEST_ID)
     job.trace.code = None if response.ok else (read_error(response).code or str(response.status))
@@ -34,19 +38,19 @@ def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
 
 
 def read_id(found: dict[str, Any], name: str) -> str | None:
-    """An id: digits, often more than fit into 64 bits, so it stays a text."""
+    """Return an id: digits, often more than fit into 64 bits, so it stays a text."""
     value = found.get(name)
     value = str(value) if type(value) is int else value
     return value if isinstance(value, str) and re.fullmatch(r"[0-9]+", value) else None
 
 
-def pages(get: GetPage, url: str, most: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """The items of a list page by page, and whether this page is the last. At most `most` of them.
+def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
+    """Yield the items of a list page by page, and whether this page is the last; at most `limit` pages.
 
     Raises `errors.py`: what a refusal means, and `NoAnswer` when a page is no list.
     """
     params, passed = {"page_size": str(PAGE_SIZE)}, set[str]()
-    for _ in range(most):
+    for _ in range(limit):
         response = get(url, params)
         if not response.ok:
             raise TABLE.error(response)
@@ -66,7 +70,7 @@ def pages(get: GetPage, url: str, most: int = MAX_PAGES) -> Iterator[tuple[list[
 
 
 def refusal(job: Job, rejection: Rejected) -> Outcome:
-    """The outcome of a refusal that means the same in every step."""
+    """Return the outcome of a refusal that means the same in every step."""
     if rejection.reason is Reason.BUSY:
         count = job.memo.get("busy", 0)
         pause = min(BUSY_SECONDS * 2**count, MAX_BUSY_SECONDS)
@@ -74,22 +78,19 @@ def refusal(job: Job, rejection: Rejected) -> Outcome:
     return as_outcome(rejection)
 
 
-# MERGED from providers/pinterest/publish.py: Publishing on Pinterest: one function per step, and the one call that
-
-
 def permalink(section: PinterestSection, pin_id: str) -> str:
     return f"{section.site_url}/pin/{pin_id}/"
 
 
-# MERGED from providers/pinterest/errors.py: Pinterest's refusals, row by row.
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
 
 SPAM_REST_SECONDS = 6 * 3600.0
-"""Pinterest names no end for it: hours, it is advised."""
+"""Pinterest names no end for it; advice is to wait hours."""
 DAILY_QUOTA_SECONDS = 3600.0
-"""A longer wait than this speaks of the day's quota of a Trial app; the other windows last a minute."""
+"""A longer wait than this means the day's quota of a Trial app; the other windows last a minute."""
 
 
 def board_ids() -> str:
@@ -156,8 +157,8 @@ ROWS: tuple[ErrorRow, ...] = (
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """A JSON object with `code` and `message`: both always present, under every status. The code is a number; a refusal
-    that is known by a name only (`PINNER_DATA_ACCESS_DENIED`) is Pinterest's, too."""
+    """Read a JSON object with `code` and `message`: both are always present, under every status. The code is a number,
+    or a name in one case (`PINNER_DATA_ACCESS_DENIED`)."""
     found = json_object(response)
     code, message = found.get("code"), text_at(found, "message") or ""
     details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
@@ -177,12 +178,12 @@ def _is_name(code: object) -> bool:
 
 
 def _safe(message: str) -> str:
-    """The words without what could be a token or the bytes of a picture: Pinterest quotes requests."""
+    """Return the words without possible tokens or bytes of an image: Pinterest quotes requests."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
-    """Seconds to wait as the headers say, the longest of them; None when they say nothing.
+    """Return the longest wait in seconds that the headers name; None when they name none.
 
     `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. It may hold a list, of which the
     first number counts.

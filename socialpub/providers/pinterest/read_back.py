@@ -1,8 +1,7 @@
-"""Did it go out after all? The board itself, read and compared with what was sent.
+"""Finds a pin whose outcome is unknown: reads the board and compares its pins with what was sent.
 
-What stays uncertain counts as a match, or as something similar that lets nobody say "absent": a pin that is found twice
-is a smaller harm than one that is made twice, and Pinterest has no guard of its own against that. And only a list that
-was read far enough to know counts as a look.
+An uncertain pin counts as a match, or as similar, which rules out "absent": a pin found twice does less harm than a pin
+made twice, and Pinterest has no guard of its own against that. Only a list that was read far enough is a read-back.
 """
 
 from dataclasses import dataclass
@@ -37,26 +36,26 @@ class _Pin:
     id: str
     made_at: datetime | None
     fits: bool
-    """It does not say that it is somebody else's, and no text that it tells is another one than ours."""
+    """It does not belong to another member, and none of its texts differs from ours."""
     tells_all: bool
-    """It tells every text that was sent."""
+    """It shows every text that was sent."""
 
     def made_since(self, since: datetime) -> bool:
         return self.made_at is None or self.made_at >= since
 
 
 def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
-    """One look at everything put on the board since the commit. Raises when the look was not answered."""
+    """Read once what was put on the board since the commit. Raises when Pinterest did not answer."""
     if "boardId" not in job.options:
         return CannotTell("It names no board to look at. Look at the account on Pinterest.")
-    job.since()  # there is nothing to look for before a commit
+    job.since()  # raises before a commit
     try:
         found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
     except _NotReadable as reason:
         return CannotTell(f"The board cannot be read: {reason} {_where(job, section)}")
     since = job.since()
     found = [pin for pin in found if pin.made_since(since)]
-    # One that tells nothing may be anybody's: whatever tells our words comes before it.
+    # A pin without texts may be another member's, so pins with our words come first.
     found.sort(key=lambda pin: (not pin.tells_all, pin.made_at or since, int(pin.id)))
     candidates = tuple(Published(pin.id, permalink(section, pin.id)) for pin in found if pin.fits)
     if not candidates and not complete:
@@ -66,8 +65,8 @@ def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
 
 
 def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
-    """The pins of this list that are of our kind, each once, and whether all in question were seen. A board's list
-    holds the pins of its sections too."""
+    """Return the pins of our kind, each once, and whether all that matter were read. A board's list includes the pins
+    of its sections."""
 
     def get(url: str, params: dict[str, str]) -> HttpResponse:
         response = call(job, "GET", url, params=params)
@@ -87,21 +86,21 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
                 seen.append(made_at)
             if pin_id is not None and _kind_fits(pin, job) and _place_fits(pin, job):
                 found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _tells_all(pin, job))
-        # The answer told the network's time: what is in question may begin later than it seemed before.
+        # The answer shows the network's clock, which may narrow `since`.
         if last or _past(seen, job.since()):
             return list(found.values()), True
     return list(found.values()), False
 
 
 def _past(seen: list[datetime], since: datetime) -> bool:
-    """Whether a list that goes from new to old has gone beyond `since`. The order is not documented, so it has to show:
-    on a board that somebody arranged by hand everything is read."""
+    """Return whether a list that goes from new to old has passed `since`. The order is not documented, so the dates
+    must show it: a board that was arranged by hand is read to its end."""
     falling = len(seen) > 1 and seen[0] > seen[-1] and all(a >= b for a, b in pairwise(seen))
     return falling and seen[-1] < since
 
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Whether the media that the pin names, as far as it names them, are of the kind and number that were sent."""
+    """Return whether the pin's media, as far as it names them, have the kind and number that were sent."""
     media, count = object_at(pin, "media"), len(job.content.media)
     ours = VIDEO if job.content.has_video else IMAGE if count == 1 else SEVERAL_IMAGES
     theirs, items = text_at(media, "media_type"), media.get("items")
@@ -111,7 +110,7 @@ def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _place_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Whether it lies where it was put, as far as both say so."""
+    """Return whether the pin is on its board and section, as far as both name them."""
     for name, option in (("board_id", "boardId"), ("board_section_id", "boardSectionId")):
         ours, theirs = job.options.get(option), read_id(pin, name)
         if ours is not None and theirs is not None and ours != theirs:
@@ -120,8 +119,8 @@ def _place_fits(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _could_be(pin: dict[str, Any], job: Job) -> bool:
-    """Whether it is not another member's of a group board, and each text that it tells is ours. What is null or absent
-    says nothing."""
+    """Return whether the pin does not belong to another member of a group board, and each of its texts is ours. A text
+    that is null or absent proves nothing."""
     return pin.get("is_owner") is not False and all(
         (same_link if name == "link" else same_text)(ours, theirs)
         for name, ours in _texts(job).items()
@@ -134,7 +133,7 @@ def _tells_all(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _texts(job: Job) -> dict[str, str]:
-    """The texts that were sent, by the names that Pinterest has for them."""
+    """Return the texts that were sent, by Pinterest's names."""
     return {
         "title": job.options.get("title") or "",
         "description": job.content.text.strip(),
@@ -144,7 +143,7 @@ def _texts(job: Job) -> dict[str, str]:
 
 
 def _time_of(pin: dict[str, Any]) -> datetime | None:
-    """`created_at`, which comes without a zone and is UTC; None when it cannot be read."""
+    """Return `created_at`, which comes without a zone and is UTC; None when it cannot be read."""
     try:
         at = datetime.fromisoformat(text_at(pin, "created_at") or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

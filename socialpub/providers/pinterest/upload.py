@@ -1,4 +1,9 @@
-"""Bringing media to Pinterest: a video is uploaded before the pin, images travel in the call that makes it."""
+"""Bringing media to Pinterest: a video is uploaded before the pin, images travel in the call that makes it.
+
+A video is registered at Pinterest, sent to the storage that Pinterest names, then waited for. The form for the storage
+is signed, works like a password, and serves one upload. So it is never stored: one step registers and sends, and after
+any failure the next run registers again.
+"""
 
 import re
 from collections.abc import Sequence
@@ -15,18 +20,13 @@ from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_i
 from socialpub.providers.pinterest.options import FIRST_FRAME
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
-# MERGED from providers/pinterest/plan.py: The steps of a pin: the board first, then the media, then one call that
 UPLOAD, AWAIT = "upload", "await_processing"
-
-
-# MERGED from providers/pinterest/upload.py: Bringing a video to Pinterest: registered there, sent to the storage t
-
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
 UNTIL_DEADLINE = 1000
-"""As often as the delivery's own patience allows."""
+"""As often as the delivery's own deadline allows."""
 FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
-"""Until so many seconds of waiting, ask every so many: a Trial app has a thousand reads a day."""
+"""Until this many seconds of waiting, the seconds between two polls: a Trial app has a thousand reads a day."""
 
 NOT_SENT = "The video is not sent yet: it is registered and sent."
 BROKEN = "The upload broke off: the video is registered and sent anew."
@@ -36,12 +36,12 @@ NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
 def skip(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """A step of plans of the former version."""
+    """Do nothing: a step of plans of a former version."""
     return Done(job.memo)
 
 
 def upload_video(job: Job, section: PinterestSection) -> Outcome:
-    """Register the video and send it. Twice leaves a registration behind that nobody uses."""
+    """Register the video and send it. Twice leaves an unused registration behind."""
     if (job.memo.get("video") or {}).get("uploaded_at"):
         return Done(job.memo)
     registered = _register(job, section)
@@ -50,7 +50,7 @@ def upload_video(job: Job, section: PinterestSection) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a registration gave: where the video goes, and with what."""
+    """A registration: the address for the video, and the fields to send with it."""
 
     media_id: str
     url: str = field(repr=False)
@@ -79,7 +79,7 @@ def _send(job: Job, form: _Form) -> Outcome:
     media = job.content.media[0]
     part = FilePart(media.path, 0, media.size_bytes, FILE_NAMES[media.mime_type], media.mime_type)
     try:
-        # No token: the form is signed. Storage of this kind wants the file last, and its length before the first byte.
+        # No token: the form is signed. Such storage wants the file last, and its length before the first byte.
         response = job.call("POST", form.url, multipart={**form.fields, "file": part})
     except NoAnswer as error:
         return _broke_off(job, error.message)
@@ -124,14 +124,14 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
             "15 min long, and create the post again."
         )
         return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
-    # `registered` right after the upload is usual, and a word that is not known yet is no verdict.
+    # `registered` right after the upload is usual, and an unknown word is no verdict.
     waited = job.now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
     return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
 
 
 def register_forgotten(job: Job, message: str) -> Outcome:
-    """Pinterest does not know the media id (any more)."""
+    """Register again a video whose media id Pinterest does not know."""
     return _register_again(job, FORGOTTEN, limit=1, otherwise=message)
 
 
@@ -140,40 +140,40 @@ def is_ready(job: Job) -> bool:
 
 
 def video_source(job: Job) -> dict[str, Any]:
-    """The `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself, counted
-    in seconds: the first one unless the owner chose another."""
+    """Return the `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself,
+    counted in seconds: the first frame unless the owner chose another."""
     frame = job.options.get("coverImageKeyFrameTime", FIRST_FRAME)
     cover = cover_fields(job) or {"cover_image_key_frame_time": frame}
     return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
 
 
 def pause_after(polls: int, waited_seconds: float) -> float:
-    """How long to wait before asking again."""
+    """Return how long to wait before the next poll."""
     if polls < len(FIRST_PAUSES):
         return FIRST_PAUSES[polls]
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
 def _broke_off(job: Job, message: str) -> Outcome:
-    """Nobody knows how much arrived."""
+    """Register again after a break: it is not known how much arrived."""
     otherwise = f"The video could not be uploaded: {message}"
     return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=_pause(job, BROKEN))
 
 
 def _pause(job: Job, because: str) -> float:
-    """Longer every time: each new registration is one of the writes that the app has in a day."""
+    """Return a longer pause each time: every registration is one of the writes that the app has in a day."""
     return float(min(5 * 2 ** min(job.times(because), 10), 900))
 
 
 def _register_again(
     job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False
 ) -> Again:
-    """Registered and sent anew, at most `limit` times; then refused with `otherwise`."""
+    """Go back to register and send, at most `limit` times; then refuse with `otherwise`."""
     return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise, content=content))
 
 
 def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
-    """Names and texts that are copied as they are; a field `file` would take the place of ours."""
+    """Return whether all fields are names and texts; a field `file` would replace ours."""
     return (
         isinstance(fields, dict)
         and "file" not in fields
@@ -182,14 +182,14 @@ def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
 
 
 def _taken(response: HttpResponse) -> bool:
-    """Storage of this kind says so with nothing, or with a document of its own; a page or anything else comes from
-    something in between."""
+    """Return whether the storage took the file: it answers with nothing or with its own document. A page or anything
+    else comes from something in between."""
     body = response.body.strip()
     return response.ok and (not body or body.startswith((b"<?xml", b"<PostResponse")))
 
 
 def _storage_code(response: HttpResponse) -> str | None:
-    """The code in the storage's XML: a name such as `AccessDenied`. None: it is not the storage that answers."""
+    """Return the code in the storage's XML, such as `AccessDenied`. None: the answer is not from the storage."""
     found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
     return found[1].decode() if found else None
 
@@ -198,20 +198,23 @@ def _request_id(response: HttpResponse) -> str | None:
     return response.headers.get(REQUEST_ID)
 
 
-# MERGED from providers/pinterest/pictures.py: Pictures as Pinterest takes them, also as the cover of a video: insi
+# --- images, also as the cover of a video -----------------------------------------------------------------------------
+#
+# They travel as Base64 inside the call that makes the pin. A step of its own fits them, so that nothing slow or
+# refusable remains between the announcement of that call and the call.
 
 ROUNDS = 6
-"""Each makes the common size that of the smallest picture; two are the rule."""
+"""Each makes the common size that of the smallest image; usually two rounds are enough."""
 
 
 def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Find the limits within which every picture of the pin fits, all in one size, and remember them."""
+    """Find and store the limits within which every image of the pin fits, all in one size."""
     chosen = _limits(job)
     for _ in range(ROUNDS):
         sizes = [_size(picture) for picture in _fitted(job, chosen)]
         if len(set(sizes)) <= 1 or None in sizes:
             return Done({**job.memo, "fit": _side_limits(chosen)})
-        # One that had to lose pixels to lose bytes brings the others down with it.
+        # An image that lost pixels to lose bytes makes the others smaller as well.
         known = [size for size in sizes if size is not None]
         chosen = replace(
             chosen, max_width=min(width for width, _ in known), max_height=min(height for _, height in known)
@@ -222,7 +225,7 @@ def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
 
 
 def image_source(job: Job) -> dict[str, Any]:
-    """The `media_source` of a pin of pictures, with files in place of their Base64."""
+    """Return the `media_source` of a pin of images, with files in place of their Base64."""
     fitted = _fitted(job, _limits(job))
     if len(fitted) == 1:
         return {"source_type": "image_base64", **_item(fitted[0])}
@@ -230,7 +233,7 @@ def image_source(job: Job) -> dict[str, Any]:
 
 
 def cover_fields(job: Job) -> dict[str, Any]:
-    """The fields of a video's own cover; empty when the owner chose none."""
+    """Return the fields of a video's own cover; empty when the owner chose none."""
     if not has_cover(job):
         return {}
     (fitted,) = _fitted(job, _limits(job))
@@ -243,7 +246,7 @@ def has_cover(job: Job) -> bool:
 
 
 def max_image_bytes(job: Job) -> int:
-    """How large each picture may be; less than at first when Pinterest found the whole too large."""
+    """Return how large each image may be; less after Pinterest found the whole too large."""
     usual = limits.IMAGE if len(job.content.media) == 1 else limits.CAROUSEL_IMAGE
     return int(job.memo.get("max_bytes", usual.max_bytes))
 

@@ -20,7 +20,7 @@ KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
 def problems(content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection) -> list[Problem]:
-    """Everything about this post that TikTok would refuse."""
+    """Return everything about this post that TikTok would refuse."""
     return [
         *contradictions(chosen),
         *_scope(chosen, account, section.scopes),
@@ -32,7 +32,7 @@ def problems(content: Content, chosen: Mapping[str, Any], account: Account, sect
 
 
 def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
-    """What the owner may like to know although nothing is wrong."""
+    """Return what the owner may like to know although nothing is wrong."""
     found = []
     video, draft = content.has_video, is_draft(chosen)
     if draft:
@@ -58,7 +58,7 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
 
 
 def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
-    """What others may not do with a direct post because nobody switched it on."""
+    """Return what others may not do with a direct post because it was not switched on."""
     if is_draft(chosen) or not content.media:
         return []
     known = list(INTERACTIONS.values()) if content.has_video else [INTERACTIONS["comment"]]
@@ -131,7 +131,7 @@ def _served_photos(content: Content, section: TikTokSection) -> list[Problem]:
 
 
 def unreachable(address: str, section: TikTokSection) -> str | None:
-    """Why TikTok cannot fetch a photo from this address of ours, None when it can. TikTok itself fetches by https from
+    """Return why TikTok cannot fetch a photo from this address of ours, None when it can. TikTok fetches by https from
     names only; a stand-in for it may fetch from anywhere."""
     parts = urlsplit(address)
     host = parts.hostname or ""

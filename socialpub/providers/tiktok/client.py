@@ -1,6 +1,7 @@
-"""One exchange with TikTok's posting endpoints on behalf of a job or of an owner, judged by the code in its body.
+"""One exchange with TikTok's posting endpoints on behalf of a job or of an owner, and what refusals mean, row by row.
 
-HTTP 200 says nothing here, and what no table knows is refused as it stands, with TikTok's own words.
+The code in the body decides, never the HTTP status or the wording: refusals come with status 200 as well. A body
+without a code was not written by TikTok. A refusal without a row ends the post, with TikTok's own words.
 """
 
 from collections.abc import Sequence, Set
@@ -19,11 +20,11 @@ from socialpub.providers.tiktok.plan import CREATOR, INIT_PHOTOS, INIT_VIDEO
 
 JSON = {"content-type": "application/json; charset=UTF-8"}
 OWNER_SECONDS = 15.0
-"""Nobody looks at an empty page for longer."""
+"""The longest that an owner waits for a page."""
 
 
 def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The `data` of a response; `path` is below `/v2/`, closing slash and query included. Raises `errors.py`."""
+    """Call and return the `data`; `path` is below `/v2/`, closing slash and query included. Raises `errors.py`."""
     response = job.call("POST", f"{section.api_url}/v2/{path}", token=job.token, headers=JSON, json=body)
     error = read_error(response)
     job.trace.request_id = error.request_id or job.trace.request_id
@@ -32,7 +33,7 @@ def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> d
 
 
 def ask(http: Http, section: TikTokSection, path: str, token: str, scopes: Set[str]) -> dict[str, Any]:
-    """The same for an owner who wants to post directly and has no post yet."""
+    """Call for an owner who wants to post directly and has no post yet."""
     url = f"{section.api_url}/v2/{path}"
     response = http.call("POST", url, token=token, headers=JSON, json={}, deadline_seconds=OWNER_SECONDS)
     return _data(response, section, scopes, draft=False)
@@ -58,16 +59,13 @@ def _data(response: HttpResponse, section: TikTokSection, scopes: Set[str], *, d
     )
 
 
-# MERGED from providers/tiktok/remedies.py: What the owner does about a permission that is missing.
-
-
 def how_to_grant(scope: str, asked: Sequence[str]) -> str:
-    """What the owner does when a scope is missing; `asked` are those that accounts are connected with."""
+    """Return what the owner does about a missing scope; `asked` are the scopes that accounts are connected with."""
     first = "" if not asked or scope in asked else "add it to scopes of [providers.tiktok], then "
     return f"{first}connect the account again"
 
 
-# MERGED from providers/tiktok/errors.py: TikTok's refusals, row by row: its error codes when it is called, and its
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 DAY_SECONDS = 24 * 3600.0
 DIRECT_STEPS = frozenset({CREATOR, INIT_VIDEO, INIT_PHOTOS})
@@ -154,7 +152,7 @@ FAIL_REASONS: tuple[ErrorRow, ...] = (
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """The `error` of an envelope, whose code is `ok` when nothing failed."""
+    """Read the `error` of an envelope, whose code is `ok` when nothing failed."""
     error = object_at(json_object(response), "error")
     code = text_at(error, "code")
     return ErrorBody(
@@ -167,8 +165,8 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def named_wait(response: HttpResponse) -> float | None:
-    """How long TikTok asks to wait, a minute at least; None when it names no time. What is no wait at all comes as it
-    is named."""
+    """Return how long TikTok asks to wait, a minute at least; None when it names no time. Zero and less is returned as
+    it is."""
     named = retry_after_seconds(response)
     return max(named, MIN_PAUSE_SECONDS) if named is not None and named > 0 else named
 

@@ -33,8 +33,8 @@ def preview_post(content: Content, chosen: Mapping[str, Any]) -> Preview:
     """What viewers see; of a draft what will lie in the inbox."""
     draft, video = is_draft(chosen), content.has_video
     has_text = bool(content.media) and not (draft and video)
-    most = limits.VIDEO_CAPTION_UNITS if video else limits.PHOTO_DESCRIPTION_UNITS
-    first, rest = preview.cut(preview.within(content.text, most) if has_text else "", CAPTION_START)
+    max_units = limits.VIDEO_CAPTION_UNITS if video else limits.PHOTO_DESCRIPTION_UNITS
+    first, rest = preview.cut(preview.within(content.text, max_units) if has_text else "", CAPTION_START)
     return Preview(
         text=preview.parts(first, preview.tags(_TAG.finditer(first))),
         more=preview.parts(rest, preview.tags(_TAG.finditer(rest))),
@@ -42,7 +42,7 @@ def preview_post(content: Content, chosen: Mapping[str, Any]) -> Preview:
         media=_shown_media(content, chosen),
         labels=() if draft else tuple(_labels(chosen, video=video)),
         remarks=tuple(_remarks(content, chosen)),
-        measures=tuple(_measures(content, chosen, most)),
+        measures=tuple(_measures(content, chosen, max_units)),
     )
 
 
@@ -56,11 +56,11 @@ def _shown_media(content: Content, chosen: Mapping[str, Any]) -> tuple[int, ...]
     return tuple(sorted(positions, key=lambda position: position != cover))
 
 
-def _measures(content: Content, chosen: Mapping[str, Any], most: int) -> Iterator[TextMeasure]:
+def _measures(content: Content, chosen: Mapping[str, Any], max_units: int) -> Iterator[TextMeasure]:
     video = content.has_video
     if not (video and is_draft(chosen)):
         yield TextMeasure(
-            "Description" if content.media and not video else "Caption", utf16_units(content.text), most, UNIT
+            "Description" if content.media and not video else "Caption", utf16_units(content.text), max_units, UNIT
         )
     title = chosen.get("title")
     if isinstance(title, str) and not video:

@@ -1,6 +1,6 @@
 """What X would refuse, found before anything is sent. Pure.
 
-Only what X surely refuses is a problem here; where its own pages disagree X has the last word, and a note says so.
+Only what X certainly refuses is a problem here. Where its own pages disagree, X decides, and a note says so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ BODY = ("post", "body")
 
 
 def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-    """Everything about this post that X would refuse."""
+    """Return everything about this post that X would refuse."""
     found = [*_text(content, weigh(content.text), account), *_media(content, account)]
     if content.media and options.get("quotePostId"):
         path = ("providerOptions", "x", "quotePostId")
@@ -26,7 +26,7 @@ def problems(content: Content, options: Mapping[str, Any], account: Account) -> 
 
 
 def notes(content: Content, options: Mapping[str, Any], account: Account) -> list[str]:
-    """What the owner may like to know although nothing is wrong."""
+    """Return what the owner may like to know although nothing is wrong."""
     found = [
         f"{option.name}: {option.closed} and will most likely refuse the post; leave it out."
         for option in TABLE
@@ -42,7 +42,7 @@ def notes(content: Content, options: Mapping[str, Any], account: Account) -> lis
 
 
 def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
-    """Of a reply one mention is expected: that of the account which is answered."""
+    """Warn about mentions. A reply is expected to mention the account that it answers."""
     own = (account.username or "").casefold()
     named = {name.casefold(): name for name in weigh(content.text).mentions if name.casefold() != own}
     if len(named) <= (1 if options.get("inReplyToPostId") else 0):
@@ -57,7 +57,7 @@ def _mention_notes(content: Content, options: Mapping[str, Any], account: Accoun
 
 
 def _video_notes(video: MediaFile, account: Account) -> Iterator[str]:
-    """What X may refuse: its own pages disagree, and it says so no earlier than at the post."""
+    """Warn about what X may refuse: its own pages disagree, and it refuses only at the post."""
     if video.alt:
         yield "X takes alt text for pictures and GIFs; that of the video is left out."
     if limits.entitlement(account.facts) is limits.DEFAULT:
@@ -84,7 +84,7 @@ def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
 
 
 def _codec_notes(video: MediaFile) -> Iterator[str]:
-    """Nothing is concluded from a codec that was not found."""
+    """Warn about other codecs. A codec that was not found means nothing."""
     wanted = (("video_codec", limits.VIDEO_CODEC), ("audio_codec", limits.AUDIO_CODEC))
     others = [video.facts[key] for key, codec in wanted if video.facts.get(key, codec) != codec]
     if others:
@@ -105,7 +105,7 @@ def _image_notes(image: MediaFile) -> Iterator[str]:
 
 
 def _prices(content: Content) -> str:
-    """What this post costs beyond an ordinary one, in one note; empty when it costs no more."""
+    """Return what this post costs beyond an ordinary one, in one note; empty when it costs no more."""
     said = []
     urls = weigh(content.text).urls
     if urls:
@@ -117,7 +117,7 @@ def _prices(content: Content) -> str:
     if described:
         said.append(f"X charges {limits.ALT_TEXT_PRICE} USD for the alt text of a picture; this post has {described}.")
     if said:
-        # Beside the other prices and never alone: hardly any post is looked up.
+        # Only together with other prices: few posts are read back.
         said.append(
             f"Reading the account back, should X not answer, costs {limits.OWN_LOOK_UP_PRICE} USD per post read, "
             f"{limits.LOOK_UP_PRICE} USD when the app belongs to another account."
@@ -148,7 +148,7 @@ def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Prob
 
 
 def _more_with_premium(allowed: limits.Entitlement, account: Account) -> str:
-    """What an owner does whose account may post more than is known here; empty for an account that has it all."""
+    """Return what to do when the account may post more than is known here; empty for a subscribed account."""
     if allowed is not limits.DEFAULT:
         return ""
     how = commands.or_run("admin", "refresh-profile", account.profile_id) if account.profile_id else ""
@@ -240,7 +240,7 @@ def _video(video: MediaFile, account: Account) -> Iterator[str]:
 
 
 def _scopes(content: Content, account: Account) -> Iterator[Problem]:
-    """Nothing is concluded from scopes that nobody named."""
+    """Find missing scopes. An empty set of scopes means that they are not known."""
     if account.scopes and "tweet.write" not in account.scopes:
         yield Problem(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
     if account.scopes and content.media and "media.write" not in account.scopes:
@@ -252,7 +252,7 @@ def _scopes(content: Content, account: Account) -> Iterator[Problem]:
 
 
 def _sides(media: MediaFile) -> tuple[int, int]:
-    """Long and short side in pixels: X's tables are for both orientations. Zeros when nothing was measured."""
+    """Return long and short side in pixels: X's tables are for both orientations. Zeros: not measured."""
     width, height = int(media.facts.get("width", 0)), int(media.facts.get("height", 0))
     return max(width, height), min(width, height)
 

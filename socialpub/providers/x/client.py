@@ -1,4 +1,9 @@
-"""One exchange with X on behalf of a job: the same for every step."""
+"""One exchange with X on behalf of a job, and what its refusals mean, row by row.
+
+X tells many cases apart by their wording alone, so known wordings are listed beside types and codes. Its error bodies
+come in four shapes. A body in none of them (empty, a page, the JSON of a gateway) was not written by X's API: it is no
+answer, whatever its status.
+"""
 
 import json
 import math
@@ -16,7 +21,7 @@ from socialpub.providers.responses import HttpResponse, as_object, http_date, ob
 
 
 def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
-    """Call X as the account, and note for the attempt what its support would ask for."""
+    """Call X as the account, and note for the attempt what X's support asks for."""
     response = job.call(method, url, token=job.token, **request)
     job.trace.request_id = response.headers.get(REQUEST_ID)
     job.trace.code = None if response.ok else (read_error(response).code or str(response.status))
@@ -24,13 +29,15 @@ def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
 
 
 def read_data(response: HttpResponse) -> dict[str, Any]:
-    """The `data` of a success, empty when it has none (an append may answer without a body). Raises `NoAnswer` when
-    the body is no JSON."""
+    """Return the `data` of a success, empty when it has none (an append may answer without a body).
+
+    Raises `NoAnswer` when the body is no JSON.
+    """
     return object_at(as_object(response.json()), "data") if response.body.strip() else {}
 
 
 def require_data(response: HttpResponse) -> dict[str, Any]:
-    """The `data` of a success that must have one. Raises `NoAnswer` when there is none: it was not X that answered."""
+    """Return the `data` of a success. Raises `NoAnswer` when there is none: the answer does not come from X."""
     data = read_data(response)
     if not data:
         raise NoAnswer("X's answer holds nothing.", request_id=response.headers.get(REQUEST_ID))
@@ -38,12 +45,12 @@ def require_data(response: HttpResponse) -> dict[str, Any]:
 
 
 def read_media_id(response: HttpResponse) -> str:
-    """`data.id`, which posts refer to (`media_key` they do not take). Raises `NoAnswer` when there is none."""
+    """Return `data.id`, which posts refer to (they do not take `media_key`). Raises `NoAnswer` when there is none."""
     return _read_id(response, "X took the upload but gave it no id.")
 
 
 def read_post_id(response: HttpResponse) -> str:
-    """The new post's id. Raises `NoAnswer` when there is none: the post may be up all the same."""
+    """Return the new post's id. Raises `NoAnswer` when there is none: the post may still be up."""
     return _read_id(response, "X took the post but gave it no id.")
 
 
@@ -54,14 +61,11 @@ def _read_id(response: HttpResponse, otherwise: str) -> str:
     raise NoAnswer(otherwise, request_id=response.headers.get(REQUEST_ID))
 
 
-# MERGED from providers/x/publish.py: Publishing on X: one function per step, and the one call that makes the post.
-
-
 def permalink(section: XSection, username: str | None, post_id: str) -> str:
     return f"{section.site_url}/{username or 'i'}/status/{post_id}"
 
 
-# MERGED from providers/x/errors.py: X's refusals, row by row, and its error bodies, which come in four shapes.
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 REQUEST_ID = "x-transaction-id"
 NO_TYPE = "about:blank"
@@ -76,11 +80,11 @@ NO_MEDIA_SCOPE = (
 NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
 TOO_LARGE = "Send less at once."
 DUPLICATE_RULES = "duplicate-rules"
-"""Found anywhere in what X says of a refusal, it names a duplicate."""
+"""Anywhere in the words of a refusal, it means a duplicate."""
 WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
-"""X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
+"""X names no end for an account's posts per day, which it counts in half-hour slices; advice is to wait hours."""
 
 FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
 
@@ -142,10 +146,9 @@ ROWS: tuple[ErrorRow, ...] = (
 def classify(
     response: HttpResponse, *, now: datetime | None, media: bool = False, sent_bytes: bool = False
 ) -> Rejected:
-    """What a failed call means for its post; `media` marks the upload calls, `sent_bytes` those that bring the file:
-    X's edge finds them too large without a word.
+    """Return the refusal that a failed call is for its post. Raises as `ErrorTable.classify`.
 
-    Raises as `ErrorTable.classify`.
+    `media` marks the upload calls, `sent_bytes` those that carry the file: X's edge refuses a large one without words.
     """
     body = read_error(response)
     code = str(response.status)
@@ -165,7 +168,7 @@ def classify(
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """Read an error body of any of X's shapes; of anything else no word is believed."""
+    """Read an error body of any of X's shapes. Words in any other body are ignored."""
     request_id = response.headers.get(REQUEST_ID)
     try:
         body = json.loads(response.body)
@@ -194,7 +197,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def _is_of_x(body: Any) -> bool:
-    """Whether it has one of X's shapes: `errors`, a problem with a type of X's, code and message, OAuth's `error`."""
+    """Return whether a body has a shape of X: `errors`, a problem of X's type, code and message, OAuth's `error`."""
     if not isinstance(body, dict):
         return False
     errors, kind = body.get("errors"), body.get("type") or NO_TYPE
@@ -209,7 +212,7 @@ def _is_of_x(body: Any) -> bool:
 
 
 def _names_duplicate(part: dict[str, Any]) -> bool:
-    """What X quotes of our own request aside."""
+    """Return whether a part names a duplicate, apart from what X quotes of our own request."""
     said = (value for key, value in part.items() if key not in ("parameters", "parameter", "value"))
     return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
 
@@ -221,7 +224,7 @@ def _parts(body: Any) -> Iterator[Any]:
 
 
 def _texts(body: Any) -> Iterator[str]:
-    """X's sentences, the most telling first."""
+    """Yield X's sentences, the most specific first."""
     first, *errors = _parts(body)
     for key in ("message", "detail"):
         for error in errors:
@@ -239,12 +242,12 @@ def _text(value: Any) -> Iterator[str]:
 
 
 def _one_word(title: Any) -> str | None:
-    """Titles such as `CreditsDepleted` are names; those of several words only repeat the status."""
+    """Return a title such as `CreditsDepleted`, which is a name. Titles of several words only repeat the status."""
     return title if isinstance(title, str) and re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", title) else None
 
 
 def _safe(text: str) -> str:
-    """One line without anything that could be a token."""
+    """Return one line without anything that could be a token."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
 
 
@@ -271,19 +274,21 @@ TABLE = ErrorTable(
 )
 
 
-# MERGED from providers/x/rate_limits.py: Until when X asks to wait, as the headers of a response have it.
+# --- rate limits ------------------------------------------------------------------------------------------------------
+#
+# A reset is a moment on X's clock. The `Date` of the same answer shows that clock.
 
 CLOCK_DOUBT_SECONDS = 60
-"""A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
+"""A reset longer past than this means a wrong clock, not an open window."""
 MAX_WAIT_SECONDS = 366 * 86400
-"""X's windows last a quarter of an hour, a day or a month: what is further off is no such time."""
+"""X's windows last a quarter of an hour, a day or a month. A later time is not a reset."""
 
 
 def seconds_until_reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
-    """Seconds until X lets the call through again; None when it named no time that can be believed.
+    """Return the seconds until X accepts the call again; None when it names no plausible time.
 
-    A 24-hour window counts only when it is used up; of several the last to open. `now` is for an answer that does not
-    say when it was given.
+    A 24-hour window counts only when it is used up; of several, the last to open. `now` is for an answer without a
+    `Date`.
     """
     given_at = http_date(headers.get("date")) or now
     daily = [
@@ -303,7 +308,7 @@ def _seconds_until(reset: float | None, given_at: datetime | None) -> float | No
 
 
 def _retry_after(written: str | None, given_at: datetime | None) -> float | None:
-    """Seconds, or the date of a moment."""
+    """Read seconds, or a date."""
     seconds = _number(written)
     if seconds is not None:
         return _believed(seconds)

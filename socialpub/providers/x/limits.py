@@ -115,9 +115,6 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
     return SUBSCRIBED if subscribed or facts.get("verified_type") in VERIFIED_ORGANIZATIONS else DEFAULT
 
 
-# MERGED from providers/x/plan.py: The steps of a post on X: the files first, then one call that makes the post.
-
-
 def in_chunks(media: MediaFile) -> bool:
-    """X takes pictures in one call; a GIF with a single frame is a picture."""
+    """Return whether X takes the file in chunks. It takes images in one call; a GIF with one frame is an image."""
     return media.kind == "video" or media.animated

@@ -1,4 +1,9 @@
-"""Finds a post whose outcome is unknown: reads the account's own timeline and compares it with what was sent."""
+"""Finds a post whose outcome is unknown: reads the account's own timeline and compares it with what was sent.
+
+The comparison is lenient where X writes text differently from what it was given. It is strict where another post could
+be taken for ours: account, reply and quote, kind and number of media. A field that the list omits or shows as null
+proves nothing, so an uncertain post counts as a match: a post found twice does less harm than a post made twice.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +19,10 @@ from socialpub.providers.x.client import REQUEST_ID, call, classify, permalink
 from socialpub.providers.x.limits import in_chunks
 from socialpub.providers.x.shown_text import SHORT_LINK, SentText, ShownText
 
-# MERGED from providers/x/dialects.py: The two generations of names in which X's list of posts can be asked: "tweet
+# --- two generations of names -----------------------------------------------------------------------------------------
+#
+# X's list of posts can be asked for "tweets" (OpenAPI 2.166) or "posts" (2.167). No document says which names the live
+# service accepts, so both are known. A question uses one dialect: each document describes only its own names.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,7 @@ class Dialect:
     """The expansion that makes posts name what they reply to or quote; empty: the fields do so already."""
 
     def parameters(self, *, references: bool) -> dict[str, str]:
-        """What to ask of each post. X charges for what an expansion brings: `references` only where it is needed."""
+        """Return the fields to ask for. X charges for each expansion, so set `references` only where it is needed."""
         expansions = {"expansions": self.references} if references and self.references else {}
         return {self.fields_parameter: self.fields, **expansions}
 
@@ -41,27 +49,23 @@ TWEETS = Dialect(
 
 @dataclass(slots=True)
 class SpokenDialect:
-    """Which dialect X took last; at first that of the newest document.
+    """The dialect that X accepted last; at first that of the newest document.
 
-    It is a fact about X and not about a post: the adapter holds it for the process, since a look has no memo to leave
-    it in. Nothing hangs on it. Who forgets it, or loses it to another thread, asks one time too many.
+    It is a fact about X and not about a post, so the class of the network keeps it for the process. Losing it costs one
+    more question.
     """
 
     last: Dialect = field(default=POSTS)
 
 
-def other_dialect(dialect: Dialect) -> Dialect:
-    return TWEETS if dialect is POSTS else POSTS
-
-
-# MERGED from providers/x/find_post.py: Did it go out after all? The account's own timeline, read as X shows it, co
+# --- the timeline -----------------------------------------------------------------------------------------------------
 
 PAGE_SIZE = 100
 MAX_PAGES = 10
 
 
 def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readback | CannotTell:
-    """One look at everything the account posted since the commit. Raises when the look was not answered."""
+    """Read once what the account posted since the commit. Raises when X did not answer."""
     timeline = _Timeline(job, f"{section.api_url}/2/users/{job.account.id}/tweets", spoken.last, job.since())
     posts: list[Any] = []
     following = ""
@@ -69,8 +73,8 @@ def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readbac
         page, following = timeline.read(following)
         spoken.last = timeline.dialect
         posts.extend(page)
-        # The newest come first, and the answer told X's clock, and with it more precisely since when: what follows a
-        # page of older ones is older still, and costs money.
+        # The newest posts come first, and the answer shows X's clock, which narrows `since`. Pages after a page of
+        # older posts are older still, and cost money.
         since = job.since()
         if not following or (page and all(_is_older(post, since) for post in page)):
             break
@@ -84,7 +88,7 @@ def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readbac
 
 @dataclass(slots=True)
 class _Timeline:
-    """One reading of the list, page by page, in whichever dialect is taken."""
+    """One reading of the list, page by page, in the dialect that X accepts."""
 
     job: Job
     url: str
@@ -93,23 +97,23 @@ class _Timeline:
     both_tried: bool = False
 
     def read(self, token: str) -> tuple[list[Any], str]:
-        """The posts of the page, and the token of the next one; empty when it is the last."""
+        """Return the posts of the page, and the token of the next one; empty after the last."""
         response = self._ask(self.dialect, token)
         if not response.ok:
             response = self._ask_in_the_other(response, token)
         return _read_posts(response)
 
     def _ask_in_the_other(self, refusal: HttpResponse, token: str) -> HttpResponse:
-        """X refuses a question in names that it does not know with 400. Raises what either answer means."""
+        """Ask with the other names: X refuses unknown names with 400. Raises what either answer means."""
         rejection = classify(refusal, now=self.job.now)
         if rejection.status != 400 or self.both_tried:
             raise rejection
         self.both_tried = True
-        dialect = other_dialect(self.dialect)
+        dialect = TWEETS if self.dialect is POSTS else POSTS
         response = self._ask(dialect, token)
         if not response.ok:
             again = classify(response, now=self.job.now)
-            # Refused in both it was not the names, and the usual ones tell better what it was.
+            # Refused in both dialects: the names were not the cause, and the usual dialect describes it better.
             raise rejection if again.status == 400 else again
         self.dialect = dialect
         return response
@@ -128,7 +132,7 @@ class _Timeline:
 
 
 def _read_posts(response: HttpResponse) -> tuple[list[Any], str]:
-    """An empty timeline has no `data`, but says that it found nothing; anything else was no look."""
+    """Read a page. An empty timeline has no `data`, but says that it found nothing; anything else is no answer."""
     request_id = response.headers.get(REQUEST_ID)
     body = as_object(response.json())
     posts, meta = body.get("data"), body.get("meta", {})
@@ -141,7 +145,7 @@ def _read_posts(response: HttpResponse) -> tuple[list[Any], str]:
 
 
 def _is_older(post: Any, since: datetime) -> bool:
-    """Whether it is dated, and before anything of ours."""
+    """Return whether a post has a date before anything of ours."""
     try:
         dated = datetime.fromisoformat(post["created_at"])
     except (KeyError, TypeError, ValueError):
@@ -150,14 +154,14 @@ def _is_older(post: Any, since: datetime) -> bool:
 
 
 def _timestamp(instant: datetime) -> str:
-    """Whole seconds, the one form that X's own examples show."""
+    """Return whole seconds, the only form in X's own examples."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# MERGED from providers/x/listed_post.py: Whether a post of the account's list could be the one that was sent.
+# --- one post of the list ---------------------------------------------------------------------------------------------
 
 KINDS = {"3": "picture", "7": "video", "13": "video", "16": "GIF"}
-"""By the beginning of a media_key; any other beginning tells no kind."""
+"""By the beginning of a media_key; any other beginning names no kind."""
 MEDIA_KEY = re.compile(r"([0-9]+)_")
 MEDIA_PAGE = re.compile(r"/status/([0-9]+)/(?:photo|video)/[0-9]+/?$")
 ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
@@ -183,7 +187,7 @@ class SentPost:
         return cls(account.id, SentText.of(content.text), kinds, replies_to, quotes)
 
     def could_be(self, post: Any) -> bool:
-        """Whether nothing that this post of the list tells speaks against it."""
+        """Return whether nothing in this post of the list contradicts it."""
         if not isinstance(post, dict) or not re.fullmatch(r"[0-9]{1,19}", str(post.get("id"))):
             return False
         if str(post.get("author_id") or self.account_id) != self.account_id:
@@ -191,7 +195,7 @@ class SentPost:
         return self._place_fits(post) and self._media_fit(post) and self._text_fits(post)
 
     def _place_fits(self, post: dict[str, Any]) -> bool:
-        """Where it stands: under which post, around which one."""
+        """Compare what the post replies to and what it quotes."""
         references = dict(_references(post))
         if self.quotes and references.get("quoted", self.quotes) != self.quotes:
             return False
@@ -207,8 +211,7 @@ class SentPost:
         marked = [link for link in _links(post) if _is_media_of(link, post)]
         if marked:
             return bool(self.kinds) and self._kinds_fit([link.get("media_key") for link in marked])
-        # X leaves out what is empty, but a field that failed it leaves out too: the text of a post with media ends with
-        # their link all the same.
+        # X omits what is empty, and also a field that failed. The text of a post with media ends with their link.
         none_told = "created_at" in post and "attachments" not in post and not ENDS_OPEN.search(_written(post))
         return not (none_told and self.kinds)
 
@@ -225,7 +228,7 @@ class SentPost:
             _written(whole),
             targets,
             appended=frozenset(link["url"] for link in links if self._is_appended(link)),
-            # A link that nobody explained may be the one that X appends.
+            # A link without an explanation may be the one that X appends.
             may_append=bool(self.kinds or self.quotes),
             cut=whole is post,
         )
@@ -233,7 +236,7 @@ class SentPost:
         return self.text.is_shown_by(shown, names_in_front=same_parent)
 
     def _is_appended(self, link: dict[str, Any]) -> bool:
-        """Whether X adds this link to the text: that of the media, or of the quoted post."""
+        """Return whether X adds this link to the text: that of the media, or of the quoted post."""
         target = str(link.get("expanded_url")).split("?", 1)[0].rstrip("/")
         if self.kinds and ("media_key" in link or MEDIA_PAGE.search(target)):
             return True
@@ -241,7 +244,7 @@ class SentPost:
 
 
 def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind of reference and id, in either generation's names."""
+    """Yield kind of reference and id, in either dialect."""
     listed = post.get("referenced_posts") or post.get("referenced_tweets")
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, dict) and one.get("type") and one.get("id"):
@@ -249,7 +252,7 @@ def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_reply(post: dict[str, Any], references: Mapping[str, str]) -> bool | None:
-    """None: it is not told."""
+    """Return whether the post is a reply. None: the list does not say."""
     conversation = post.get("conversation_id")
     if conversation:
         # An edited post keeps the conversation that its first version began.

@@ -1,8 +1,8 @@
-"""Whether a text that X shows is the one that it was given.
+"""Compares a text that X shows with the text that it was given.
 
-X changes a text on its way: links become t.co, media and quoted posts add one at the end, `&` is written as in HTML, a
-long text is cut, and before a reply stand the names of those who are answered. Word by word, in linear time: a caller
-chooses the text.
+X changes a text: links become t.co, media and quoted posts add one at the end, `&` is written as in HTML, a long text
+is cut, and a reply begins with the names of the people it answers. The comparison goes word by word, in linear time: a
+caller chooses the text.
 """
 
 import re
@@ -28,11 +28,11 @@ class ShownText:
     targets: Mapping[str, str] = field(default_factory=dict)
     """Where its short links lead, as far as X says so."""
     appended: frozenset[str] = frozenset()
-    """The short links that X may have put at the end of its own accord."""
+    """The short links that X may have added at the end."""
     may_append: bool = False
-    """Whether one that leads nobody knows where may be such a link."""
+    """Whether a short link without a known target may be such a link."""
     cut: bool = False
-    """Whether only the beginning may be there."""
+    """Whether the text may be only the beginning."""
 
     def is_appended(self, word: str) -> bool:
         unknown = self.may_append and word not in self.targets
@@ -52,7 +52,7 @@ class SentText:
         return cls(_words(text), weigh(text).length > limits.TEXT_LENGTH)
 
     def is_shown_by(self, shown: ShownText, *, names_in_front: bool = False) -> bool:
-        """`names_in_front`: X may have put the names of those who are answered in front."""
+        """Compare. `names_in_front`: X may have added the names of the people who are answered."""
         beginning = self._beginning_in(shown)
         if beginning is not None:
             theirs = _words(beginning)
@@ -69,17 +69,17 @@ class SentText:
             for theirs in shown:
                 yield ours, theirs
                 rest = _without_names(ours)
-                # Nothing but names would be the same as any others.
+                # A text of names alone would equal any other names.
                 if names_in_front and (rest or not ours):
                     yield rest, _without_names(theirs)
 
     def _beginning_in(self, shown: ShownText) -> str | None:
-        """What is there of a long text that X cut; None when it is all there."""
+        """Return the beginning of a long text that X cut; None when the text is whole."""
         cut = CUT_SHORT.search(shown.text) if self.is_long and shown.cut else None
         if cut is None:
             return None
         beginning = shown.text[: cut.start()]
-        # X shows about as much as fits into an ordinary post. Somebody's "Read… https://…" is no long text.
+        # X shows about as much as fits into an ordinary post. A short "Read… https://…" is no cut text.
         return beginning if weigh(beginning).length >= limits.TEXT_LENGTH // 2 else None
 
 
@@ -93,7 +93,7 @@ def _without_names(words: Sequence[str]) -> Sequence[str]:
 
 
 def _begins(ours: Sequence[str], theirs: Sequence[str], shown: ShownText) -> bool:
-    """Whether theirs are the first words of ours; the last of them may be cut."""
+    """Return whether theirs are the first words of ours; the last word may be cut."""
     *whole, last = theirs or [""]
     rest = ours[len(whole) :]
     return bool(rest) and _alike(ours[: len(whole)], whole, shown) and rest[0].startswith(PARTS.split(last, 1)[0])
@@ -116,8 +116,8 @@ def _same_word(ours: str, theirs: str, shown: ShownText) -> bool:
 
 
 def _written_between(pieces: list[str], word: str) -> list[str]:
-    """What stands in the word between these pieces, fewer when they are not in it. The first place that fits is right:
-    X ends a link at what follows it."""
+    """Return what the word has between these pieces; fewer texts when a piece is missing. The first place that fits is
+    correct: X ends a link at what follows it."""
     first, *middle, last = pieces
     if not word.startswith(first) or not word.endswith(last):
         return []
@@ -132,6 +132,6 @@ def _written_between(pieces: list[str], word: str) -> list[str]:
 
 
 def _leads_to(written: str, short_link: str, targets: Mapping[str, str]) -> bool:
-    """Whether the short link may stand for what was written; one that nobody explains stands for any link."""
+    """Return whether the short link may replace what was written. A link without a known target replaces any link."""
     target = targets.get(short_link)
     return written == short_link or ("." in written if target is None else same_link(written, target))

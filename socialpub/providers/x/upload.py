@@ -1,4 +1,8 @@
-"""Bringing media to X: one call for an image, a session of chunks for an animated GIF or a video."""
+"""Bringing media to X: one call for an image, a session of chunks for an animated GIF or a video.
+
+Every step reads the memo first. What X has and still keeps is not sent again, so a crash resumes. A step that finds its
+upload gone goes back to its beginning.
+"""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +32,6 @@ from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import call, classify, read_data, read_media_id, require_data
 
-# MERGED from providers/x/plan.py: The steps of a post on X: the files first, then one call that makes the post.
 UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
 """Each is followed by `:` and the index of its media item."""
 
@@ -47,8 +50,6 @@ def _plan_item(index: int, media: MediaFile) -> Iterator[Step]:
         yield Step(f"{ALT_TEXT}:{index}", Kind.PREPARE)
 
 
-# MERGED from providers/x/upload.py: Bringing media to X: one call for a picture, a session of chunks for an animat
-
 EXTENSIONS = {
     "image/jpeg": "jpg",
     "image/png": "png",
@@ -63,7 +64,7 @@ RESTARTS = 1
 IMAGE_MIN_BYTES = 500_000
 
 
-# --- pictures --------------------------------------------------------------------------------------------------------
+# --- images -----------------------------------------------------------------------------------------------------------
 
 
 def upload_image(job: Job, section: XSection, index: int) -> Outcome:
@@ -71,7 +72,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
         return Done(job.memo)
     media = job.content.media[index]
     max_bytes = recall(job.memo, index).get("max_bytes", limits.IMAGE_BYTES)
-    # What is drawn stays sharp as PNG; for everything else the file's own type comes first anyway.
+    # Drawings stay sharp as PNG. For everything else the file's own type comes first.
     types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     fitted = job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
     response = call(
@@ -115,7 +116,7 @@ def initialize(job: Job, section: XSection, index: int) -> Outcome:
 
 
 def chunk_bytes(total_bytes: int) -> int:
-    """A size that X's edge is known to take and that fits the file into a thousand segments."""
+    """Return a size that X's edge takes and that fits the file into a thousand segments."""
     return min(max(limits.CHUNK_BYTES, math.ceil(total_bytes / limits.SEGMENTS)), limits.CHUNK_MAX_BYTES)
 
 
@@ -142,14 +143,14 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
             )
             rejection = None if response.ok else _rejection(job, response, sent_bytes=True)
             if rejection is None:
-                # No body is needed; one that cannot be read is a page, and the segment is sent again.
+                # No body is needed. One that cannot be read is a page, and the segment is sent again.
                 read_data(response)
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
             if isinstance(error, Throttled) and error.retry_after_seconds is not None:
                 return Wait(error.retry_after_seconds, error.message, remember(job.memo, index, upload))
-            # What went through is kept; the same call at the beginning of the next run tells what is wrong.
+            # What went through is kept. The same call at the beginning of the next run shows what is wrong.
             return More(remember(job.memo, index, upload))
         if rejection is not None:
             if rejection.reason is Reason.TOO_LARGE and _may_halve(media, chunk):
@@ -214,13 +215,13 @@ def await_processing(job: Job, section: XSection, index: int) -> Outcome:
 
 
 def _chunked(job: Job, index: int) -> MediaFile:
-    """The file as it is sent: a GIF without its metadata."""
+    """Return the file as it is sent: a GIF without its metadata."""
     media = job.content.media[index]
     return media if media.kind == "video" else job.fit(media, ImageLimits((media.mime_type,), limits.GIF_BYTES))
 
 
 def _slice(media: MediaFile, offset: int, length: int) -> FilePart:
-    # The owner's file name is nobody's business.
+    # The owner's file name stays private.
     name = f"media.{EXTENSIONS.get(media.mime_type, 'bin')}"
     return FilePart(media.path, offset, length, name, media.mime_type)
 
@@ -235,7 +236,7 @@ def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) ->
 
 
 def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
-    """A session that X does not know, or finds inconsistent (an answer got lost on the way), is worth a second one."""
+    """Open a second session when X does not know this one, or finds it inconsistent (an answer was lost)."""
     if rejection.status not in (400, 404):
         return as_outcome(rejection)
     chunk = recall(job.memo, index).get("chunk_bytes")
@@ -261,13 +262,13 @@ def _check_after(processing: dict[str, Any]) -> float:
     return max(1.0, float(seconds)) if isinstance(seconds, int | float) else float(CHECK_AFTER_SECONDS)
 
 
-# MERGED from providers/x/alt_text.py: Alt texts of pictures on X. X does not insist on one, so the post goes out w
+# --- alt texts --------------------------------------------------------------------------------------------------------
 
 ALT_TEXT_TRIES = 5
 
 
 def set_alt_text(job: Job, section: XSection, index: int) -> Outcome:
-    """Give a picture its alt text."""
+    """Set an image's alt text. X does not require one, so the post goes out without it rather than not at all."""
     media, upload = job.content.media[index], recall(job.memo, index)
     if upload.get("described") or not media.alt:
         return Done(job.memo)
@@ -289,47 +290,47 @@ def set_alt_text(job: Job, section: XSection, index: int) -> Outcome:
         failure = error.message
     memo = remember(job.memo, index, {**upload, "described": True})
     if failure is not None:
-        # Read by whoever shows the delivery.
+        # Shown with the delivery.
         memo["notes"] = [*memo.get("notes", []), f"Published without the alt text of media item {index + 1}: {failure}"]
     return Done(memo)
 
 
-# MERGED from providers/x/upload_memo.py: What the memo holds per file: what X gave us for it, and by when it ends.
+# --- the memo of one file: what X gave for it, and until when ---------------------------------------------------------
 
 EXPIRES_AFTER_SECONDS = 24 * 3600
 """When X does not say."""
 
 
 def recall(memo: Memo, index: int) -> dict[str, Any]:
-    """What the memo knows about one upload: id, expires_at, ready_at (Unix seconds) and the session's progress."""
+    """Return what the memo holds of one upload: id, expires_at, ready_at (Unix seconds) and the session's progress."""
     return deepcopy(memo.get("media", {}).get(str(index), {}))
 
 
 def remember(memo: Memo, index: int, upload: dict[str, Any]) -> Memo:
-    """The memo with that instead. The old one is left alone: a step that fails half-way has changed nothing."""
+    """Return a new memo with this upload. The old memo does not change: a step that fails half-way has no effect."""
     return {**memo, "media": {**memo.get("media", {}), str(index): upload}}
 
 
 def read_upload(job: Job, response: HttpResponse) -> dict[str, Any]:
-    """The upload that a response of X opened."""
+    """Return the upload that a response of X opened."""
     lifetime = read_data(response).get("expires_after_secs")
     seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
     return {"id": read_media_id(response), "expires_at": usable_until(job, seconds)}
 
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:
-    """Until when an upload counts as good: a little less than X says, because the post takes its time too."""
+    """Return until when an upload counts as usable: a little less than X says, because the post takes time as well."""
     return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
 
 
 def ready(job: Job, index: int) -> bool:
-    """X has the whole file, processed, and keeps it long enough for the post."""
+    """Return whether X has the whole file, processed, and keeps it long enough for the post."""
     upload = recall(job.memo, index)
     return upload.get("ready_at") is not None and not _expired(job, upload)
 
 
 def is_open(job: Job, upload: dict[str, Any]) -> bool:
-    """X knows this upload, and keeps it long enough."""
+    """Return whether X knows this upload, and keeps it long enough."""
     return bool(upload.get("id")) and not _expired(job, upload)
 
 
@@ -338,13 +339,13 @@ def _expired(job: Job, upload: dict[str, Any]) -> bool:
 
 
 def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
-    """Back to the first step of this upload."""
+    """Go back to the first step of this upload."""
     reason = f"Media item {index + 1} is sent anew: {because}."
     step = next(_plan_item(index, job.content.media[index])).name
     return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
 
 
 def start_over_expired(job: Job, index: int) -> Again:
-    """X no longer has it, or will not have it long enough."""
+    """Send a file again that X no longer has, or does not keep long enough."""
     message = f"X kept media item {index + 1} for too short a time to post it. Post it again."
     return start_over(job, index, "X keeps uploads for a day, and this one is over", 2, Refused(message))

@@ -21,7 +21,7 @@ from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import audit_log
+from socialpub.db.tables import audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.errors import AuthExpired, ProviderError
@@ -276,7 +276,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     Not when their account is connected here: some networks end the whole grant with one of its tokens. And not by a
     paused copy, which must not end what the original uses.
     """
-    if profiles.is_connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
+    if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
     try:
         provider.oauth.revoke(rt.http_of(provider.name), credentials.access_token, credentials.refresh_token)

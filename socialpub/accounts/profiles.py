@@ -50,22 +50,12 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def find(reader: Reader, profile_id: str) -> Profile | None:
-    return profile_rows.find(reader, profile_id)
-
-
 def get(store: Reader, profile_id: str) -> Profile:
     """The profile. Raises NotFound."""
-    profile = find(store, profile_id)
+    profile = profile_rows.find(store, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
     return profile
-
-
-def list_all(reader: Reader) -> list[Row]:
-    """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
-    whether its access can be renewed without one."""
-    return profile_rows.list_all(reader)
 
 
 def load_for_owner(reader: Reader, profile_id: str) -> Row:
@@ -74,26 +64,6 @@ def load_for_owner(reader: Reader, profile_id: str) -> Row:
     if row is None:
         raise NotFound(UNKNOWN)
     return row
-
-
-def count(reader: Reader) -> list[tuple[str, str, int]]:
-    """How many profiles of each network are in each status."""
-    return profile_rows.count_by_provider_and_status(reader)
-
-
-def count_ending(reader: Reader, before: str) -> dict[str, int]:
-    """How many active profiles of each network can publish only until then, unless they are connected again."""
-    return dict(profile_rows.count_ending_by_provider(reader, before))
-
-
-def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
-    """Return what the network calls the values of this option, as far as it was asked: the names of boards."""
-    return profile_rows.choice_labels(reader, profile_id, key)
-
-
-def is_connected(store: Reader, provider_name: str, account_id: str) -> bool:
-    """Whether this account has a profile that is not disconnected."""
-    return profile_rows.connected(store, provider_name, account_id) is not None
 
 
 # --- connecting ------------------------------------------------------------------------------------------------------
@@ -118,7 +88,7 @@ def save(
     profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
     columns = {
         **grants.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
-        **account_columns(identity, find(tx, profile_id), tx.stamp),
+        **account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),
         "status": ProfileStatus.ACTIVE,
         "reason": None,
         "warned_at": None,
@@ -173,11 +143,6 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
     if changed:
         with contextlib.suppress(Unavailable):
             rt.db.write(lambda tx: profile_rows.put_choice_labels(tx, profile_id, key, changed))
-
-
-def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:
-    """The network wants the owner: `active` becomes `reauthRequired`; other states stay."""
-    profile_rows.require_reauth(tx, profile_id, reason)
 
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from socialpub.accounts import grants, hints, profiles, rate_limits, tokens
+from socialpub.accounts import grants, hints, rate_limits, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
@@ -243,10 +243,10 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
 
 
 def _revoke(rt: Runtime, profile_id: str) -> None:
-    profile = profiles.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.reader, profile_id)
     assert profile is not None
     oauth = rt.providers[profile.provider].oauth
-    if oauth.revokes_every_grant and profiles.is_connected(rt.reader, profile.provider, profile.account_id):
+    if oauth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
         return  # it was connected again meanwhile, and that connection must live
     access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = grants.open_refresh_token(rt.secrets, profile)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from socialpub.accounts import grants, profiles
+from socialpub.accounts import grants
 from socialpub.core import actor, clock, logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.core.locks import FileLock
@@ -127,7 +127,7 @@ def token_lock(rt: Runtime, profile_id: str) -> FileLock:
 
 
 def _usable(rt: Runtime, profile_id: str) -> Profile:
-    profile = profiles.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.reader, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
     if profile.status is ProfileStatus.REAUTH_REQUIRED:
@@ -266,10 +266,10 @@ def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
 
 
 def _require_reauth(rt: Runtime, tx: Tx, profile: Profile, reason: str) -> bool:
-    known = profiles.find(tx, profile.id)
+    known = profile_rows.find(tx, profile.id)
     if known is None or _grant(known) != _grant(profile):
         return False
-    profiles.require_reauth(rt, tx, profile.id, reason)
+    profile_rows.require_reauth(tx, profile.id, reason)
     return True
 
 
@@ -281,7 +281,7 @@ def _store(
     rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool
 ) -> None:
     """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
-    known = profiles.find(tx, profile.id)
+    known = profile_rows.find(tx, profile.id)
     if known is None or _grant(known) != _grant(profile):
         return  # an import was faster; its grant stands
     grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, known))
@@ -300,7 +300,7 @@ def _store(
     # Of a profile in another state this changes nothing: only an active one becomes `reauthRequired`.
     if not provider.oauth.can_publish(scopes):
         missing = " ".join(provider.oauth.missing_scopes(scopes))
-        profiles.require_reauth(rt, tx, profile.id, f"Nothing can be published with the new grant: {missing}")
+        profile_rows.require_reauth(tx, profile.id, f"Nothing can be published with the new grant: {missing}")
 
 
 # MERGED from accounts/token_space.py: Disk space for the tokens that a network is about to hand out.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from socialpub.accounts import api_keys, hints, profiles, token_upkeep
+from socialpub.accounts import api_keys, hints, token_upkeep
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands, units
@@ -15,7 +15,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import failed_deliveries
 from socialpub.db.queries.failed_deliveries import FailedDeliveries
-from socialpub.db.tables import holds, post_rows
+from socialpub.db.tables import holds, post_rows, profile_rows
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import LastBackup
@@ -153,7 +153,7 @@ def _failed_since(reader: Reader, now: datetime) -> str:
 
 
 def _profiles_in_need(rt: Runtime, door: Surface) -> Iterator[ProfileAlert]:
-    for row in profiles.list_all(rt.reader):
+    for row in profile_rows.list_all(rt.reader):
         warning = token_upkeep.warning(row, rt.now(), door)
         if warning is not None:
             needed = row.status == "reauthRequired"

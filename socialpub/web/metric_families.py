@@ -7,7 +7,6 @@ from math import isinf
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from socialpub.accounts import profiles
 from socialpub.accounts.token_upkeep import SOON
 from socialpub.accounts.tokens import RefreshOutcome
 from socialpub.core import version
@@ -16,7 +15,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import OUTCOME_LETTERS, State
-from socialpub.db.tables import counters, holds, notifications
+from socialpub.db.tables import counters, holds, notifications, profile_rows
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
@@ -75,7 +74,9 @@ def request_families(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]
 
 def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     names = sorted(rt.providers)
-    counted = {(provider, status): count for provider, status, count in profiles.count(reader)}
+    counted = {
+        (provider, status): count for provider, status, count in profile_rows.count_by_provider_and_status(reader)
+    }
     yield gauge(
         "socialpub_profiles",
         "Connected accounts",
@@ -86,7 +87,7 @@ def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
             for status in ("active", "reauthRequired", "disconnected")
         ],
     )
-    lapsing = profiles.count_ending(reader, stamp(rt.now() + SOON))
+    lapsing = dict(profile_rows.count_ending_by_provider(reader, stamp(rt.now() + SOON)))
     yield gauge(
         "socialpub_profiles_lapsing",
         "Active accounts that their owner must connect again within a week",

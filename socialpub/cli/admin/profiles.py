@@ -12,6 +12,7 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.core import commands
 from socialpub.db.connection import Row
+from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 
 # MERGED from cli/admin/profiles.py: `import-profile`, `list-profiles`, `rename-profile`, `disconnect-profile`, `se
@@ -50,7 +51,7 @@ def _text(file: TextIO) -> str:
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
     """The profile's id, and which account it is."""
     print_line(outcome.profile_id)
-    profile = profiles.find(rt.reader, outcome.profile_id)
+    profile = profile_rows.find(rt.reader, outcome.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else profile.account_id
     done = "has new tokens and is active" if outcome.revived else "is connected"
@@ -65,7 +66,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(row, token_upkeep.warning(row, rt.now())) for row in profiles.list_all(rt.reader)]
+        found = [(row, token_upkeep.warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
     if as_json:
         print_json([_profile_shape(profile, warning) for profile, warning in found])
         return

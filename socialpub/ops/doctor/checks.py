@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands
@@ -18,7 +17,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
-from socialpub.db.tables import post_rows
+from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
 from socialpub.ops.backup import last_backup
 from socialpub.ops.doctor import addresses, machine, offline
@@ -65,7 +64,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
 def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
     """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
     networks; not from the event loop."""
-    connected = [row for row in profiles.list_all(rt.reader) if row.status != "disconnected"]
+    connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.read_needs(rt, door)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
     for cause in alerts.list_alerts(rt, needs, door):

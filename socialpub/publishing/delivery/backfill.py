@@ -10,13 +10,13 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import tokens
 from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Row, Tx
-from socialpub.db.tables import delivery_rows, post_rows
+from socialpub.db.tables import delivery_rows, post_rows, profile_rows
 from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.errors import ProviderError
 from socialpub.publishing.posts import content
@@ -56,7 +56,7 @@ def _is_due(rt: Runtime, row: Row) -> bool:
 
 
 def _ask(rt: Runtime, row: Row) -> bool:
-    profile = profiles.find(rt.reader, row.profile_id)
+    profile = profile_rows.find(rt.reader, row.profile_id)
     if profile is None:
         return False
     provider: Any = rt.providers[row.provider]

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from socialpub.accounts import profiles
 from socialpub.core import units
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, holds, log_entries
+from socialpub.db.tables import delivery_rows, holds, log_entries, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.providers.base import Content, Refused
 from socialpub.publishing.delivery import deliveries, profile_queue, read_back, step, waiting
@@ -101,7 +100,7 @@ def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -
 
 def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     """Whether nothing can be sent for the account: it was disconnected, or must be connected again first."""
-    profile = profiles.find(tx, delivery.profile_id)
+    profile = profile_rows.find(tx, delivery.profile_id)
     assert profile is not None
     match step.interpret_unusable(delivery, profile):
         case NeedsReauth(message):

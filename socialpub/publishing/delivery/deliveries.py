@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from socialpub.accounts import profiles, rate_limits
+from socialpub.accounts import rate_limits
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus, State
-from socialpub.db.tables import delivery_rows, log_entries, post_rows
+from socialpub.db.tables import delivery_rows, log_entries, post_rows, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.publishing.delivery import read_back, waiting
 from socialpub.publishing.posts import audiences
@@ -246,7 +246,7 @@ def wait_for_reconnect(
 
 def ended_unconnected(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     """End a delivery whose account was connected again, and not in time. Returns whether it was ended."""
-    profile, until = profiles.find(tx, delivery.profile_id), waiting.start_deadline(rt, tx, delivery)
+    profile, until = profile_rows.find(tx, delivery.profile_id), waiting.start_deadline(rt, tx, delivery)
     if until >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
         return False
     _end_unconnected(rt, tx, delivery, Run(tx.stamp), "The account had to be connected again.")

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from socialpub.accounts import profiles
 from socialpub.core import ids, logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import Unavailable
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import delivery_rows
+from socialpub.db.tables import delivery_rows, profile_rows
 from socialpub.providers.base import CallTrace, Held, Published, Refused, Unknown
 from socialpub.publishing.delivery import claim, profile_queue, read_back, settle
 from socialpub.publishing.delivery import step as step_delivery
@@ -89,7 +88,7 @@ def _forget_delivery(rt: Runtime, delivery_id: str) -> None:
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
     """Check the content as `validate` does and make the plan. Pure but for reading; the claim stores it."""
-    profile = profiles.find(rt.reader, delivery.profile_id)
+    profile = profile_rows.find(rt.reader, delivery.profile_id)
     assert profile is not None
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from socialpub.accounts import hints, profiles, rate_limits, tokens
+from socialpub.accounts import hints, rate_limits, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -15,7 +15,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import ProfileStatus, State
-from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.tables import delivery_rows, holds, profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import (
     Account,
@@ -204,7 +204,7 @@ def _found(rt: Runtime, delivery: Delivery, look: Readback) -> Published | NotFo
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:
-    profile = profiles.find(rt.reader, delivery.profile_id)
+    profile = profile_rows.find(rt.reader, delivery.profile_id)
     assert profile is not None
     return profile
 

@@ -4,6 +4,7 @@ from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import NotFound
 from socialpub.db.queries import api_json
+from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import endpoint
@@ -12,7 +13,7 @@ from socialpub.web.http.request import Request
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
     """Whether the path names a profile in this key's scope."""
-    profile = profiles.find(rt.reader, path_params["id"])
+    profile = profile_rows.find(rt.reader, path_params["id"])
     return profile is not None and caller.sees(profile.provider, profile.id)
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from socialpub.accounts import api_keys, profiles
+from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Key, KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import counters
+from socialpub.db.tables import counters, profile_rows
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
@@ -110,7 +110,7 @@ def _page(
 ) -> Answer:
     requests = _requests_today(rt)
     keys = [_shown(rt, key, requests) for key in reversed(api_keys.list_all(rt.reader))]
-    rows = [row for row in profiles.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
+    rows = [row for row in profile_rows.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "keys.html",
         http_status=http_status if errors else 200,
@@ -127,7 +127,7 @@ def _page(
 
 
 def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
-    names = labels.profile_names(profiles.list_all(rt.reader)) if key.profiles else {}
+    names = labels.profile_names(profile_rows.list_all(rt.reader)) if key.profiles else {}
     return ShownKey(
         key,
         key.state(rt.stamp()),

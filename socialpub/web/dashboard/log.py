@@ -2,12 +2,12 @@
 
 import asyncio
 
-from socialpub.accounts import profiles
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.connection import Row
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import TYPES, LogFilter
 from socialpub.db.tables import audit_log as audit_log_tables
+from socialpub.db.tables import profile_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.ops import audit_text
 from socialpub.providers.registry import LABELS
@@ -39,7 +39,7 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """Show the outcomes of deliveries, newest first."""
-    rows = profiles.list_all(rt.reader)
+    rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
     found = await rt.read_aside(lambda reader: log_list.read(reader, query)) if query.long else None
     return visit.show(
@@ -58,7 +58,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def download(rt: Runtime, visit: Visit) -> Answer | None:
     """Send all these entries as CSV."""
-    wanted, query = _read_filter(visit, profiles.list_all(rt.reader), whole=True)
+    wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
     pieces = log_export.pieces(rt, query)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import takewhile
 
-from socialpub.accounts import api_keys, profiles
+from socialpub.accounts import api_keys
 from socialpub.core.clock import parse
 from socialpub.db.queries import calendar
 from socialpub.db.queries.calendar import CalendarPost
 from socialpub.db.queries.log_list import LogEntry
+from socialpub.db.tables import profile_rows
 from socialpub.ops import alerts, overview
 from socialpub.ops.overview import Flow
 from socialpub.providers.registry import LABELS
@@ -64,7 +65,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
     groups = _fold(entries)[: overview.MAX_PENDING]
     steps = FirstSteps(
-        profile=any(status != "disconnected" for _, status, _ in profiles.count(rt.reader)),
+        profile=any(status != "disconnected" for _, status, _ in profile_rows.count_by_provider_and_status(rt.reader)),
         post=any(count for _, count in audiences.count_posts(rt.reader)),
         key=bool(api_keys.list_all(rt.reader)),
     )
@@ -76,7 +77,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         shown_count=sum(map(len, groups)),
         published=_published(rt, flow.published),
         in_app=_published(rt, flow.in_app),
-        names=labels.profile_names(profiles.list_all(rt.reader)),
+        names=labels.profile_names(profile_rows.list_all(rt.reader)),
         steps=None if steps.post and steps.profile else steps,
         # Before the first post there is nothing to lose.
         copy_reminder=needs.copy_reminder if steps.post else None,

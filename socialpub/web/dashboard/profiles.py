@@ -22,6 +22,7 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.connection import Row
 from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import profile_rows
 from socialpub.providers.pinterest import Pinterest
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
@@ -35,7 +36,7 @@ from socialpub.web.http.answer import Answer
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """Show every profile, and a button for each network."""
-    rows = profiles.list_all(rt.reader)
+    rows = profile_rows.list_all(rt.reader)
     connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "profiles.html",

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from socialpub.accounts import connect, profiles
 from socialpub.accounts.hints import Surface
 from socialpub.core.errors import NotFound, OperatorError
+from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, read_visit
 from socialpub.web.http.answer import Answer, Header
@@ -47,7 +48,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
             return visit.go(place or "/", alert=error.sentence)
         way_back = rt.settings.base_url + place if place else None
         return Answer(400, pages.not_connected(provider.label, error, way_back), headers, pages.HTML)
-    profile = profiles.find(rt.reader, finished.profile_id)
+    profile = profile_rows.find(rt.reader, finished.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else f"“{profile.name}”"  # TikTok gives no handle
     place = _place(connect.origin(rt, provider.name, query))

@@ -8,7 +8,7 @@ import pytest
 from socialpub.accounts import account_data, avatars, connect, grants, profiles
 from socialpub.db import appliance_state
 from socialpub.db.states import State
-from socialpub.db.tables import holds
+from socialpub.db.tables import holds, profile_rows
 from socialpub.publishing.posts import validation
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
@@ -131,7 +131,7 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     assert look(rt) is None
     rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'paused_at'").rowcount)
-    rt.write(profiles.require_reauth, profile, "The tokens are refused.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "The tokens are refused."))
     assert look(rt) is None
     rt.write(profiles.disconnect, profile)
     assert look(rt) is None

@@ -13,6 +13,7 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
 from socialpub.providers.errors import NoAnswer, NotSent, Rejected
 from socialpub.providers.oauth import Identity
@@ -78,7 +79,7 @@ def test_the_same_account_again_revives_its_profile_and_what_was_scheduled_for_i
     rt: Runtime, browser: Browser, network: str, clock: HandClock
 ) -> None:
     first = connected(rt, browser, network)
-    rt.write(profiles.require_reauth, first.profile_id, "The tokens are refused.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
     again = connected(rt, browser, network)
     assert (again.profile_id, again.revived) == (first.profile_id, True)
     (profile,) = rows(rt)
@@ -90,7 +91,7 @@ def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
 ) -> None:
     first = connected(rt, browser)
     post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
-    rt.write(profiles.require_reauth, first.profile_id, "The tokens are refused.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
     connected(rt, browser)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
+from socialpub.accounts import connect, grants, token_upkeep, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.providers.oauth import Tokens
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -38,7 +39,7 @@ def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
-    profile = profiles.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.reader, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
@@ -164,7 +165,9 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
     if meanwhile == "a pause":
         rt.write(resume.pause)
     elif meanwhile == "a refusal":  # another process has asked with the token that was spent
-        rt.write(profiles.require_reauth, unstored, "X does not accept the authorization any more.")
+        rt.write(
+            lambda _, tx: profile_rows.require_reauth(tx, unstored, "X does not accept the authorization any more.")
+        )
     token_upkeep.keep_alive(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"

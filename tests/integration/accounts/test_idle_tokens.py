@@ -13,7 +13,7 @@ from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
-from socialpub.db.tables import holds
+from socialpub.db.tables import holds, profile_rows
 from socialpub.providers.errors import NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.publishing.delivery import resume
@@ -222,24 +222,24 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
 
 
 def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
-    rt.write(profiles.require_reauth, profile, "X does not accept the authorization any more.")
-    said = token_upkeep.warning(profiles.list_all(rt.reader)[0], rt.now())
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X does not accept the authorization any more."))
+    said = token_upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said == "X does not accept the authorization any more. Run `socialpub admin connect-profile x`."
     assert token_upkeep.warn(rt) == 1
     rt.write(profiles.disconnect, profile)
-    assert token_upkeep.warning(profiles.list_all(rt.reader)[0], rt.now()) is None
+    assert token_upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now()) is None
     assert token_upkeep.warn(rt) == 0
 
 
 def test_nothing_is_said_of_an_account_whose_end_is_far_or_unknown(rt: Runtime, clock: HandClock, profile: str) -> None:
     add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
-    assert [token_upkeep.warning(one, rt.now()) for one in profiles.list_all(rt.reader)] == [None, None]
+    assert [token_upkeep.warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
 
 
 def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None:
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
-    said = token_upkeep.warning(profiles.list_all(rt.reader)[0], rt.now())
+    said = token_upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said is not None
     assert "Its refresh token ended on" in said
 

@@ -10,6 +10,7 @@ from socialpub.accounts.hints import Surface
 from socialpub.core import clock as clocks
 from socialpub.core.errors import NotFound
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.publishing.delivery import profile_queue
 from socialpub.publishing.delivery.profile_queue import ProfileQueue, WaitReason
 from socialpub.runtime import Runtime
@@ -53,7 +54,7 @@ def test_posts_of_a_dead_account_wait_for_its_owner(rt: Runtime, world: World, c
     profile = connect_x(rt, world)
     accept(rt, profile, body="Now")
     accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
-    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
     drain(rt)
     queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.held, queue.scheduled) == (2, 1, 1)
@@ -95,7 +96,7 @@ def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: 
     assert health is not None
     assert not health.renewable
     assert "It has no refresh token, and its access token ends on" in (health.warning or "")
-    rt.write(profiles.require_reauth, bare, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
     refused = token_upkeep.read_health(rt, profiles.load_for_owner(rt.reader, bare), Surface.DASHBOARD)
     assert refused is not None
     assert refused.warning == ("X has ended the grant. Press “Reconnect” on the profile's page.")

@@ -13,6 +13,7 @@ from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.db.tables import profile_rows
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing.delivery import resume
@@ -105,7 +106,7 @@ def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
 
 def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock: HandClock) -> None:
     first = connect.import_account(rt, "x", GRANT, "News")
-    rt.write(profiles.require_reauth, first.profile_id, "X refuses the tokens.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "X refuses the tokens."))
     clock.forward(60)
     again = connect.import_account(rt, "x", Credentials("access-b"))
     assert again.profile_id == first.profile_id
@@ -123,7 +124,7 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
     second = connect.import_account(rt, "x", GRANT)
     assert second.profile_id != first.profile_id
     assert not second.revived
-    assert [one["status"] for one in profiles.list_all(rt.reader)] == ["disconnected", "active"]
+    assert [one["status"] for one in profile_rows.list_all(rt.reader)] == ["disconnected", "active"]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
         connect.import_account(rt, "x", Credentials("access-a"))
     assert refused.value.hint
     assert "access-a" not in str(refused.value)
-    assert profiles.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.reader) == []
 
 
 def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked_for(

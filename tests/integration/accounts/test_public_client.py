@@ -9,6 +9,7 @@ from socialpub.accounts import connect, profiles, token_upkeep, tokens
 from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import profile_rows
 from socialpub.providers.errors import AppRefused
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -68,6 +69,6 @@ def test_a_secret_that_is_missing_is_told_and_costs_no_connection(without_its_se
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="set client_secret"):
         tokens.load_fresh(rt, profile)
-    row = profiles.find(rt.reader, profile)
+    row = profile_rows.find(rt.reader, profile)
     assert row is not None
     assert row.status is ProfileStatus.ACTIVE

@@ -9,6 +9,7 @@ from socialpub.accounts import connect, grants, profiles, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
+from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
@@ -23,7 +24,7 @@ REFUSED = Rejected("X does not accept the authorization any more.", status=400, 
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
-    profile = profiles.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.reader, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
@@ -304,5 +305,5 @@ def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
-    assert "plain" not in repr(profiles.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(profile_rows.find(rt.reader, imported.profile_id))
     assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

@@ -11,6 +11,7 @@ from socialpub.accounts import avatars, connect, profiles, tokens
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.db import appliance_state
 from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import profile_rows
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board
@@ -55,7 +56,7 @@ def test_an_account_is_connected_through_its_networks_page(
     page = owner.open("/profiles")
     assert "No account is connected yet" in page.text
     page = through_consent(owner, browser, f"Connect {label}", label)
-    (row,) = profiles.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.reader)
     assert page.path == f"/profiles/{row['id']}"
     assert page.role("status").endswith(f"on {label} is connected.")
     assert page.heading == row["name"]
@@ -80,7 +81,7 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(
     assert page.path == "/profiles"
     assert "did not give X's consent" in page.role("alert")
     assert "press “Connect X” under Profiles" in page.role("alert")
-    assert profiles.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.reader) == []
 
 
 def test_a_consent_that_leaves_something_out_says_what_that_costs(
@@ -102,7 +103,7 @@ def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
     back = urlsplit(browser.decides(url))
     page = owner.open(f"{back.path}?{back.query}")
     assert page.heading == "@demo on X is connected"
-    (row,) = profiles.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.reader)
     assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row['id']}"
 
 
@@ -127,7 +128,7 @@ def test_a_redirect_address_elsewhere_is_pasted(
     assert link.attributes["target"] == "_blank", "the field stays open beside it"
     assert ELSEWHERE in page.text
     page = owner.press("Connect", {"Redirected address": browser.decides(link.attributes["href"])})
-    (row,) = profiles.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.reader)
     assert page.path == f"/profiles/{row['id']}"
     assert page.role("status") == "@demo on X is connected."
 
@@ -153,7 +154,7 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     assert page.status == 400
     assert page.role("alert")
     assert query["code"] not in page.html
-    assert profiles.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.reader) == []
     page = owner.press("Connect", {"Redirected address": back})
     assert page.role("status") == "@demo on X is connected.", "nothing was used up"
 
@@ -167,7 +168,7 @@ def test_an_address_of_another_attempt_of_ours_connects_nothing(
     owner.press("Connect X")
     page = owner.press("Connect", {"Redirected address": first})
     assert "belongs to another attempt" in page.role("alert")
-    assert profiles.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.reader) == []
 
 
 def test_a_forged_form_pastes_nothing(rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None) -> None:
@@ -177,7 +178,7 @@ def test_a_forged_form_pastes_nothing(rt: Runtime, owner: DashboardBrowser, brow
     form = page.form_of(page.button("Connect"))
     page = owner.send(form, [("csrf", "0" * 80), ("address", back)])
     assert page.status == 403
-    assert profiles.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.reader) == []
 
 
 def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
@@ -266,7 +267,7 @@ def test_another_account_than_the_profiles_is_refused(
     page = through_consent(owner, browser, "Reconnect", "X", account="other")
     assert page.path == f"/profiles/{profile}"
     assert "This was to connect @demo again, but X answered for @other." in page.role("alert")
-    assert len(profiles.list_all(rt.reader)) == 1
+    assert len(profile_rows.list_all(rt.reader)) == 1
 
 
 def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(

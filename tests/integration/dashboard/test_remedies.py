@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from socialpub.accounts import api_keys, profiles
+from socialpub.accounts import api_keys
+from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.http.app import App
@@ -82,7 +83,7 @@ def test_a_post_that_waits_for_its_account_names_the_button(
     owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     profile = connect_x(rt, world)
-    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
     post = accept(rt, profile)
     drain(rt, clock, within=60)
     assert attempts_of(rt, post)[-1][1] == "held"
@@ -117,7 +118,7 @@ def test_a_post_of_a_restored_backup_is_resumed_under_system(
 
 def test_what_the_doctor_finds_is_put_right_with_buttons(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
     profile = connect_x(rt, world)
-    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
     page = owner.open("/system/findings")
     assert "Press “Reconnect” on the profile's page" in page.text
     assert "Add an address under System" in page.text

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import tokens
 from socialpub.core.clock import after
 from socialpub.db.states import State
-from socialpub.db.tables import holds, waits
+from socialpub.db.tables import holds, profile_rows, waits
 from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.publishing.delivery import resume
@@ -52,7 +52,7 @@ def test_an_account_that_is_connected_again_sends_no_post_before_its_time(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     at = clock.now() + timedelta(minutes=10)
-    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
     post = accept(rt, profile, at=at)
     clock.forward(660)
     drain(rt)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.errors import NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import engine, resume
@@ -241,7 +241,7 @@ def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(
     at = ahead and clock.now() + ahead
     posts = [accept(slow, profile, body=str(number), at=at) for number in range(40)]
     drain(slow, clock, within=30 * 3600)
-    slow.write(profiles.require_reauth, profile, "the token was refused")
+    slow.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "the token was refused"))
     drain(slow, clock, within=23 * 3600)
     connect_again(slow)
     drain(slow, clock, within=70 * 3600, steps=20_000)

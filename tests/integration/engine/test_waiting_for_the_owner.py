@@ -6,6 +6,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
@@ -27,7 +28,7 @@ def network(clock: HandClock) -> FourSteps:
 
 
 def needs_its_owner(rt: Runtime, profile: str) -> None:
-    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
 
 
 def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(

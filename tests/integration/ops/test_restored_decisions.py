@@ -14,6 +14,7 @@ from socialpub.accounts import profiles
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state, upgrade, upgrade_backups
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.ops.backup import rollback
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
@@ -368,7 +369,7 @@ def disconnected(rt: Runtime, clock: HandClock, profile: str, post: str) -> None
 
 
 def without_access(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
-    rt.write(lambda rt, tx: profiles.require_reauth(rt, tx, profile, "The network refuses the token"))
+    rt.write(lambda rt, tx: profile_rows.require_reauth(tx, profile, "The network refuses the token"))
 
 
 ENDS: dict[Callable[[Runtime, HandClock, str, str], None], State] = {

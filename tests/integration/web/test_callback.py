@@ -7,10 +7,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from socialpub.accounts import connect, consents, profiles
+from socialpub.accounts import connect, consents
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.db.tables import audit_log
+from socialpub.db.tables import audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -90,7 +90,7 @@ def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out
 def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
-    (profile,) = profiles.list_all(rt.reader)
+    (profile,) = profile_rows.list_all(rt.reader)
     link = f'href="http://127.0.0.1:8000/profiles/{profile["id"]}"'
     assert link in page
     assert "close this page" not in page

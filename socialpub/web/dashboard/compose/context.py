@@ -12,12 +12,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from socialpub.accounts import boards as pinterest_boards
-from socialpub.accounts import profiles, questions
+from socialpub.accounts import questions
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Row
 from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.registry import PROVIDERS
 from socialpub.providers.tiktok.creator import CreatorInfo
@@ -201,7 +202,7 @@ class FormContext:
 
 async def load_context(rt: Runtime, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
     """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
-    rows = profiles.list_all(rt.reader)
+    rows = profile_rows.list_all(rt.reader)
     if only is None:
         connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     else:

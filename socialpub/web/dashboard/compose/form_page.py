@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
-from socialpub.accounts import avatars, profiles
+from socialpub.accounts import avatars
 from socialpub.db import appliance_state
+from socialpub.db.tables import profile_rows
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.registry import OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
@@ -127,7 +128,7 @@ async def _board_choices(rt: Runtime, form: ComposeForm, context: FormContext) -
     rows = context.of_network("pinterest", form.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
-        *(ask_choices(rt, profile, shown) for row in rows if (profile := profiles.find(rt.reader, row.id)))
+        *(ask_choices(rt, profile, shown) for row in rows if (profile := profile_rows.find(rt.reader, row.id)))
     )
     if not found:
         return {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
@@ -18,6 +17,7 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
+from socialpub.db.tables import profile_rows
 from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery import deliveries
 from socialpub.publishing.posts import details as post_details
@@ -278,7 +278,7 @@ def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, er
 
 
 def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
-    profile = profiles.find(rt.reader, delivery.profile_id)
+    profile = profile_rows.find(rt.reader, delivery.profile_id)
     return {
         "network": LABELS[delivery.provider],
         "name": delivery.profile_name,

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import orjson
 
-from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
+from socialpub.db.tables import profile_rows
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing.posts import audiences
 from socialpub.runtime import Runtime
@@ -31,7 +31,7 @@ MAX_PAGE = 10**6
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """Show the posts that the address asks for."""
-    known = {row.id: row for row in profiles.list_all(rt.reader)}
+    known = {row.id: row for row in profile_rows.list_all(rt.reader)}
     wanted, query = _read_filter(visit, known)
     found = await _read_page(rt, query)
     shown = [orjson.loads(one) for one in found.shown]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.accounts import profiles
+from socialpub.db.tables import profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.tiktok import TikTok
@@ -50,7 +50,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         options_of=lambda one: _options(rt, one),
         waits_for=lambda one: _waits_for(rt, one),
         is_all_published=all(one.outcome == "published" for one in details.deliveries),
-        names=labels.profile_names(profiles.list_all(rt.reader), network_is_shown=True),
+        names=labels.profile_names(profile_rows.list_all(rt.reader), network_is_shown=True),
         in_app=post_details.IN_APP,
         who=audit_text.describe_actor,
         what=lambda entry: audit_text.describe_on_post(audit_text.with_times(entry, visit.written)),
@@ -105,7 +105,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     """Return what a delivery waits for. The stored reason names a command: for an account, name the button instead."""
     if details.waits_for is None:
         return None
-    profile = profiles.find(rt.reader, details.delivery.profile_id)
+    profile = profile_rows.find(rt.reader, details.delivery.profile_id)
     if profile is None or not details.delivery.progress.waits_for_owner:
         return details.waits_for.reason
     return waiting.reconnect_reason(profile)
@@ -126,5 +126,5 @@ def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
         return "a file that was removed" if artifact is None else str(artifact.file_name)
     delivery = details.delivery
     label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
-    label = label or profiles.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))
+    label = label or profile_rows.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))
     return f"{label} ({value})" if label and label != value else option_fields.value_text(key, value)

@@ -1,4 +1,7 @@
-"""What a scripted fault does to one call: another answer, none, a broken connection, one that trickles."""
+"""One call: read it, apply its scripted fault, handle it, respond.
+
+A handler runs without an await. So a call has its whole effect or none, whatever happens to its response.
+"""
 
 import asyncio
 import inspect
@@ -16,104 +19,17 @@ from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.world import ClosingSignal, World
 
 TRICKLE_SECONDS = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class FaultPlayback:
-    endpoint: str
-    log: CallLog
-    closing: ClosingSignal
-    instant: bool
-    """Raise instead of waiting or cutting."""
-    receive: Receive
-    send: Send
-
-    async def play(self, fault: Fault, reply: Reply | None) -> Reply | None:
-        """What the caller gets instead of `reply`; None: no whole answer."""
-        match fault.kind:
-            case "answer":
-                assert fault.make is not None
-                return fault.make()
-            case "block":
-                if fault.after_effect:
-                    await wait_for(fault.event)
-                return reply
-            case "cut":
-                if self.instant:
-                    raise ConnectionCut(self.endpoint)
-                await self._cut()
-            case "hang":
-                if self.instant:
-                    raise Hang(self.endpoint)
-                self.log.held += 1
-                try:
-                    await self._hang()
-                finally:
-                    self.log.held -= 1
-                await self._cut()
-            case "trickle":
-                if self.instant:
-                    raise Hang(self.endpoint)
-                await self._trickle()
-        return None
-
-    async def _hang(self, seconds: float | None = None) -> bool:
-        """Until the caller goes away or the world closes (True), or the seconds are over (False)."""
-        with self.closing.awaited() as closing:
-            waits = [asyncio.ensure_future(closing.wait()), asyncio.ensure_future(self._gone())]
-            try:
-                done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
-                await asyncio.gather(*waits, return_exceptions=True)
-        return bool(done)
-
-    async def _trickle(self) -> None:
-        headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
-        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
-        while True:
-            await self.send({"type": "http.response.body", "body": b" ", "more_body": True})
-            if await self._hang(TRICKLE_SECONDS):
-                await self._cut()
-                return
-
-    async def _cut(self) -> None:
-        """Break the connection. ASGI has no word for it; uvicorn's `receive` belongs to an object with the socket."""
-        owner = getattr(self.receive, "__self__", None)
-        transport = getattr(owner, "transport", None)
-        if transport is None:
-            raise ConnectionCut("this server does not let go of its socket")
-        if not transport.is_closing():
-            transport.abort()
-        await self._gone()
-
-    async def _gone(self) -> None:
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
-
-
-async def wait_for(event: Any) -> None:
-    """A `threading.Event` is waited for on another thread, one of the event loop on this."""
-    if inspect.iscoroutinefunction(event.wait):
-        await event.wait()
-    else:
-        await asyncio.get_running_loop().run_in_executor(None, event.wait)
-
-
-# MERGED from sandbox/endpoint.py: The way of every call: read it, meet what is scripted, do it, answer.
-
 MAX_BODY_BYTES = 40 * 1024 * 1024
 
 SandboxHandler = Callable[[Any, SandboxRequest], Reply]
 OpenSink = Callable[[Any, SandboxRequest], BodySink]
-"""Makes what a body is streamed into, from the headers alone; its request keeps no body."""
+"""Makes the sink of a body from the headers alone."""
 Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
-"""Fetches from elsewhere what the handler needs; changes nothing that a reader sees."""
+"""Fetches what the handler needs. It changes nothing that a reader sees."""
 
 
 class SandboxEndpoint:
-    """One endpoint of one network as an ASGI application."""
+    """An endpoint of a network as an ASGI application."""
 
     def __init__(
         self,
@@ -149,9 +65,9 @@ class SandboxEndpoint:
             network.call_ended(account_id, self.name, status)
 
     async def _reply(
-        self, network: SandboxNetwork, request: SandboxRequest, receive: Receive, send: Send
+        self, network: SandboxNetwork[Any], request: SandboxRequest, receive: Receive, send: Send
     ) -> Reply | None:
-        """None: the caller gets no whole answer."""
+        """Return the response, or None if the caller gets no whole one."""
         request.sink = self.sink(network, request) if self.sink is not None else None
         try:
             body = await _read(receive, request.sink)
@@ -170,7 +86,7 @@ class SandboxEndpoint:
         playback = FaultPlayback(self.name, network, self.world.closing, self.world.instant_faults, receive, send)
         return await playback.play(fault, reply)
 
-    async def _handle(self, network: SandboxNetwork, request: SandboxRequest) -> Reply:
+    async def _handle(self, network: SandboxNetwork[Any], request: SandboxRequest) -> Reply:
         try:
             if self.prepare is not None:
                 await self.prepare(network, request)
@@ -180,8 +96,8 @@ class SandboxEndpoint:
 
 
 async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:
-    """The whole body (nothing of it when it is streamed into a sink); None when the caller went away, `Refusal` when it
-    is too large (it is read to its end)."""
+    """Return the body, which is empty with a sink, or None if the caller disconnected. Raise Refusal for a body that is
+    too large, after its end."""
     chunks: list[bytes] = []
     size, more = 0, True
     while more:
@@ -208,3 +124,88 @@ async def _send(reply: Reply, send: Send) -> None:
     headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers)
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlayback:
+    """What a scripted fault does to one call: another response, none, or a broken connection."""
+
+    endpoint: str
+    log: CallLog
+    closing: ClosingSignal
+    instant: bool
+    """Raise instead of waiting or cutting."""
+    receive: Receive
+    send: Send
+
+    async def play(self, fault: Fault, reply: Reply | None) -> Reply | None:
+        """Return what the caller gets instead of `reply`. None: no whole response."""
+        match fault.kind:
+            case "answer":
+                assert fault.make is not None
+                return fault.make()
+            case "block":
+                if fault.after_effect:
+                    await wait_for(fault.event)
+                return reply
+            case "cut":
+                if self.instant:
+                    raise ConnectionCut(self.endpoint)
+                await self._cut()
+            case "hang":
+                if self.instant:
+                    raise Hang(self.endpoint)
+                self.log.held += 1
+                try:
+                    await self._hang()
+                finally:
+                    self.log.held -= 1
+                await self._cut()
+            case "trickle":
+                if self.instant:
+                    raise Hang(self.endpoint)
+                await self._trickle()
+        return None
+
+    async def _hang(self, seconds: float | None = None) -> bool:
+        """Wait until the caller disconnects or the world closes (True), or the seconds are over (False)."""
+        with self.closing.awaited() as closing:
+            waits = [asyncio.ensure_future(closing.wait()), asyncio.ensure_future(self._gone())]
+            try:
+                done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+                await asyncio.gather(*waits, return_exceptions=True)
+        return bool(done)
+
+    async def _trickle(self) -> None:
+        headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
+        while True:
+            await self.send({"type": "http.response.body", "body": b" ", "more_body": True})
+            if await self._hang(TRICKLE_SECONDS):
+                await self._cut()
+                return
+
+    async def _cut(self) -> None:
+        """Break the connection. ASGI cannot; uvicorn's `receive` belongs to an object with the socket."""
+        owner = getattr(self.receive, "__self__", None)
+        transport = getattr(owner, "transport", None)
+        if transport is None:
+            raise ConnectionCut("this server does not give access to its socket")
+        if not transport.is_closing():
+            transport.abort()
+        await self._gone()
+
+    async def _gone(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def wait_for(event: Any) -> None:
+    """Wait for a `threading.Event` on another thread, and for one of the event loop on this."""
+    if inspect.iscoroutinefunction(event.wait):
+        await event.wait()
+    else:
+        await asyncio.get_running_loop().run_in_executor(None, event.wait)

@@ -1,7 +1,7 @@
-"""Scripted faults: what the next call of an endpoint will meet.
+"""Scripted faults: what the next call of an endpoint meets. Chaos draws them for a share of the calls.
 
-The one thing that must stay true: a fault states whether the effect happens. "After effect" runs the real handler and
-then spoils its answer; "before effect" leaves the memory untouched.
+A fault states whether the effect happens. "After effect" runs the real handler and then replaces its response. "Before
+effect" does not touch the memory.
 """
 
 import random
@@ -19,11 +19,11 @@ NETWORK_BUSY_PAGE = (
 
 
 class ConnectionCut(Exception):
-    """With `world.instant_faults`: the connection broke before an answer."""
+    """With `world.instant_faults`: the connection broke before a response."""
 
 
 class Hang(Exception):
-    """With `world.instant_faults`: no answer will ever come, the caller's own deadline is over."""
+    """With `world.instant_faults`: no response comes until the caller's own deadline is over."""
 
 
 FaultKind = Literal["answer", "hang", "cut", "trickle", "block"]
@@ -34,9 +34,9 @@ class Fault:
     kind: FaultKind
     after_effect: bool = False
     make: Callable[[], Reply] | None = None
-    """The answer of kind `answer`, made when it is needed (reset times count from then)."""
+    """Makes the response of kind `answer` when it is needed: reset times count from then."""
     event: Any = None
-    """For kind `block`: something with `wait()`."""
+    """For kind `block`: an object with `wait()`."""
     left: float = 1
     skip: int = 0
 
@@ -72,12 +72,12 @@ class FaultScript:
         return self
 
     def skipping(self, calls: int) -> Self:
-        """Let that many calls through first."""
+        """Let this number of calls through first."""
         self._skip = calls
         return self
 
     def times(self, count: float) -> Self:
-        """Meet it that often instead of once."""
+        """Repeat the fault."""
         if self._fault is None:
             raise ValueError("say first what happens, then how often: next(…).fails_with(503).times(2)")
         self._fault.left = count
@@ -94,7 +94,7 @@ class FaultScript:
         html: bool = False,
         after_effect: bool = False,
     ) -> Self:
-        """Answer `status`. `body`: JSON data, text or bytes; None: the network's own words. `html`: the edge's page."""
+        """Respond with `status`. `body`: JSON data, text or bytes; None: the network's own. `html`: a CDN's page."""
         extra: Headers = list((headers or {}).items())
 
         def make() -> Reply:
@@ -127,16 +127,16 @@ class FaultScript:
         return self._put(Fault("cut", after_effect=True))
 
     def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
-        """A success that nobody can read."""
+        """Respond with a success that cannot be read."""
         body = b'{"data":{"id":"19\x00\xff'
         return self._put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
 
     def trickles(self, after_effect: bool = True) -> Self:
-        """One byte a while, for ever: every read succeeds, the answer never ends."""
+        """Send a byte from time to time, without end: every read succeeds, and the response never ends."""
         return self._put(Fault("trickle", after_effect))
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
-        """429. `told_in`: `window` (the usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
+        """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
         self._network.rate_limited_reply(seconds, told_in)
         return self._put(Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, told_in)))
 
@@ -145,8 +145,7 @@ class FaultScript:
         return self._put(Fault("answer", make=lambda: self._network.credits_reply(shape)))
 
     def refuses(self, code: str, after_effect: bool = False) -> Self:
-        """A refusal that the network knows by name (`world.tiktok.refusals`, `world.pinterest.refusals`), in its words
-        and with its status; an unknown name is ValueError."""
+        """Refuse with a code of `world.tiktok.refusals` or `world.pinterest.refusals`. Raise ValueError for another."""
         self._network.refusal_reply(self._endpoint, code)
         return self._put(Fault("answer", after_effect, make=lambda: self._network.refusal_reply(self._endpoint, code)))
 
@@ -154,7 +153,7 @@ class FaultScript:
         return self._put(Fault("answer", make=self._network.unauthorized_reply))
 
     def blocks_until(self, event: Any, after_effect: bool = False) -> Self:
-        """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then go on as usual."""
+        """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then continue as usual."""
         return self._put(Fault("block", after_effect, event=event))
 
 
@@ -172,11 +171,11 @@ FAULTS = (
     "unauthorized",
     "refuses",
 )
-"""What can be asked for by name, over HTTP too."""
+"""The faults that the control API knows."""
 
 
 def take_fault(queue: list[Fault]) -> Fault | None:
-    """The fault for this call, if its turn has come."""
+    """Return the fault for this call, if there is one."""
     if not queue:
         return None
     fault = queue[0]
@@ -189,7 +188,7 @@ def take_fault(queue: list[Fault]) -> Fault | None:
     return fault
 
 
-# MERGED from sandbox/chaos.py: Chaos: faults for a share of the calls, drawn by a seed that repeats them.
+# --- chaos -----------------------------------------------------------------------------------------------------------
 
 CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
     "unavailable": lambda up: up.fails_with(503),
@@ -206,7 +205,7 @@ CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
 
 
 class Chaos:
-    """Draws a fault for a share of the calls; the same seed and the same order of calls give the same faults."""
+    """Draws a fault for a share of the calls. The same seed and order of calls give the same faults."""
 
     def __init__(
         self, network: ErrorReplies, seed: int, rate: float, kinds: Iterable[str] | None, endpoints: Iterable[str]
@@ -228,16 +227,15 @@ class Chaos:
         return drawn[0]
 
 
-# MERGED from sandbox/fates.py: What becomes of the next uploads, before the network's own setting counts again.
-
-
 class FateQueue(deque[str]):
+    """What happens to the next uploads, before the network's own setting counts again."""
+
     def __init__(self, known: tuple[str, ...]) -> None:
         super().__init__()
         self._known = known
 
     def schedule(self, fate: str, times: int = 1) -> None:
-        """A name that is not known is ValueError."""
+        """Add a fate. Raise ValueError for an unknown name."""
         self.check(fate)
         self.extend([fate] * times)
 

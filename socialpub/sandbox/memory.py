@@ -3,15 +3,16 @@
 import json
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
-# MERGED from sandbox/json_facts.py: Fields of what a network keeps, as JSON data: for the journal and for the cont
+T = TypeVar("T")
 
 
 def json_facts(kept: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return these fields as JSON data, for the journal and the control API."""
     return {name: _json_value(getattr(kept, name)) for name in names}
 
 
@@ -23,15 +24,21 @@ def _json_value(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-# MERGED from sandbox/journal.py: What happened, one JSON line each, so that effects can be counted even after the
+def from_facts(kind: type[T], facts: dict[str, Any]) -> T:
+    """Build an object from the journal. Fields that only older versions wrote are ignored."""
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # only dataclasses are journaled
+    return kind(**{name: value for name, value in facts.items() if name in known})
+
+
+# --- the journal -----------------------------------------------------------------------------------------------------
 
 JournalEntry = dict[str, Any]
 
 
 class Journal:
-    """Appended and flushed line by line; without a path nothing is kept.
+    """What happened, one JSON line each, appended and flushed. Without a path nothing is kept.
 
-    A line cut off by a kill is left behind and skipped when read.
+    A line that a kill cut off stays in the file and is skipped.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -54,16 +61,12 @@ class Journal:
         if self.path is None:
             return
         if self._file is None:
-            self._file = self._open(self.path)
+            self._file = self.path.open("ab")
+            if self._file.tell() > 0:
+                self._file.write(b"\n")
         entry = {"network": network, "kind": kind, **facts}
         self._file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
-
-    def _open(self, path: Path) -> IO[bytes]:
-        file = path.open("ab")
-        if file.tell() > 0:
-            file.write(b"\n")
-        return file
 
     def close(self) -> None:
         if self._file is not None:
@@ -76,16 +79,14 @@ class Journal:
             self.path.write_bytes(b"")
 
 
-# MERGED from sandbox/context.py: What every network is handed: the time, the ids and the journal of its world.
+# --- time and ids ----------------------------------------------------------------------------------------------------
 
 EPOCH_MS = 1288834974657
-"""Ids count milliseconds since then in their upper bits, which makes them 19 digits today."""
+"""The upper bits of an id count milliseconds since then. Today that gives 19 digits."""
 
 
 class SandboxClock(Protocol):
-    def now(self) -> datetime:
-        """An aware instant."""
-        ...
+    def now(self) -> datetime: ...
 
 
 class MachineClock:
@@ -94,7 +95,7 @@ class MachineClock:
 
 
 class NetworkClock:
-    """One network's own time, which may differ from everybody else's."""
+    """One network's own time, which may differ from the world's."""
 
     def __init__(self, clock: SandboxClock) -> None:
         self._clock = clock
@@ -110,35 +111,34 @@ class IdSequence:
         self._last = 0
 
     def new(self) -> str:
-        """19 digits."""
         milliseconds = int(self._clock.now().timestamp() * 1000)
         self._last = max(self._last + 1, (milliseconds - EPOCH_MS) << 22, 10**18 + 1000)
         return str(self._last)
 
     def reserve(self, used: str) -> None:
-        """An id from before a restart; new ones come after it."""
+        """Remember an id from before a restart: new ids are larger."""
         if used.isdecimal() and len(used) <= 19:
             self._last = max(self._last, int(used))
 
 
 @dataclass(slots=True)
 class SandboxContext:
-    """One network's; the ids and the journal are the same for all."""
+    """A network's share of the world. All networks share the ids and the journal."""
 
     clock: NetworkClock
     ids: IdSequence
     journal: Journal
     serving: bool = False
-    """It listens on a port: what a network fetches by itself is fetched in the background, without being asked."""
+    """It listens on a port. Then a network fetches URLs in the background, without a caller that asks."""
 
 
-# MERGED from sandbox/call_log.py: The calls of one network: how many, how they were answered, and how many run sid
+# --- calls -----------------------------------------------------------------------------------------------------------
 
 KEPT_CALLS = 50_000
 
 
 class CallRecord(NamedTuple):
-    """A call that ended. `status` 0: the caller never got an answer."""
+    """A call that ended. `status` 0: the caller got no answer."""
 
     endpoint: str
     status: int
@@ -147,16 +147,18 @@ class CallRecord(NamedTuple):
 
 
 class CallLog:
+    """The calls of one network: how many, their statuses, and how many run at the same time."""
+
     def __init__(self, clock: SandboxClock) -> None:
         self.calls: list[CallRecord] = []
         """The latest calls, oldest first; `counts` never forgets."""
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.held = 0
-        """How many of them met a fault that never answers, and wait for their caller to go away."""
+        """Calls in flight whose fault never answers. They wait for their caller to disconnect."""
         self.most_in_flight = 0
         self.most_in_flight_of: dict[str, int] = {}
-        """By account id: how many calls of one account ever ran side by side."""
+        """By account id."""
         self._clock = clock
         self._in_flight_of: Counter[str] = Counter()
 
@@ -178,11 +180,11 @@ class CallLog:
             del self.calls[:-KEPT_CALLS]
 
     def statuses(self, endpoint: str) -> list[int]:
-        """What the calls of one endpoint were answered, oldest first."""
+        """Return the statuses of one endpoint's calls, oldest first."""
         return [call.status for call in self.calls if call.endpoint == endpoint]
 
 
-# MERGED from sandbox/rate_windows.py: Rate-limit windows, counted on the world's clock: fixed ones that begin with
+# --- rate windows ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -202,6 +204,8 @@ class FixedWindow:
 
 
 class FixedWindows:
+    """Windows that begin with their first call."""
+
     def __init__(self) -> None:
         self._open: dict[Hashable, FixedWindow] = {}
 
@@ -220,7 +224,7 @@ class SlidingWindows:
         self._calls: dict[Hashable, deque[float]] = {}
 
     def admits(self, key: Hashable, limit: int, seconds: float, now: float) -> bool:
-        """Count one call, unless `limit` were made within the last `seconds`; a refused one does not count."""
+        """Count one call and return True, unless the last `seconds` hold `limit` calls already."""
         calls = self._calls.setdefault(key, deque())
         while calls and calls[0] <= now - seconds:
             calls.popleft()
@@ -230,13 +234,13 @@ class SlidingWindows:
         return True
 
 
-# MERGED from sandbox/byte_cache.py: Bytes that pages show: kept while there is room, the oldest go first.
+# --- bytes -----------------------------------------------------------------------------------------------------------
 
 CAPACITY_BYTES = 64 * 1024 * 1024
 
 
 class ByteCache:
-    """Bytes up to a total; the oldest make room."""
+    """Bytes for the pages, up to a total. The oldest make room. Size and hash of media are never kept here."""
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
         self.capacity = capacity

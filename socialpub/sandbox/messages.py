@@ -1,4 +1,8 @@
-"""Requests to a network and its replies, and the bodies that they carry."""
+"""Requests to a network, the bodies that they carry, and the network's replies.
+
+A request is read whole before anything is decided. So a handler is a plain function without awaits, and it changes the
+memory in one piece.
+"""
 
 import hashlib
 import json
@@ -11,9 +15,16 @@ from urllib.parse import parse_qsl
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Scope
 
-# MERGED from sandbox/reply.py: What a network answers: a reply, and the refusal that a handler raises to reply at
+FORM = "application/x-www-form-urlencoded"
+KEPT_BYTES = 64 * 1024 * 1024
+HEAD_BYTES = 64
 
 Headers = list[tuple[str, str]]
+PartSummary = tuple[str, str | None, int]
+"""Name, declared type, bytes."""
+
+
+# --- replies ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -45,132 +56,19 @@ def redirect(url: str) -> Reply:
     return Reply(302, headers=[("location", url), ("cache-control", "no-store")])
 
 
-# MERGED from sandbox/multipart.py: Multipart bodies, read part by part as they arrive.
-
-
-@dataclass(frozen=True, slots=True)
-class PartHeader:
-    name: str
-    filename: str | None
-    """None for a plain field."""
-    content_type: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class BodyPart:
-    """One part of a body that was read whole."""
-
-    header: PartHeader
-    data: bytes
-
-
-class PartReceiver(Protocol):
-    """What the parts are handed to, in their order."""
-
-    def begin_part(self, header: PartHeader) -> None: ...
-
-    def part_data(self, data: bytes) -> None: ...
-
-    def end_part(self) -> None: ...
-
-
-class MultipartReader:
-    """Takes a body in chunks of any size. ValueError when it is no multipart body, or a broken one."""
-
-    def __init__(self, content_type: str, receiver: PartReceiver) -> None:
-        kind, options = parse_options_header(content_type)
-        boundary = options.get(b"boundary")
-        if kind != b"multipart/form-data" or not boundary:
-            raise ValueError("no multipart form")
-        self.ended = False
-        """The closing boundary has come."""
-        self._receiver = receiver
-        self._name, self._value = bytearray(), bytearray()
-        self._headers: dict[str, bytes] = {}
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._headers.clear,
-                "on_header_field": lambda raw, start, stop: self._name.extend(raw[start:stop]),
-                "on_header_value": lambda raw, start, stop: self._value.extend(raw[start:stop]),
-                "on_header_end": self._end_header,
-                "on_headers_finished": self._end_headers,
-                "on_part_data": lambda raw, start, stop: receiver.part_data(bytes(raw[start:stop])),
-                "on_part_end": receiver.end_part,
-                "on_end": self._end,
-            },
-        )
-
-    def write(self, chunk: bytes) -> None:
-        self._parser.write(chunk)
-
-    def _end_header(self) -> None:
-        self._headers[self._name.decode("latin-1").lower()] = bytes(self._value)
-        self._name.clear()
-        self._value.clear()
-
-    def _end_headers(self) -> None:
-        _, options = parse_options_header(self._headers.get("content-disposition", b""))
-        filename, kind = options.get(b"filename"), self._headers.get("content-type")
-        self._receiver.begin_part(
-            PartHeader(
-                options.get(b"name", b"").decode("utf-8", "replace"),
-                None if filename is None else filename.decode("utf-8", "replace"),
-                None if kind is None else kind.decode("latin-1"),
-            )
-        )
-
-    def _end(self) -> None:
-        self.ended = True
-
-
-class _Collector:
-    def __init__(self) -> None:
-        self.parts: list[BodyPart] = []
-        self._header = PartHeader("", None, None)
-        self._data = bytearray()
-
-    def begin_part(self, header: PartHeader) -> None:
-        self._header = header
-        self._data.clear()
-
-    def part_data(self, data: bytes) -> None:
-        self._data.extend(data)
-
-    def end_part(self) -> None:
-        self.parts.append(BodyPart(self._header, bytes(self._data)))
-
-
-def read_parts(content_type: str, body: bytes) -> list[BodyPart]:
-    """The parts of a whole body. ValueError when it is no multipart body, is broken or cut off."""
-    collector = _Collector()
-    reader = MultipartReader(content_type, collector)
-    reader.write(body)
-    if not reader.ended:
-        raise ValueError("the multipart body is cut off")
-    return collector.parts
-
-
-# MERGED from sandbox/streamed_body.py: Bodies that are too large to hold: hashed as they stream by, kept only whil
-
-KEPT_BYTES = 64 * 1024 * 1024
-HEAD_BYTES = 64
-FIELD_BYTES = 64 * 1024
-
-PartSummary = tuple[str, str | None, int]
-"""Name, declared type, bytes."""
+# --- bodies ----------------------------------------------------------------------------------------------------------
 
 
 class BodySink(Protocol):
+    """Takes a body that may be too large to hold. It decides nothing: a handler accepts what came, or drops it."""
+
     def write(self, chunk: bytes) -> None: ...
 
-    def parts(self) -> tuple[PartSummary, ...]:
-        """What came, for the record."""
-        ...
+    def summary(self) -> tuple[PartSummary, ...]: ...
 
 
 class StreamedBody:
-    """Plain bytes. `digest`: a hash to go on with; it is the caller's own copy."""
+    """Plain bytes, hashed as they arrive and kept while they are small. `digest` continues a hash; pass a copy."""
 
     def __init__(self, keep: bool = True, digest: Any = None) -> None:
         self.size = 0
@@ -179,8 +77,6 @@ class StreamedBody:
         self._pieces: list[bytes] | None = [] if keep else None
 
     def write(self, chunk: bytes) -> None:
-        if not chunk:
-            return
         if len(self.head) < HEAD_BYTES:
             self.head = (self.head + chunk)[:HEAD_BYTES]
         self.size += len(chunk)
@@ -192,98 +88,107 @@ class StreamedBody:
 
     @property
     def data(self) -> bytes | None:
-        """Everything, while it was small enough to keep."""
+        """Return the bytes, or None when they were too large to keep."""
         return None if self._pieces is None else b"".join(self._pieces)
 
     @property
     def sha256(self) -> str:
         return str(self.digest.hexdigest())
 
-    def parts(self) -> tuple[PartSummary, ...]:
+    def summary(self) -> tuple[PartSummary, ...]:
         return (("", None, self.size),)
 
 
-class StreamedForm:
-    """A multipart form whose part `file` may be large."""
-
-    def __init__(self, content_type: str) -> None:
-        self.fields: list[tuple[str, str]] = []
-        """The text fields in their order."""
-        self.file: StreamedBody | None = None
-        self.file_last = True
-        """Nothing came after the file."""
-        self._broken = False
-        self._headers: list[PartHeader] = []
-        self._sizes: list[int] = []
-        self._text = bytearray()
-        self._reader: MultipartReader | None = None
-        try:
-            self._reader = MultipartReader(content_type, self)
-        except ValueError:
-            self._broken = True
+@dataclass(slots=True)
+class BodyPart:
+    name: str
+    filename: str | None
+    content_type: str | None
+    body: StreamedBody = field(default_factory=StreamedBody)
 
     @property
-    def whole(self) -> bool:
-        return self._reader is not None and self._reader.ended and not self._broken
+    def data(self) -> bytes:
+        return self.body.data or b""
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+
+class StreamedForm:
+    """A multipart form, part by part as it arrives."""
+
+    def __init__(self, content_type: str) -> None:
+        self.parts: list[BodyPart] = []
+        self.is_whole = False
+        """The closing boundary has arrived, and everything before it was well-formed."""
+        self._name, self._value = bytearray(), bytearray()
+        self._headers: dict[str, bytes] = {}
+        kind, options = parse_options_header(content_type)
+        boundary = options.get(b"boundary") if kind == b"multipart/form-data" else None
+        self._parser = MultipartParser(boundary, self._callbacks()) if boundary else None
 
     def write(self, chunk: bytes) -> None:
-        if self._reader is None or self._broken:
+        if self._parser is None:
             return
         try:
-            self._reader.write(chunk)
+            self._parser.write(chunk)
         except ValueError:
-            self._broken = True
+            self._parser, self.is_whole = None, False
 
-    def parts(self) -> tuple[PartSummary, ...]:
-        return tuple(
-            (header.name, header.content_type, size) for header, size in zip(self._headers, self._sizes, strict=True)
+    def summary(self) -> tuple[PartSummary, ...]:
+        return tuple((part.name, part.content_type, part.body.size) for part in self.parts)
+
+    def _callbacks(self) -> Any:
+        return {
+            "on_part_begin": self._headers.clear,
+            "on_header_field": lambda raw, start, stop: self._name.extend(raw[start:stop]),
+            "on_header_value": lambda raw, start, stop: self._value.extend(raw[start:stop]),
+            "on_header_end": self._end_header,
+            "on_headers_finished": self._begin_part,
+            "on_part_data": lambda raw, start, stop: self.parts[-1].body.write(raw[start:stop]),
+            "on_end": self._end,
+        }
+
+    def _end_header(self) -> None:
+        self._headers[self._name.decode("latin-1").lower()] = bytes(self._value)
+        self._name.clear()
+        self._value.clear()
+
+    def _begin_part(self) -> None:
+        _, options = parse_options_header(self._headers.get("content-disposition", b""))
+        filename, kind = options.get(b"filename"), self._headers.get("content-type")
+        self.parts.append(
+            BodyPart(
+                options.get(b"name", b"").decode("utf-8", "replace"),
+                None if filename is None else filename.decode("utf-8", "replace"),
+                None if kind is None else kind.decode("latin-1"),
+            )
         )
 
-    def begin_part(self, header: PartHeader) -> None:
-        self._headers.append(header)
-        self._sizes.append(0)
-        self._text.clear()
-        self.file_last = header.name == "file" and self.file is None
-        if self.file_last:
-            self.file = StreamedBody()
-
-    def part_data(self, data: bytes) -> None:
-        self._sizes[-1] += len(data)
-        if self._headers[-1].name == "file" and self.file is not None:
-            self.file.write(data)
-        elif len(self._text) + len(data) > FIELD_BYTES:
-            self._broken = True
-        else:
-            self._text.extend(data)
-
-    def end_part(self) -> None:
-        if self._headers[-1].name != "file":
-            self.fields.append((self._headers[-1].name, self._text.decode("utf-8", "replace")))
+    def _end(self) -> None:
+        self.is_whole = True
 
 
-# MERGED from sandbox/request.py: One request to a network.
-
-FORM = "application/x-www-form-urlencoded"
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class SandboxRequest:
     method: str
     path: str
-    """Below the network's prefix, as the network's own documents write it."""
+    """Below the network's prefix, as in the network's own documentation."""
     path_params: dict[str, str]
     raw_query: str
     headers: dict[str, str]
     base_url: str
-    """Where the sandbox itself was reached, without a slash at the end."""
+    """The sandbox's own address, without a slash at the end."""
     received_at: datetime
     """When the first byte arrived, by the machine's clock (not the world's)."""
     received_monotonic: float
     body: bytes = b""
     sink: Any = None
-    """What the body was streamed into, for an endpoint that keeps none."""
-    fetched: dict[str, bytes | None] = field(default_factory=dict)
-    """What was fetched for the handler, by URL; None: it could not be had."""
+    """Where the body was streamed to, for an endpoint with a sink. Then `body` is empty."""
 
     @classmethod
     def begin(cls, scope: Scope) -> "SandboxRequest":
@@ -311,17 +216,13 @@ class SandboxRequest:
         return token.strip() or None if scheme.lower() == "bearer" else None
 
     def query(self) -> dict[str, str]:
-        """The query's parameters; of a repeated one the last counts."""
+        """Return the query's parameters. The last one of a repeated name counts."""
         return dict(parse_qsl(self.raw_query, keep_blank_values=True))
 
-    def json(self) -> Any:
-        """The body as JSON data. ValueError when it is none."""
-        return json.loads(self.body)
-
     def json_object(self) -> dict[str, Any] | None:
-        """The body, when it is one JSON object declared as such."""
+        """Return the body if it is a JSON object declared as such."""
         try:
-            body = self.json() if self.content_type == "application/json" else None
+            body = json.loads(self.body) if self.content_type == "application/json" else None
         except ValueError:
             body = None
         return body if isinstance(body, dict) else None
@@ -330,5 +231,9 @@ class SandboxRequest:
         return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
 
     def parts(self) -> list[BodyPart]:
-        """The parts of a multipart body. ValueError when it is none or is broken."""
-        return read_parts(self.headers.get("content-type", ""), self.body)
+        """Return the parts of a multipart body. Raise ValueError when it is not one, or is cut off."""
+        form = StreamedForm(self.headers.get("content-type", ""))
+        form.write(self.body)
+        if not form.is_whole:
+            raise ValueError("not a whole multipart form")
+        return form.parts

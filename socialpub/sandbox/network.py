@@ -1,4 +1,7 @@
-"""What every network has: calls, scripted faults, accounts, apps and tokens."""
+"""What every network has: calls, scripted faults, accounts, apps and tokens.
+
+How tokens look, how long they live and how errors are worded is each network's own.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -12,30 +15,79 @@ from socialpub.sandbox.memory import CallLog, SandboxContext
 from socialpub.sandbox.messages import Reply
 from socialpub.sandbox.tokens import AuthorizationCodes, SandboxApp, Token, TokenStore
 
-# MERGED from sandbox/network.py: What every network has: its calls, its scripted faults, its share of the world's
+COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
+"""What `change_account` may change in every account, with the form of each value."""
+
+CallerT = TypeVar("CallerT")
 
 
-class SandboxNetwork(CallLog, ABC):
+@dataclass(frozen=True)
+class ApiCaller(Generic[CallerT]):
+    token: Token
+    account: CallerT
+
+    def may(self, *scopes: str) -> bool:
+        """Return whether the token has all of these scopes."""
+        return set(scopes) <= set(self.token.scopes)
+
+
+class SandboxAccount(Protocol):
+    """A dataclass of each network's own."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    username: str
+    picture: str
+    """The avatar is drawn from this word; empty: from the username."""
+
+    @property
+    def id(self) -> str: ...
+
+
+AccountT = TypeVar("AccountT", bound=SandboxAccount)
+
+
+class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     name: ClassVar[str]
     endpoints: ClassVar[tuple[str, ...]]
+    default_scopes: ClassVar[tuple[str, ...]]
+    """What `grant` gives unless scopes are named."""
+    scope_mark: ClassVar[str] = " "
+    """Between the scopes of `grant`."""
+    reveals_refresh_expiry: ClassVar[bool] = True
+    account_fields: ClassVar[tuple[str, ...]] = ()
+    """What else `change_account` may change."""
+    name_field: ClassVar[str] = "name"
+    account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The only values of some of these fields."""
+    account_entry: ClassVar[str] = "account"
+    """The kind of the journal's entries about accounts."""
+
+    code_seconds: int
+    access_seconds: int
+    refresh_seconds: int
 
     def __init__(self, context: SandboxContext) -> None:
         super().__init__(context.clock)
         self.context = context
         self.tokens = TokenStore(context.clock, self.write)
+        self.codes = AuthorizationCodes(context.clock)
+        self.accounts: dict[str, AccountT] = {}
+        """By id."""
+        self.apps: dict[str, SandboxApp] = {}
+        self.sends_date = True
+        """Responses carry a `Date`."""
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
         self._chaos: Chaos | None = None
-        self.sends_date = True
-        """Answers carry a `Date`."""
 
-    # --- the world's ---------------------------------------------------------------------------------------------
+    # --- time, ids, journal --------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
         return self.context.clock.now()
 
     @property
     def clock_skew_seconds(self) -> float:
-        """How far the network's clock is ahead of everybody else's; below zero: behind."""
+        """How far the network's clock is ahead of the world's. Below zero: behind."""
         return self.context.clock.skew_seconds
 
     @clock_skew_seconds.setter
@@ -43,7 +95,7 @@ class SandboxNetwork(CallLog, ABC):
         self.context.clock.skew_seconds = seconds
 
     def timestamp(self) -> float:
-        """Now, in Unix seconds."""
+        """Return the time in Unix seconds."""
         return self.now().timestamp()
 
     def seconds_since(self, at: datetime) -> float:
@@ -53,15 +105,15 @@ class SandboxNetwork(CallLog, ABC):
         return self.context.ids.new()
 
     def reserve_id(self, used: str) -> None:
-        """An id from before a restart."""
+        """Remember an id from before a restart."""
         self.context.ids.reserve(used)
 
     def write(self, kind: str, **facts: Any) -> None:
-        """One line of the journal."""
+        """Write one line of the journal."""
         self.context.journal.write(self.name, kind, **facts)
 
     def replay(self, kind: str, facts: dict[str, Any]) -> None:
-        """One line of the journal, read after a restart; `replay_<kind>` takes it. Unknown kinds are skipped."""
+        """Pass one line of the journal to `replay_<kind>` after a restart. Unknown kinds are skipped."""
         replay = getattr(self, f"replay_{kind}", None) or getattr(self.tokens, f"replay_{kind}", None)
         if replay is not None:
             replay(**facts)
@@ -69,7 +121,7 @@ class SandboxNetwork(CallLog, ABC):
     # --- faults --------------------------------------------------------------------------------------------------
 
     def next(self, endpoint: str) -> FaultScript:
-        """Script what the next call of `endpoint` meets; several scripts wait their turn in order."""
+        """Script what the next call of `endpoint` meets. Several scripts take effect in their order."""
         self._refuse_unknown([endpoint])
         return FaultScript(self._faults[endpoint], self, endpoint)
 
@@ -81,13 +133,13 @@ class SandboxNetwork(CallLog, ABC):
         kinds: Iterable[str] | None = None,
         endpoints: Iterable[str] | None = None,
     ) -> None:
-        """From now on a share `rate` of the calls fails, drawn by `seed`. The consent page is left out unless named."""
+        """Let a share `rate` of the calls fail from now on, drawn by `seed`. The consent page fails only if named."""
         chosen = [one for one in self.endpoints if one != "authorize"] if endpoints is None else list(endpoints)
         self._refuse_unknown(chosen)
         self._chaos = Chaos(self, seed, rate, kinds, chosen)
 
     def calm(self) -> None:
-        """No chaos and no scripted fault any more."""
+        """End the chaos and all scripted faults."""
         self._chaos = None
         for queue in self._faults.values():
             queue.clear()
@@ -107,7 +159,14 @@ class SandboxNetwork(CallLog, ABC):
 
     @abstractmethod
     def totals(self) -> dict[str, int]:
-        """How many posts, pins and the like there are."""
+        """Return the number of posts, pins and the like."""
+
+    @abstractmethod
+    def view(self) -> dict[str, Any]:
+        """Return the memory as JSON data, for the control API."""
+
+    async def before_view(self) -> None:
+        """Bring the memory up to date before it is shown."""
 
     @abstractmethod
     def http_error(self, status: int) -> Reply: ...
@@ -124,99 +183,22 @@ class SandboxNetwork(CallLog, ABC):
     def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
         raise ValueError(f"{self.name} has no refusal named {code!r}")
 
+    # --- apps and accounts ---------------------------------------------------------------------------------------
 
-# MERGED from sandbox/oauth.py: Accounts, apps and tokens: what all networks need before somebody may call them.
-
-COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
-"""What every account has that can be changed, and how it is written."""
-
-CallerT = TypeVar("CallerT")
-AppT = TypeVar("AppT", bound=SandboxApp)
-
-
-@dataclass
-class OAuthSwitches:
-    """How the OAuth of a network behaves; each network has its own defaults."""
-
-    strict_apps: bool = False
-    """Refuse client ids that `add_app` does not know; else any id and secret will do."""
-    auto_approve: str = ""
-    """A username: the consent page agrees for it at once."""
-    auto_scopes: str = ""
-    """With `auto_approve`: only these scopes are granted (comma-separated); empty: all that are asked for."""
-    auto_deny: bool = False
-    """The consent page declines at once."""
-    code_seconds: int = 600
-    access_seconds: int = 3600
-    refresh_seconds: int = 365 * 86400
-
-
-@dataclass(frozen=True)
-class ApiCaller(Generic[CallerT]):
-    """Who makes a call of a network's API."""
-
-    token: Token
-    account: CallerT
-
-    def may(self, *scopes: str) -> bool:
-        """It was given all of these."""
-        return set(scopes) <= set(self.token.scopes)
-
-
-class SandboxAccount(Protocol):
-    """A dataclass of each network's own."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    username: str
-    picture: str
-
-    @property
-    def id(self) -> str: ...
-
-
-AccountT = TypeVar("AccountT", bound=SandboxAccount)
-
-
-class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
-    default_scopes: ClassVar[tuple[str, ...]]
-    """What `grant` gives unless scopes are named."""
-    scope_mark: ClassVar[str] = " "
-    """Between the scopes of `grant`."""
-    reveals_refresh_expiry: ClassVar[bool] = True
-    account_fields: ClassVar[tuple[str, ...]] = ()
-    """What `change_account` may change, beside `handle`, `name` and `picture`, which all accounts have."""
-    name_field: ClassVar[str] = "name"
-    account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The only values of some of these fields."""
-    account_entry: ClassVar[str] = "account"
-    """The kind of the journal's entries about accounts."""
-
-    def __init__(self, context: SandboxContext) -> None:
-        super().__init__(context)
-        self.accounts: dict[str, AccountT] = {}
-        """By id."""
-        self.apps: dict[str, AppT] = {}
-        self.codes = AuthorizationCodes(context.clock)
-
-    # --- apps ----------------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def unregistered_app(self, client_id: str) -> AppT:
-        """What an id that nobody registered is taken for."""
-
-    def find_app(self, client_id: str) -> AppT | None:
-        """The app with this id; any id is one, unless `strict_apps`."""
-        app = self.apps.get(client_id)
-        if app is None and client_id and not self.strict_apps:
-            return self.unregistered_app(client_id)
+    def add_app(
+        self, client_id: str, client_secret: str | None = "", redirect_uris: Iterable[str] = (), name: str = ""
+    ) -> SandboxApp:
+        """Register an app. From then on, its secret and addresses are checked. None as secret: a public client."""
+        app = self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris), name)
         return app
 
-    # --- accounts ------------------------------------------------------------------------------------------------
+    def find_app(self, client_id: str) -> SandboxApp | None:
+        """Return the app with this id. Every id has one, registered or not."""
+        return self.apps.get(client_id) or (SandboxApp(client_id) if client_id else None)
 
     @abstractmethod
     def add_account(self, username: str) -> AccountT:
-        """A new account; a username that exists is ValueError."""
+        """Create an account. Raise ValueError for a username that exists."""
 
     def account_named(self, username: str) -> AccountT | None:
         return next((one for one in list(self.accounts.values()) if one.username == username), None)
@@ -225,7 +207,7 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         return self.accounts.get(token.account_id)
 
     def existing_account(self, username: str) -> AccountT:
-        """The account; an unknown username is ValueError."""
+        """Return the account. Raise ValueError for an unknown username."""
         account = self.account_named(username)
         if account is None:
             raise ValueError(f"no such account: {username}")
@@ -236,14 +218,14 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
             raise ValueError(f"there is an account {username!r} already")
 
     def store_account(self, account: AccountT) -> AccountT:
-        """Keep an account, new or changed, over a restart too."""
+        """Keep an account, new or changed, over a restart."""
         self.accounts[account.id] = account
         self.write(self.account_entry, **asdict(account))
         return account
 
     def change_account(self, username: str, **changes: Any) -> AccountT:
-        """Change an account: its `handle`, `name`, `picture` (a word from which the picture is drawn), or settings such
-        as X's `subscription_type`, TikTok's `private` or Pinterest's `account_type`."""
+        """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
+        `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
         known = (*COMMON_FIELDS, *self.account_fields)
         unknown = [name for name in changes if name not in known]
@@ -258,7 +240,7 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         handle = changes.pop("handle", username)
         if handle != username:
             self.refuse_taken(handle)
-            # A new handle leaves the picture as it is.
+            # A new handle does not change the picture.
             account.username, account.picture = handle, account.picture or username
         for name, value in changes.items():
             setattr(account, self.name_field if name == "name" else name, value)
@@ -267,8 +249,8 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
     # --- tokens --------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str | None]:
-        """The texts of an access token and its refresh token, if these scopes come with one."""
+    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
+        """Return an access token, and a refresh token if these scopes come with one."""
 
     def issue(
         self,
@@ -280,10 +262,9 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         refresh: str | None = None,
         refresh_seconds: float | None = None,
         family: str | None = None,
-        sandbox: bool = False,
     ) -> Token:
-        """`refresh`: a refresh token that goes on working; None: a new one. `sandbox`: of Pinterest's own sandbox."""
-        access, new_refresh = self.new_token_pair(scopes, sandbox=sandbox)
+        """Issue a pair. `refresh` is a refresh token that continues to work; None makes a new one."""
+        access, new_refresh = self.new_token_pair(scopes)
         return self.tokens.issue(
             account_id,
             scopes,
@@ -301,17 +282,15 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         scopes: Iterable[str] | None = None,
         expires_in: float | None = None,
         client_id: str | None = None,
-        *,
-        sandbox: bool = False,
     ) -> dict[str, str]:
-        """Tokens without a consent, in the shape that `import-profile` takes. A new username makes a new account.
-
-        Without `client_id` any app may refresh them."""
+        """Return tokens without a consent, in the shape that `import-profile` accepts. A new username makes a new
+        account. Without `client_id`, any app may refresh them."""
         if isinstance(account, str):
             account = self.account_named(account) or self.add_account(account)
         seconds = self.access_seconds if expires_in is None else expires_in
-        granted_scopes = self.default_scopes if scopes is None else tuple(scopes)
-        token = self.issue(account.id, granted_scopes, client_id, seconds=seconds, sandbox=sandbox)
+        token = self.issue(
+            account.id, tuple(self.default_scopes if scopes is None else scopes), client_id, seconds=seconds
+        )
         granted = {
             "accessToken": token.access,
             "expiresAt": self._instant_in(seconds),
@@ -327,5 +306,5 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         return (self.now() + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
     def remove_access(self, username: str) -> None:
-        """The account takes the app's permission back: all its tokens die."""
+        """Let the account withdraw the app's permission: all its tokens end."""
         self.tokens.end_all(self.existing_account(username).id)

@@ -1,39 +1,36 @@
-"""The pages of the sandbox: front page, accounts, avatars, media, and the forms that only its own pages may send."""
+"""The pages of the sandbox: front page, accounts, and what the pages of all networks share.
+
+Templates escape everything that a post contains.
+"""
 
 import colorsys
-import html
 import io
-import ipaddress
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, parse_qsl
+from typing import Any, ClassVar, Generic, TypeVar
+from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.datastructures import Headers
-from starlette.middleware import Middleware
+from PIL import Image, ImageDraw, ImageFont
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from socialpub.sandbox.faults import FaultScript
-from socialpub.sandbox.network import OAuthNetwork, SandboxNetwork
+from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.same_origin import OWN_FORM
 from socialpub.sandbox.world import World
-
-# MERGED from sandbox/rendering.py: The pages people look at, from templates; everything that a post brings along i
 
 SOURCES = (
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may load, and that no other page may frame it."""
-PAGE_HEADERS = {
-    "content-security-policy": f"{SOURCES}; form-action 'self'",
-    "cache-control": "no-store",
-}
+"""What a page may load. No other page may frame it."""
+PAGE_HEADERS = {"content-security-policy": f"{SOURCES}; form-action 'self'", "cache-control": "no-store"}
 TEMPLATES = Path(__file__).parent / "templates"
+
+NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
 
 
 @cache
@@ -55,105 +52,68 @@ def page(template: str, status: int = 200, **facts: Any) -> HTMLResponse:
     return HTMLResponse(render_template(template, **facts), status, PAGE_HEADERS)
 
 
-@cache
-def stylesheet() -> bytes:
-    return (TEMPLATES / "sandbox.css").read_bytes()
+async def read_form(request: Request) -> dict[str, str]:
+    return dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
 
 
-# MERGED from sandbox/own_pages.py: Who may steer: programs on this machine and the sandbox's own pages, never a pa
+# --- the pages of one network ----------------------------------------------------------------------------------------
 
-READING = ("GET", "HEAD")
-
-
-class OwnPagesOnly:
-    """Refuses with 403 what a foreign page may have sent; with `reading` also when it only asks to look.
-
-    A name without a dot is this machine's or its network's, such as `localhost` or a container's: nobody else can give
-    it an address. Any other name is foreign, unless it is the one that the sandbox was told to listen on.
-    """
-
-    def __init__(self, app: ASGIApp, *, reading: bool) -> None:
-        self._app = app
-        self._reading = reading
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wrong = ""
-        if self._reading or scope["method"] not in READING:
-            wrong = _foreign(Headers(scope=scope), scope["app"].state.world.listens_on)
-        if wrong:
-            await PlainTextResponse(f"{wrong}\n", 403)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-
-OWN_FORM = Middleware(OwnPagesOnly, reading=False)
-"""For pages that anybody may look at, whose form changes something."""
-OWN_CONTROL = Middleware(OwnPagesOnly, reading=True)
-
-
-def _foreign(headers: Headers, listens_on: str) -> str:
-    """What is foreign about the request, or nothing."""
-    hosts = headers.getlist("host")
-    for host in hosts:
-        name = _name_in(host)
-        if name != listens_on.lower() and not _is_of_this_machine(name):
-            return (
-                f"Host: {host} is not a name of the sandbox. Use the address that it printed at its start, such as "
-                "http://127.0.0.1:8100/."
-            )
-    own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in hosts}
-    for origin in headers.getlist("origin"):
-        if origin.lower() not in own:
-            return (
-                f"Origin: {origin} is another site, and only the sandbox's own pages may do this. A program leaves "
-                "Origin out."
-            )
-    return ""
-
-
-def _name_in(host: str) -> str:
-    """Lower case, without the port and without the brackets of an IPv6 address."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
-
-
-def _is_of_this_machine(name: str) -> bool:
-    if "." not in name.rstrip(".") and ":" not in name:
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name.endswith(".localhost")
-    return True
-
-
-# MERGED from sandbox/fault_form.py: The form on every feed: what the next call of the network meets.
-
-FaultChoices = dict[str, tuple[str, str, Callable[[FaultScript], FaultScript]]]
+FaultChoices = Mapping[str, tuple[str, str, Callable[[FaultScript], FaultScript]]]
 """By the form's value: endpoint, words that follow "The next call", what to script."""
 
 
-def fault_labels(choices: FaultChoices) -> dict[str, str]:
-    return {key: words for key, (_, words, _) in choices.items()}
+class NetworkPages(ABC, Generic[NetworkT]):
+    """A feed with a form that scripts the next fault, the media of its posts, and a page for each post."""
+
+    name: ClassVar[str]
+    faults: ClassVar[FaultChoices]
+
+    def routes(self) -> list[Route]:
+        """Return the routes below the network's path. Its own come last, since they would match others."""
+        return [
+            Route("/feed", self.show_feed),
+            Route("/feed/faults", self.script_fault, methods=["POST"], middleware=[OWN_FORM]),
+            Route("/media/{id}", self.show_media),
+            Route("/avatars/{name}.png", show_avatar),
+            *self.own_routes(),
+        ]
+
+    @abstractmethod
+    def own_routes(self) -> list[Route]: ...
+
+    @abstractmethod
+    async def show_feed(self, request: Request) -> Response: ...
+
+    @abstractmethod
+    def media(self, network: NetworkT, media_id: str) -> tuple[bytes | None, str]:
+        """Return the bytes, or None when they are no longer kept, and their type."""
+
+    def network(self, request: Request) -> NetworkT:
+        network: NetworkT = request.app.state.world.networks[self.name]
+        return network
+
+    def fault_form(self, request: Request) -> dict[str, Any]:
+        """Return what the form needs. `scripted` says what was scripted a moment ago."""
+        chosen = self.faults.get(request.query_params.get("scripted", ""))
+        return {
+            "scripts": {key: words for key, (_, words, _) in self.faults.items()},
+            "scripted": chosen[1] if chosen else "",
+        }
+
+    async def script_fault(self, request: Request) -> Response:
+        chosen = (await read_form(request)).get("fault", "")
+        if chosen not in self.faults:
+            return RedirectResponse("../feed", 303)
+        endpoint, _, add_fault = self.faults[chosen]
+        add_fault(self.network(request).next(endpoint))
+        return RedirectResponse(f"../feed?scripted={chosen}", 303)
+
+    async def show_media(self, request: Request) -> Response:
+        data, mime_type = self.media(self.network(request), request.path_params["id"])
+        return media_response(request, data, mime_type)
 
 
-def chosen_fault_label(choices: FaultChoices, request: Request) -> str:
-    """What was scripted a moment ago, for the page that the form leads back to."""
-    chosen = choices.get(request.query_params.get("scripted", ""))
-    return chosen[1] if chosen else ""
-
-
-async def script_fault(network: SandboxNetwork, choices: FaultChoices, request: Request) -> Response:
-    chosen = parse_qs((await request.body()).decode("utf-8", "replace")).get("fault", [""])[0]
-    if chosen not in choices:
-        return RedirectResponse("../feed", 303)
-    endpoint, _, add_fault = choices[chosen]
-    add_fault(network.next(endpoint))
-    return RedirectResponse(f"../feed?scripted={chosen}", 303)
-
-
-# MERGED from sandbox/media_response.py: Bytes shown to a browser: only as what it may show, and in ranges, so that
+# --- media -----------------------------------------------------------------------------------------------------------
 
 MEDIA_HEADERS = {
     "content-security-policy": "sandbox; default-src 'none'",
@@ -163,90 +123,75 @@ MEDIA_HEADERS = {
 
 
 def media_response(request: Request, data: bytes | None, mime_type: str) -> Response:
-    """The bytes, or a part of them; 404 when they are not kept."""
+    """Return the bytes, or the range that was requested, or 404. Only images and videos are shown."""
     if data is None:
         return Response(status_code=404)
-    headers = dict(MEDIA_HEADERS)
-    begin, end = _range(request.headers.get("range", ""), len(data))
-    if (begin, end) != (0, len(data)):
-        headers["content-range"] = f"bytes {begin}-{end - 1}/{len(data)}"
-        return Response(data[begin:end], 206, headers, _shown_as(mime_type))
-    return Response(data, 200, headers, _shown_as(mime_type))
-
-
-def _shown_as(mime_type: str) -> str:
-    """Only what a browser shows; anything else is a download."""
     shown = mime_type.split(";", 1)[0].strip().lower()
-    return shown if shown.startswith(("image/", "video/")) and "svg" not in shown else "application/octet-stream"
+    if not shown.startswith(("image/", "video/")) or "svg" in shown:
+        shown = "application/octet-stream"
+    begin, end = _range(request.headers.get("range", ""), len(data))
+    if (begin, end) == (0, len(data)):
+        return Response(data, 200, MEDIA_HEADERS, shown)
+    headers = {**MEDIA_HEADERS, "content-range": f"bytes {begin}-{end - 1}/{len(data)}"}
+    return Response(data[begin:end], 206, headers, shown)
 
 
 def _range(header: str, size: int) -> tuple[int, int]:
-    """The one range of a `Range` header; everything when there is none or it cannot be met."""
+    """Return the one range of a `Range` header, or everything if there is none or it does not fit."""
     unit, _, asked = header.partition("=")
     first, dash, last = asked.partition("-")
-    if unit != "bytes" or not dash or "," in asked or not (first or last):
-        return 0, size
-    if not (first + last).isdecimal():
+    if unit != "bytes" or not dash or not (first + last).isdecimal():
         return 0, size
     begin = int(first) if first else max(0, size - int(last))
     end = min(size, int(last) + 1) if first and last else size
     return (begin, end) if begin < end else (0, size)
 
 
-# MERGED from sandbox/avatars.py: Avatars, which each network has: the first letter of a name, on a colour of its o
-
-SIDE = 400
-KEPT = {"cache-control": "max-age=3600"}
-
-
-def avatar_routes() -> list[Route]:
-    return [Route("/avatars/{name}.png", show_avatar_png), Route("/avatars/{name}.svg", show_avatar_svg)]
+def show_avatar(request: Request) -> Response:
+    """Draw the first letter of a name, on a color of its own. Not on the event loop."""
+    return avatar(request.path_params["name"].removesuffix("_normal"))
 
 
-def show_avatar_png(request: Request) -> Response:
-    """For programs. Not on the event loop: it draws."""
-    from PIL import Image, ImageDraw, ImageFont
-
-    name = _name(request)
-    red, green, blue = (round(part * 255) for part in colorsys.hls_to_rgb(_hue(name) / 360, 0.42, 0.45))
-    picture = Image.new("RGB", (SIDE, SIDE), (red, green, blue))
-    font, middle = ImageFont.load_default(SIDE / 2), (SIDE / 2, SIDE / 2)
-    ImageDraw.Draw(picture).text(middle, _letter(name), "white", font, anchor="mm")
+def avatar(name: str, side: int = 400) -> Response:
+    hue = sum(map(ord, name)) * 47 % 360 / 360
+    red, green, blue = (round(part * 255) for part in colorsys.hls_to_rgb(hue, 0.42, 0.45))
+    image = Image.new("RGB", (side, side), (red, green, blue))
+    font, middle = ImageFont.load_default(side / 2), (side / 2, side / 2)
+    ImageDraw.Draw(image).text(middle, name[:1].upper() or "?", "white", font, anchor="mm")
     written = io.BytesIO()
-    picture.save(written, "PNG")
-    return Response(written.getvalue(), media_type="image/png", headers=KEPT)
+    image.save(written, "PNG")
+    return Response(written.getvalue(), media_type="image/png", headers={"cache-control": "max-age=3600"})
 
 
-async def show_avatar_svg(request: Request) -> Response:
-    """For the sandbox's own pages."""
-    return drawn_avatar(_name(request))
+# --- the pages of no network -----------------------------------------------------------------------------------------
 
 
-def drawn_avatar(name: str) -> Response:
-    """The avatar of this name, as SVG."""
-    picture = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48">'
-        f'<rect width="48" height="48" fill="hsl({_hue(name)} 45% 42%)"/>'
-        '<text x="24" y="32" font-family="sans-serif" font-size="24" fill="#fff" text-anchor="middle">'
-        f"{html.escape(_letter(name))}</text></svg>"
-    )
-    return Response(picture, media_type="image/svg+xml", headers=KEPT)
+def routes() -> list[Route]:
+    return [
+        Route("/", show_front),
+        Route("/sandbox.css", show_styles),
+        Route("/favicon.ico", show_icon),
+        Route("/accounts", show_accounts),
+        Route("/accounts", change_account, methods=["POST"], middleware=[OWN_FORM]),
+    ]
 
 
-def _name(request: Request) -> str:
-    name: str = request.path_params["name"]
-    return name.removesuffix("_normal")
+async def show_front(request: Request) -> Response:
+    world = _world(request)
+    posts = {"x_posts": len(world.x.posts), "tiktok_posts": len(world.tiktok.posts)}
+    return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins))
 
 
-def _hue(name: str) -> int:
-    return sum(map(ord, name)) * 47 % 360
+def show_icon(request: Request) -> Response:  # noqa: ARG001
+    """Browsers request it by this name if a page names none."""
+    return avatar("Sandbox", 48)
 
 
-def _letter(name: str) -> str:
-    return name[:1].upper() or "?"
+async def show_styles(request: Request) -> Response:  # noqa: ARG001
+    return FileResponse(TEMPLATES / "sandbox.css", media_type="text/css")
 
 
-# MERGED from sandbox/account_pages.py: `/accounts`: the accounts of all networks, and a form that changes each, as
+# --- accounts --------------------------------------------------------------------------------------------------------
 
 LABELS = {"x": "X", "tiktok": "TikTok", "pinterest": "Pinterest"}
 FIELD_LABELS = {"handle": "Handle", "name": "Name", "picture": "Picture (drawn from this word)"}
@@ -256,36 +201,20 @@ FLAGS = {"tiktok": ("private",)}
 YES, NO = "yes", "no"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountForm:
-    network: str
-    label: str
-    username: str
-    picture: str
-    texts: list[tuple[str, str, str]]
-    """Field, label and value."""
-    choices: list[tuple[str, str, str, tuple[str, ...]]]
-    """The same, with the values to choose from."""
-
-
-def account_routes() -> list[Route]:
-    return [
-        Route("/accounts", show_accounts),
-        Route("/accounts", change_account, methods=["POST"], middleware=[OWN_FORM]),
-    ]
-
-
 async def show_accounts(request: Request) -> Response:
-    """Show every account. After a change, `changed` names the account."""
+    """Show every account, with a form that changes it as its user would on the network.
+
+    After a change, `changed` names the account.
+    """
     return _accounts_page(request)
 
 
 async def change_account(request: Request) -> Response:
-    """Change one account; blank texts stay as they are."""
-    sent = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+    """Change one account. Blank texts stay as they are."""
+    sent = await read_form(request)
     network = _world(request).networks.get(sent.pop("network", ""))
     username = sent.pop("username", "")
-    if not isinstance(network, OAuthNetwork):
+    if network is None:
         return _accounts_page(request, "There is no such network.")
     flags = FLAGS.get(network.name, ())
     changes = {name: value == YES if name in flags else value.strip() for name, value in sent.items() if value.strip()}
@@ -297,60 +226,30 @@ async def change_account(request: Request) -> Response:
 
 
 def _accounts_page(request: Request, problem: str = "") -> Response:
-    world = _world(request)
-    forms = [
-        _account_form(network, account)
-        for network in world.networks.values()
-        if isinstance(network, OAuthNetwork)
-        for account in network.accounts.values()
-    ]
-    known = {form.username for form in forms}
+    networks = _world(request).networks.values()
+    forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")
-    status = 400 if problem else 200
-    return page("accounts.html", status, forms=forms, problem=problem, changed=changed if changed in known else "")
+    if changed not in {form["username"] for form in forms}:
+        changed = ""
+    return page("accounts.html", 400 if problem else 200, forms=forms, problem=problem, changed=changed)
 
 
-def _account_form(network: OAuthNetwork[Any, Any], account: Any) -> AccountForm:
+def _account_form(network: SandboxNetwork[Any], account: Any) -> dict[str, Any]:
+    """Return the form's fields: name, label and value, and for a choice its options."""
     picture = account.picture or account.username
-    values = {"handle": account.username, "name": getattr(account, network.name_field), "picture": picture}
+    texts = {"handle": account.username, "name": getattr(account, network.name_field), "picture": picture}
     flags = [(name, (NO, YES), YES if getattr(account, name) else NO) for name in FLAGS.get(network.name, ())]
-    chosen = [(name, values, getattr(account, name)) for name, values in network.account_choices.items()]
-    return AccountForm(
-        network.name,
-        LABELS[network.name],
-        account.username,
-        picture,
-        [(name, FIELD_LABELS[name], value) for name, value in values.items()],
-        [(name, CHOICE_LABELS[name], value, offered) for name, offered, value in (*chosen, *flags)],
-    )
+    chosen = [(name, options, getattr(account, name)) for name, options in network.account_choices.items()]
+    return {
+        "network": network.name,
+        "label": LABELS[network.name],
+        "username": account.username,
+        "picture": picture,
+        "texts": [(name, FIELD_LABELS[name], value) for name, value in texts.items()],
+        "choices": [(name, CHOICE_LABELS[name], value, options) for name, options, value in (*chosen, *flags)],
+    }
 
 
 def _world(request: Request) -> World:
     world: World = request.app.state.world
     return world
-
-
-# MERGED from sandbox/pages.py: The pages that belong to no network: the front page and the styles.
-
-
-def routes() -> list[Route]:
-    return [Route("/", front), Route("/sandbox.css", styles), Route("/favicon.ico", icon)]
-
-
-async def front(request: Request) -> Response:
-    world: World = request.app.state.world
-    return page(
-        "front.html",
-        x_posts=sum(post.deleted_at is None for post in world.x.posts),
-        tiktok_posts=len(world.tiktok.posts),
-        pinterest_pins=sum(pin.deleted_at is None for pin in world.pinterest.pins),
-    )
-
-
-async def icon(request: Request) -> Response:  # noqa: ARG001
-    """Browsers ask for it by this name wherever a page names none."""
-    return drawn_avatar("Sandbox")
-
-
-async def styles(request: Request) -> Response:  # noqa: ARG001
-    return Response(stylesheet(), media_type="text/css")

@@ -6,9 +6,7 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from socialpub.sandbox.memory import SandboxClock
-
-# MERGED from sandbox/apps.py: Apps: who may ask for tokens, and how they prove who they are.
+from socialpub.sandbox.memory import SandboxClock, from_facts
 
 
 @dataclass(slots=True)
@@ -29,7 +27,7 @@ class SandboxApp:
 
 
 def basic_credentials(header: str) -> tuple[str, str] | None:
-    """Id and secret of an `Authorization: Basic` header; None when it is none."""
+    """Return id and secret of an `Authorization: Basic` header, or None for any other header."""
     scheme, _, encoded = header.partition(" ")
     try:
         decoded = base64.b64decode(encoded.strip(), validate=True).decode()
@@ -39,11 +37,10 @@ def basic_credentials(header: str) -> tuple[str, str] | None:
     return (client_id, secret) if scheme.lower() == "basic" and colon else None
 
 
-# MERGED from sandbox/authorization_codes.py: Authorization codes: what an account agreed to, until the app exchang
-
-
 @dataclass(slots=True)
 class AuthorizationCode:
+    """What an account agreed to, until the app exchanges it for tokens."""
+
     client_id: str
     redirect_uri: str
     account_id: str
@@ -57,6 +54,8 @@ class AuthorizationCode:
 
 
 class AuthorizationCodes:
+    """Each code works once."""
+
     def __init__(self, clock: SandboxClock) -> None:
         self._clock = clock
         self._codes: dict[str, AuthorizationCode] = {}
@@ -68,14 +67,11 @@ class AuthorizationCodes:
         self._codes[text] = code
 
     def redeem(self, text: str, client_id: str) -> AuthorizationCode | None:
-        """The code, while it is good and this app's; whoever asks, it is used up."""
+        """Return the code if it is valid and belongs to this app. Any call uses the code up."""
         code = self._codes.pop(text, None)
         if code is None or code.client_id != client_id or self._clock.now().timestamp() >= code.expires_at:
             return None
         return code
-
-
-# MERGED from sandbox/tokens.py: Access and refresh tokens, with rotation.
 
 
 class WriteJournal(Protocol):
@@ -84,7 +80,7 @@ class WriteJournal(Protocol):
 
 @dataclass(slots=True)
 class Token:
-    """One pair. Times are Unix seconds."""
+    """A pair of an access and a refresh token. Times are Unix seconds."""
 
     access: str = field(repr=False)
     refresh: str | None = field(repr=False)
@@ -95,14 +91,15 @@ class Token:
     family: str
     expires_at: float
     refresh_expires_at: float
-    app_only: bool = False
     spent: bool = False
     """Its refresh token was used."""
     dead: bool = False
-    """Its access token no longer works, and neither does its refresh token."""
+    """Neither of its tokens works any more."""
 
 
 class TokenStore:
+    """A refresh token works once. The pairs of one consent are a family, and a revocation ends all of them."""
+
     def __init__(self, clock: SandboxClock, write: WriteJournal) -> None:
         self._clock = clock
         self._write = write
@@ -120,7 +117,6 @@ class TokenStore:
         refresh_seconds: float,
         client_id: str | None = None,
         family: str | None = None,
-        app_only: bool = False,
     ) -> Token:
         now = self._now()
         token = Token(
@@ -132,7 +128,6 @@ class TokenStore:
             family or secrets.token_hex(8),
             now + seconds,
             now + refresh_seconds,
-            app_only,
         )
         self._keep(token)
         self._write("token", **asdict(token))
@@ -144,14 +139,14 @@ class TokenStore:
             self._by_refresh[token.refresh] = token
 
     def bearer(self, access: str | None) -> Token | None:
-        """The token an API call carries, while it works."""
+        """Return the token of an API call while it works."""
         token = self._by_access.get(access or "")
         if token is None or token.dead or self._now() >= token.expires_at:
             return None
         return token
 
     def by_refresh(self, refresh: str) -> Token | None:
-        """Also a spent or dead one."""
+        """Return the pair, even a spent or dead one."""
         return self._by_refresh.get(refresh)
 
     def may_refresh(self, token: Token, client_id: str) -> bool:
@@ -167,7 +162,7 @@ class TokenStore:
         self._write("family_ended", family=family)
 
     def revoke(self, text: str, client_id: str | None = None) -> bool:
-        """Ends the family of an access or refresh token; False when no such token is this app's."""
+        """End the family of an access or refresh token. Return False when this app has no such token."""
         token = self._by_access.get(text) or self._by_refresh.get(text)
         if token is None or (client_id is not None and token.client_id not in (None, client_id)):
             return False
@@ -175,19 +170,19 @@ class TokenStore:
         return True
 
     def end_all(self, account_id: str) -> None:
-        """Ends every family of an account."""
+        """End every family of an account."""
         for token in self.of(account_id):
             if not token.dead:
                 self.end_family(token.family)
 
     def expire(self, account_id: str) -> None:
-        """The account's access tokens run out now; its refresh tokens still work."""
+        """End the account's access tokens now. Its refresh tokens still work."""
         for token in list(self._by_access.values()):
             if token.account_id == account_id:
                 token.expires_at = 0
 
     def of(self, account_id: str) -> list[Token]:
-        """All pairs of an account, oldest first."""
+        """Return all pairs of an account, oldest first."""
         return [token for token in list(self._by_access.values()) if token.account_id == account_id]
 
     def _now(self) -> float:
@@ -196,8 +191,7 @@ class TokenStore:
     # --- from the journal ----------------------------------------------------------------------------------------
 
     def replay_token(self, **facts: Any) -> None:
-        facts["scopes"] = tuple(facts["scopes"])
-        self._keep(Token(**facts))
+        self._keep(from_facts(Token, {**facts, "scopes": tuple(facts["scopes"])}))
 
     def replay_spent(self, access: str, access_survives: bool) -> None:
         token = self._by_access.get(access)

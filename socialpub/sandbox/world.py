@@ -1,4 +1,7 @@
-"""Lets go of calls that hang, from whatever thread the stop is asked for."""
+"""The memory of all three networks.
+
+One event loop changes it, without locks. Tests may read it from other threads.
+"""
 
 import asyncio
 import contextlib
@@ -18,12 +21,14 @@ from socialpub.sandbox.x.network import XSandbox
 
 
 class ClosingSignal:
+    """Ends calls that hang, from any thread."""
+
     def __init__(self) -> None:
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     @contextlib.contextmanager
     def awaited(self) -> Iterator[asyncio.Event]:
-        """An event of the running loop, set when the world closes."""
+        """Yield an event of the running loop, set when the world closes."""
         pair = (asyncio.get_running_loop(), asyncio.Event())
         self._waiting.add(pair)
         try:
@@ -37,20 +42,20 @@ class ClosingSignal:
                 loop.call_soon_threadsafe(event.set)
 
 
-# MERGED from sandbox/recording.py: Requests kept for a test that wants to know what was sent, without its credenti
-
 SECRET_PARAMETERS = frozenset({"upload_token"})
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
+    """A request without its credentials, for tests."""
+
     network: str
     method: str
     path: str
     query: dict[str, str]
     content_type: str
     json: Any = None
-    """The JSON body, parsed; None when there is none."""
+    """The JSON body, or None."""
     fields: tuple[PartSummary, ...] = ()
     """The parts of a multipart body: name, declared type, bytes."""
 
@@ -62,30 +67,28 @@ def recorded(network: str, request: SandboxRequest) -> RecordedRequest:
         with contextlib.suppress(ValueError):
             data = json.loads(request.body)
     elif request.sink is not None:
-        fields = request.sink.parts()
+        fields = request.sink.summary()
     elif request.content_type == "multipart/form-data":
-        with contextlib.suppress(Exception):
-            fields = tuple((part.header.name, part.header.content_type, len(part.data)) for part in request.parts())
+        with contextlib.suppress(ValueError):
+            fields = tuple((part.name, part.content_type, part.body.size) for part in request.parts())
     query = {name: value for name, value in request.query().items() if name not in SECRET_PARAMETERS}
     return RecordedRequest(network, request.method, request.path, query, request.content_type, data, fields)
 
-
-# MERGED from sandbox/world.py: The memory of all three networks.
 
 KEPT_REQUESTS = 10_000
 
 
 class World:
     def __init__(self, clock: SandboxClock | None = None, *, journal: Path | None = None) -> None:
-        """`clock` needs `now() -> aware datetime`. `journal` keeps accounts, tokens and posts over a restart."""
+        """`journal` keeps accounts, tokens and posts over a restart."""
         self.clock = clock or MachineClock()
         self._serving = False
         self.listens_on = ""
-        """The name in its own address, where that is not one of every machine's own."""
+        """The host of its own address."""
         self.instant_faults = False
-        """Raise `Hang` and `ConnectionCut` through the ASGI application instead of really waiting or cutting."""
+        """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
         self.record = False
-        """Keep what is requested, in `requests`."""
+        """Keep every request in `requests`."""
         self.requests: deque[RecordedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.closing = ClosingSignal()
         self._ids, self._journal = IdSequence(self.clock), Journal(journal)
@@ -101,19 +104,23 @@ class World:
             TikTokSandbox(self._network_context()),
             PinterestSandbox(self._network_context()),
         )
-        self.networks: dict[str, SandboxNetwork] = {"x": self.x, "tiktok": self.tiktok, "pinterest": self.pinterest}
+        self.networks: dict[str, SandboxNetwork[Any]] = {
+            "x": self.x,
+            "tiktok": self.tiktok,
+            "pinterest": self.pinterest,
+        }
 
     def _network_context(self) -> SandboxContext:
         return SandboxContext(NetworkClock(self.clock), self._ids, self._journal, self._serving)
 
     def serve(self) -> None:
-        """From now on it listens on a port."""
+        """Note that the world listens on a port from now on."""
         self._serving = True
         for network in self.networks.values():
             network.context.serving = True
 
     def reset(self) -> None:
-        """Forget everything, the journal's lines too; calls that hang are let go."""
+        """Forget everything, including the journal. Calls that hang end."""
         self.close()
         self._journal.clear()
         self.requests.clear()
@@ -124,6 +131,6 @@ class World:
             self.requests.append(recorded(network, request))
 
     def close(self) -> None:
-        """Let go of every call that hangs, from whatever thread; the world stays usable."""
+        """End every call that hangs, from any thread. The world stays usable."""
         self.closing.send()
         self._journal.close()

@@ -19,12 +19,9 @@ class PinterestClient(SandboxClient):
         world: World,
         username: str = "demo",
         scopes: tuple[str, ...] = ALL_SCOPES,
-        *,
-        sandbox: bool = False,
     ) -> None:
-        base = "/pinterest/sandbox/v5" if sandbox else "/pinterest/v5"
-        super().__init__(web, base, world.pinterest.grant(username, scopes, sandbox=sandbox))
-        self.board_id = world.pinterest.boards_of(username, sandbox=sandbox)[0].id
+        super().__init__(web, "/pinterest/v5", world.pinterest.grant(username, scopes))
+        self.board_id = world.pinterest.boards_of(username)[0].id
 
     def pin(self, source: dict[str, Any] | None = None, **body: Any) -> Response:
         media_source = source or {

@@ -16,9 +16,9 @@ from openapi_generated.pinterest_client.api.user_account_api import UserAccountA
 from openapi_generated.pinterest_client.api_client import ApiClient
 from openapi_generated.pinterest_client.exceptions import ApiException
 from openapi_generated.pinterest_client.model.media_upload_request import MediaUploadRequest
+from openapi_generated.pinterest_client.model.pin_create import PinCreate
 from pinterest.client import PinterestSDKClient
 from pinterest.organic.boards import Board
-from pinterest.organic.pins import Pin
 from pinterest.utils.base_model import PinterestBaseModel
 from pinterest.utils.sdk_exceptions import SdkException
 
@@ -39,13 +39,10 @@ def calls(client: PinterestSDKClient) -> dict[str, Callable[..., Any]]:
         "create_board": lambda **how: Board.create(client=client, **how),
         "sections": lambda board_id: every_page(*Board(board_id, client=client).list_sections()),
         "create_section": lambda board_id, name: Board(board_id, client=client).create_section(name),
-        "create_pin": lambda **how: Pin.create(client=client, **how),
-        "pin": PinsApi(client).pins_get,
+        "create_pin": lambda **how: PinsApi(client).pins_create(pin_create=PinCreate(**how)),
         "pins": lambda board_id, **how: every_page(*Board(board_id, client=client).list_pins(**how)),
-        "delete_pin": lambda pin_id: Pin.delete(pin_id, client=client),
         "register": lambda media_type: MediaApi(client).media_create(MediaUploadRequest(media_type=media_type)),
         "media": MediaApi(client).media_get,
-        "every_media": MediaApi(client).media_list,
     }
 
 

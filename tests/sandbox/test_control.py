@@ -75,7 +75,7 @@ def test_accounts_tokens_and_fates_can_be_changed(
 
     assert act("tiktok/users", {"username": "demo", "private": True})["private"] is True
     assert act("tiktok/accounts", {"username": "neu", "private": True, "max_duration": 180})["max_duration"] == 180
-    act("tiktok/apps", {"client_key": "app", "client_secret": "s", "audited": False})
+    act("tiktok/apps", {"client_key": "app", "client_secret": "s"})
     act("tiktok/settings", {"verified_prefixes": ["https://a.test/"], "limits": {"video_init": 60}, "audited": False})
     assert world.tiktok.verified_prefixes == ["https://a.test/"]
     act("tiktok/fates", {"fate": "internal", "times": 2})

@@ -23,9 +23,7 @@ X = {
     "upload_status": ("GET", "/2/media/upload"),
     "metadata": ("POST", "/2/media/metadata"),
     "create_post": ("POST", "/2/tweets"),
-    "read_post": ("GET", "/2/tweets/1"),
     "list_posts": ("GET", "/2/users/1/tweets"),
-    "delete_post": ("DELETE", "/2/tweets/1"),
     "token": ("POST", "/2/oauth2/token"),
     "revoke": ("POST", "/2/oauth2/revoke"),
     "authorize": ("GET", "/i/oauth2/authorize"),
@@ -41,9 +39,7 @@ TIKTOK = {
     "content_init": ("POST", "/v2/post/publish/content/init/"),
     "upload_chunk": ("PUT", "/upload/video/"),
     "status_fetch": ("POST", "/v2/post/publish/status/fetch/"),
-    "cancel": ("POST", "/v2/post/publish/cancel/"),
     "video_query": ("POST", "/v2/video/query/"),
-    "video_list": ("POST", "/v2/video/list/"),
 }
 PINTEREST = {
     "authorize": ("GET", "/oauth/"),
@@ -56,14 +52,10 @@ PINTEREST = {
     "list_sections": ("GET", "/v5/boards/1/sections"),
     "create_section": ("POST", "/v5/boards/1/sections"),
     "create_pin": ("POST", "/v5/pins"),
-    "read_pin": ("GET", "/v5/pins/1"),
     "list_pins": ("GET", "/v5/boards/1/pins"),
-    "list_own_pins": ("GET", "/v5/pins"),
-    "delete_pin": ("DELETE", "/sandbox/v5/pins/1"),
-    "register_media": ("POST", "/sandbox/v5/media"),
+    "register_media": ("POST", "/v5/media"),
     "upload_media": ("POST", "/upload/"),
     "media_status": ("GET", "/v5/media/1"),
-    "list_media": ("GET", "/v5/media"),
 }
 
 

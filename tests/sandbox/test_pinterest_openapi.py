@@ -1,6 +1,5 @@
 """The sandbox's Pinterest, held against Pinterest's own OpenAPI document."""
 
-import json
 from functools import cache
 from typing import Any
 
@@ -11,7 +10,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.pinterest.pins import CREATE, SOURCES
+from socialpub.sandbox.pinterest.pins import CarouselSource, ImageSource, NewPin, VideoSource
 from tests.sandbox.files import base64_text, picture
 from tests.sandbox.pinterest_client import PinterestClient
 from tests.support.provider_documents import document
@@ -84,10 +83,7 @@ def test_pins_are_as_the_document_says(world: World, pinterest: PinterestClient)
         )
         assert made.status_code == 201
         assert_fits(request, world.requests[-1].json)
-        check(pinterest.call("GET", f"/pins/{made.json()['id']}"), "get", "/pins/{pin_id}")
     check(pinterest.call("GET", f"/boards/{pinterest.board_id}/pins"), "get", "/boards/{board_id}/pins")
-    check(pinterest.call("GET", "/pins"), "get", "/pins")
-    check(pinterest.call("DELETE", f"/pins/{world.pinterest.pins[0].id}"), "delete", "/pins/{pin_id}")
 
 
 def test_boards_the_account_and_films_are_as_the_document_says(pinterest: PinterestClient) -> None:
@@ -104,7 +100,6 @@ def test_boards_the_account_and_films_are_as_the_document_says(pinterest: Pinter
     assert pinterest.upload(registered).status_code == 204
     for _ in range(3):
         check(pinterest.call("GET", f"/media/{registered['media_id']}"), "get", "/media/{media_id}")
-    check(pinterest.call("GET", "/media"), "get", "/media")
 
 
 def test_refusals_and_tokens_are_as_the_document_says(
@@ -121,16 +116,16 @@ def test_refusals_and_tokens_are_as_the_document_says(
     check(web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")), "post", "/oauth/token")
 
 
-def test_the_body_of_a_pin_has_the_documents_fields_and_no_other() -> None:
+def test_the_body_of_a_pin_has_fields_of_the_document() -> None:
     schemas = official()["components"]["schemas"]
-    ours = {"sponsor_id"}
-    for name in set(schemas["PinCreate"]["properties"]) - ours:
-        assert not [wrong for wrong in CREATE("", {name: 1}) if "Additional" in wrong], name
+    since_5_28 = {"ai_disclosures"}
+    assert set(NewPin.model_fields) - since_5_28 <= set(schemas["PinCreate"]["properties"])
     mapping = schemas["PinMediaSource"]["discriminator"]["mapping"]
-    assert set(mapping) == {*SOURCES, "pin_url"}
-    for kind, rule in SOURCES.items():
+    for kind, shape in (
+        ("image_base64", ImageSource),
+        ("multiple_image_base64", CarouselSource),
+        ("video_id", VideoSource),
+    ):
         known = schemas[mapping[kind].rpartition("/")[2]]
-        for name in known["properties"]:
-            assert not [wrong for wrong in rule("", {name: json.dumps(name)}) if "Additional" in wrong], (kind, name)
-        missing = {wrong.split("'")[1] for wrong in rule("", {}) if "required" in wrong}
-        assert missing == set(known["required"])
+        assert set(shape.model_fields) <= set(known["properties"]), kind
+        assert {name for name, field in shape.model_fields.items() if field.is_required()} == set(known["required"])

@@ -14,6 +14,7 @@ from tests.sandbox.tiktok_client import TikTokClient, error_code, publish_id
 from tests.support.hand_clock import HandClock
 
 HERE = "https://media.example.net/p/"
+SOURCE = {"source": "FILE_UPLOAD", "video_size": 9, "chunk_size": 9, "total_chunk_count": 1}
 
 
 def serve(world: World, **files: bytes) -> list[str]:
@@ -83,10 +84,6 @@ def test_an_unaudited_app_posts_for_five_users_on_private_accounts_and_for_thems
             refused = caller.begin(privacy_level=FRIENDS)
             assert error_code(refused) == "unaudited_client_can_only_post_to_private_accounts"
         assert error_code(caller.begin()) == ("ok" if number < 5 else "reached_active_user_cap")
-    world.tiktok.unaudited_options = "self_only"
-    assert public.creator().json()["data"] == {}
-    first = TikTokClient(web, world, "private0", client_id="app")
-    assert first.creator().json()["data"]["privacy_level_options"] == [ONLY_ME]
 
 
 def test_six_inits_fit_into_a_sliding_minute(tiktok: TikTokClient, clock: HandClock) -> None:
@@ -112,13 +109,10 @@ def test_bearer_comes_before_scope_and_scope_before_the_body(world: World, web: 
     [
         ({}, "source info"),
         ({"source_info": {"source": "FTP"}}, "source info"),
-        ({"source_info": {"source": "FILE_UPLOAD"}}, "post info"),
         ({"source_info": {"source": "FILE_UPLOAD"}, "post_info": {"privacy_level": ONLY_ME}}, "source info"),
-        ({"source_info": {"source": "FILE_UPLOAD"}, "post_info": {"privacy_level": ONLY_ME, "is_aigc": 1}}, "is_aigc"),
-        (
-            {"source_info": {"source": "FILE_UPLOAD"}, "post_info": {"privacy_level": ONLY_ME, "title": "😀" * 1101}},
-            "2200",
-        ),
+        ({"source_info": SOURCE}, "post info"),
+        ({"source_info": SOURCE, "post_info": {"privacy_level": ONLY_ME, "is_aigc": 1}}, "is_aigc"),
+        ({"source_info": SOURCE, "post_info": {"privacy_level": ONLY_ME, "title": "😀" * 1101}}, "2200"),
     ],
 )
 def test_a_body_that_is_not_right_is_400_and_says_why(tiktok: TikTokClient, body: Any, message: str) -> None:
@@ -130,7 +124,7 @@ def test_a_body_that_is_not_right_is_400_and_says_why(tiktok: TikTokClient, body
 
 def test_a_privacy_level_must_be_one_of_the_users_own(world: World, tiktok: TikTokClient) -> None:
     assert error_code(tiktok.begin(privacy_level="FOLLOWER_OF_CREATOR")) == "privacy_level_option_mismatch"
-    no_choice = {"post_info": {"title": "a"}, "source_info": {"source": "FILE_UPLOAD"}}
+    no_choice = {"post_info": {"title": "a"}, "source_info": SOURCE}
     assert error_code(tiktok.ask("/post/publish/video/init/", no_choice)) == "privacy_level_option_mismatch"
     world.tiktok.change_account("demo", private=True)
     assert error_code(tiktok.begin(privacy_level=PUBLIC)) == "privacy_level_option_mismatch"
@@ -183,15 +177,14 @@ def test_one_bad_photo_fails_them_all(world: World, tiktok: TikTokClient, data: 
 )
 def test_only_verified_addresses_are_pulled_from(world: World, tiktok: TikTokClient, url: str) -> None:
     serve(world)
-    assert error_code(tiktok.pull(url)) == "url_ownership_unverified"
     assert error_code(tiktok.photos(HERE + "a.jpg", url)) == "url_ownership_unverified"
     assert world.tiktok.tasks.all == {}
 
 
 def test_a_domain_covers_its_subdomains(world: World, tiktok: TikTokClient) -> None:
     world.tiktok.verified_domains.append("example.net")
-    assert error_code(tiktok.pull("https://media.example.net/any/film.mp4")) == "ok"
-    assert error_code(tiktok.pull("https://badexample.net/film.mp4")) == "url_ownership_unverified"
+    assert error_code(tiktok.photos("https://media.example.net/any/a.jpg")) == "ok"
+    assert error_code(tiktok.photos("https://badexample.net/a.jpg")) == "url_ownership_unverified"
 
 
 def test_a_prefix_is_verified_by_the_file_that_lies_under_it(world: World, tiktok: TikTokClient) -> None:
@@ -199,10 +192,10 @@ def test_a_prefix_is_verified_by_the_file_that_lies_under_it(world: World, tikto
     files = {HERE + claim.file_name: b"something else"}
     world.tiktok.fetch = lambda url: files[url]
     assert not world.tiktok.verify(HERE)
-    assert error_code(tiktok.pull(HERE + "film.mp4")) == "url_ownership_unverified"
+    assert error_code(tiktok.photos(HERE + "a.jpg")) == "url_ownership_unverified"
     files[HERE + claim.file_name] = claim.content.encode() + b"\n"
     assert world.tiktok.verify(HERE)
-    assert error_code(tiktok.pull(HERE + "film.mp4")) == "ok"
+    assert error_code(tiktok.photos(HERE + "a.jpg")) == "ok"
 
 
 def test_a_pull_that_nobody_asks_about_happens_all_the_same(world: World, tiktok: TikTokClient) -> None:
@@ -213,20 +206,11 @@ def test_a_pull_that_nobody_asks_about_happens_all_the_same(world: World, tiktok
     assert len(world.tiktok.catch_up()) == 1
 
 
-def test_a_pull_can_be_cancelled_before_it_has_begun(world: World, tiktok: TikTokClient) -> None:
-    serve(world, film=MP4)
-    begun = publish_id(tiktok.pull(HERE + "film.mp4"))
-    answer = tiktok.ask("/post/publish/cancel/", {"publish_id": begun})
-    assert set(answer.json()) == {"error"}
-    assert tiktok.status(begun)["fail_reason"] == "publish_cancelled"
-    assert error_code(tiktok.ask("/post/publish/cancel/", {"publish_id": begun})) == "publish_not_cancellable"
-
-
 def test_a_pull_that_begins_too_late_fails(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
     serve(world, film=MP4)
-    begun = publish_id(tiktok.pull(HERE + "film.mp4"))
+    begun = publish_id(tiktok.photos(HERE + "a.jpg"))
     clock.forward(3600)
-    assert tiktok.status(begun)["fail_reason"] == "video_pull_failed"
+    assert tiktok.status(begun)["fail_reason"] == "photo_pull_failed"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def settings(world: World) -> None:
     ],
 )
 def test_the_plans_of_the_documents_are_taken(size: int, chunk_size: int, count: int) -> None:
-    assert chunk_plan_complaint(size, chunk_size, count, lenient_mib=False) == ""
+    assert chunk_plan_complaint(size, chunk_size, count) == ""
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,7 @@ def test_the_plans_of_the_documents_are_taken(size: int, chunk_size: int, count:
     ],
 )
 def test_other_plans_are_refused(size: int, chunk_size: int, count: int, wrong: str) -> None:
-    assert chunk_plan_complaint(size, chunk_size, count, lenient_mib=False) == wrong
-
-
-def test_binary_megabytes_can_be_told_to_do(world: World, tiktok: TikTokClient) -> None:
-    size = 64 * 1024 * 1024
-    assert error_code(tiktok.begin(size)) == "invalid_params"
-    world.tiktok.lenient_mib = True
-    assert error_code(tiktok.begin(size)) == "ok"
+    assert chunk_plan_complaint(size, chunk_size, count) == wrong
 
 
 def test_a_film_in_one_piece_is_posted(world: World, tiktok: TikTokClient) -> None:
@@ -182,7 +175,6 @@ def test_a_share_is_told_to_its_own_user_only(world: World, web: TestClient, tik
     foreign = studio.look(begun)
     assert (foreign.status_code, error_code(foreign)) == (400, "token_not_authorized_for_specified_publish_id")
     assert error_code(tiktok.look("v_pub_file~v2-1.1")) == "invalid_publish_id"
-    assert error_code(tiktok.ask("/post/publish/cancel/", {"publish_id": begun})) == "publish_not_cancellable"
 
 
 def test_a_draft_waits_in_the_inbox_until_its_user_posts_it(world: World, tiktok: TikTokClient) -> None:

@@ -8,7 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.memory import ByteCache
 from tests.sandbox.files import MP4, PNG
 from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock
@@ -46,13 +45,6 @@ def test_a_film_uploaded_as_a_picture_is_not_recognized(x: XClient) -> None:
     assert answer.status_code == 400
 
 
-def test_one_shot_films_are_for_the_new_dialect_only(world: World, x: XClient) -> None:
-    how: dict[str, Any] = {"data": {"media_category": "tweet_video"}, "files": {"media": ("a.mp4", MP4, "video/mp4")}}
-    assert x.call("POST", "/2/media/upload", **how).json()["data"]["processing_info"]["state"] == "pending"
-    world.x.dialect = "old"
-    assert x.call("POST", "/2/media/upload", **how).status_code == 400
-
-
 def test_a_film_goes_in_segments_and_is_processed(world: World, x: XClient, clock: HandClock) -> None:
     media_id = x.initialize(len(MP4))
     assert x.append(media_id, 0, MP4[:300]).json() == {"data": {"expires_at": int(clock.now().timestamp()) + 86400}}
@@ -72,13 +64,13 @@ def test_a_film_goes_in_segments_and_is_processed(world: World, x: XClient, cloc
     assert "check_after_secs" not in done
     media = world.x.media.all[media_id]
     assert media.sha256 == hashlib.sha256(MP4).hexdigest()
-    assert media.early_looks == 0
+    assert media.early_polls == 0
 
 
 def test_a_look_before_its_time_is_noticed(world: World, x: XClient) -> None:
     media_id = x.video()
     x.look(media_id)
-    assert world.x.media.all[media_id].early_looks == 1
+    assert world.x.media.all[media_id].early_polls == 1
 
 
 def test_segments_may_come_twice_and_out_of_order(world: World, x: XClient) -> None:
@@ -180,15 +172,6 @@ def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, x: XClient) -> 
         assert (answer.status_code, answer.json()) == (500, {"errors": ["internal server error"]})
     too_long = {"id": media_id, "metadata": {"alt_text": {"text": "x" * 1001}}}
     assert x.call("POST", "/2/media/metadata", json=too_long).status_code == 400
-
-
-def test_the_shelf_never_holds_more_than_it_may() -> None:
-    shelf = ByteCache(capacity=10)
-    for name in "abc":
-        shelf.put(name, name.encode() * 4)
-    assert (shelf.get("a"), shelf.get("b"), shelf.get("c")) == (None, b"bbbb", b"cccc")
-    shelf.put("huge", bytes(11))
-    assert shelf.used == 8
 
 
 def test_a_film_larger_than_the_shelf_keeps_its_size_and_hash(world: World, x: XClient) -> None:

@@ -39,7 +39,6 @@ def stranger(world: World, server: str, monkeypatch: pytest.MonkeyPatch) -> Iter
     # Without it the library renews no token over plain HTTP, which is all that a sandbox speaks.
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
     world.x.add_app("studio", "pa:ss/word", [CALLBACK])
-    world.x.auto_approve = "demo"
     client = Client(
         base_url=f"{server}/x",
         authorization_base_url=f"{server}/x/i",
@@ -60,8 +59,8 @@ def client(stranger: Client) -> Client:
 
 
 def consent(url: str) -> str:
-    """What the browser does with the library's address; where it is sent back to."""
-    answer = httpx2.get(url, trust_env=False)
+    """Give the account's consent in the page at the library's address. Return where the browser is sent back to."""
+    answer = httpx2.post(url, data={"account": "demo", "decision": "allow"}, trust_env=False)
     redirect_parameters(answer)
     return answer.headers["location"]
 
@@ -139,7 +138,7 @@ def test_who_am_i(client: Client, world: World) -> None:
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_is_made_found_in_the_timeline_and_deleted(client: Client, world: World) -> None:
+def test_a_post_is_made_and_found_in_the_timeline(client: Client, world: World) -> None:
     made = post(client, "See example.org", made_with_ai=True, reply_settings="following")
     assert [one.id for one in world.x.posts] == [made.id]
 
@@ -150,12 +149,6 @@ def test_a_post_is_made_found_in_the_timeline_and_deleted(client: Client, world:
     assert (found.id, found.text, found.reply_settings) == (made.id, made.text, "following")
     assert found.created_at == "2026-10-12T09:00:00.000Z"
     assert found.edit_history_post_ids == [made.id]
-    assert known(client.posts.get_by_id(made.id, post_fields=fields)) == found
-
-    assert known(client.posts.delete(made.id)).deleted is True
-    with pytest.raises(requests.HTTPError, match="404"):
-        client.posts.get_by_id(made.id)
-    assert known(next(client.users.get_posts(account_id))) is None
 
 
 def test_the_library_walks_through_the_pages_of_a_timeline(client: Client, world: World) -> None:
@@ -197,7 +190,7 @@ def test_a_video_in_pieces_is_processed_and_posted(client: Client, world: World,
         shown = known(client.media.get_upload_status(video.id, command="STATUS"))
         states.append(shown.processing_info.state)
     assert states == ["in_progress", "succeeded"]
-    assert video.early_looks == 0
+    assert video.early_polls == 0
     post(client, "In time", media={"media_ids": [video.id]})
     assert [one.id for one in world.x.posts[0].media] == [video.id]
 

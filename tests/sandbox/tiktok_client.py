@@ -7,7 +7,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.models import SCOPES
+from socialpub.sandbox.tiktok.oauth import SCOPES
 from tests.sandbox.client import SandboxClient
 from tests.sandbox.files import MP4
 
@@ -39,11 +39,6 @@ class TikTokClient(SandboxClient):
     def draft(self, size: int = len(MP4)) -> Response:
         source = {"source": "FILE_UPLOAD", "video_size": size, "chunk_size": size, "total_chunk_count": 1}
         return self.ask("/post/publish/inbox/video/init/", {"source_info": source})
-
-    def pull(self, url: str, **info: Any) -> Response:
-        post_info = {"title": "A film", "privacy_level": "SELF_ONLY"} | info
-        source = {"source": "PULL_FROM_URL", "video_url": url}
-        return self.ask("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
 
     def photos(self, *urls: str, mode: str = "DIRECT_POST", cover: int = 0, **info: Any) -> Response:
         source = {"source": "PULL_FROM_URL", "photo_images": list(urls), "photo_cover_index": cover}

@@ -52,9 +52,9 @@ class XClient(SandboxClient):
     def look(self, media_id: str) -> Response:
         return self.call("GET", "/2/media/upload", params={"command": "STATUS", "media_id": media_id})
 
-    def video(self, data: bytes = MP4) -> str:
-        """Chunked and finalized, not yet processed."""
-        media_id = self.initialize(len(data))
+    def video(self, data: bytes = MP4, category: str = "tweet_video", mime_type: str = "video/mp4") -> str:
+        """Upload in segments and finalize. It is not yet processed."""
+        media_id = self.initialize(len(data), category, mime_type)
         self.append(media_id, 0, data)
         assert self.finalize(media_id).status_code == 200
         return media_id

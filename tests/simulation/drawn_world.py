@@ -77,7 +77,6 @@ def _draw_x(dice: random.Random, world: World) -> None:
     # Its own refusal of a duplicate would hide in most episodes that we sent one.
     x.duplicate_window_seconds = dice.choice([0, 0, 86400])
     x.list_lag_seconds = lag(dice)
-    x.missing_post_status = dice.choice([404, 200])
     x.escapes_html = dice.random() < 0.5
     x.strips_invisible = dice.random() < 0.5
     x.needs_text = dice.random() < 0.3
@@ -126,7 +125,6 @@ def _draw_pinterest(dice: random.Random, world: World) -> None:
     if rarely(dice):
         pinterest.limits = {"org_read": dice.choice([2, 10]), "org_write": dice.choice([1, 3])}
     pinterest.list_lag_seconds = lag(dice)
-    pinterest.read_lag_seconds = lag(dice)
     pinterest.trims_texts = dice.random() < 0.5
     pinterest.escapes_html = dice.random() < 0.5
     pinterest.composes_texts = dice.random() < 0.5

@@ -66,7 +66,7 @@ class Stage:
         (folder / "original").mkdir()
         self.here = self._installation("original", folder / "original", posts, Watch())
         """The one that works."""
-        self.world.tiktok.fetch = self.world.pinterest.fetch = lambda url: self.here.lives.fetch(url)
+        self.world.tiktok.fetch = lambda url: self.here.lives.fetch(url)
         self.transport.before_call, self.transport.after_call = self._before, self._after
 
     # --- installations -----------------------------------------------------------------------------------------------

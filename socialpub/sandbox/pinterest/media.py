@@ -1,34 +1,30 @@
-"""Videos: register one, upload it with the form of the registration, and read how its processing goes."""
+"""Pinterest's API of videos: register one, upload it with the form of the registration, read its status."""
 
 import base64
 import json
 import secrets
 from datetime import timedelta
-from typing import Any
+from typing import Literal
 
 from socialpub.sandbox.media import probe_video, sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import FAILED, MAX_BYTES, PROCESSING, REGISTERED, SUCCEEDED, PinterestMedia
 from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.pinterest.replies import paged
-from socialpub.sandbox.pinterest.requests import (
-    PinterestCaller,
-    api_call,
-    json_object,
-    object_of,
-    one_of,
-    require_valid,
-)
+from socialpub.sandbox.pinterest.requests import PinterestCaller, api_call, valid_body
+from socialpub.sandbox.shapes import SandboxShape
 
-# MERGED from sandbox/pinterest/videos.py: Videos: registering one, which gives the form for its upload, and how it
+SECONDS = (4, 900)
+ASPECT_RATIOS = (0.5, 1.91)
 
-REGISTER = object_of({"media_type": one_of("video")}, required=("media_type",))
+
+class NewMedia(SandboxShape):
+    media_type: Literal["video"]
 
 
 @api_call("org_write", "pins:read", "pins:write")
 def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    require_valid(pinterest, REGISTER, json_object(pinterest, request))
+    valid_body(pinterest, request, NewMedia)
     now = pinterest.now()
     media_id = pinterest.new_id()
     key = f"uploads/{media_id[-6:-4]}/{media_id[-4:-2]}/{media_id[-2:]}/3:video:{caller.account.id}:{media_id}"
@@ -46,7 +42,7 @@ def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller:
         "x-amz-credential": credential,
         "Content-Type": "multipart/form-data",
     }
-    media = PinterestMedia(media_id, caller.account.id, caller.sandbox, form, expires.timestamp())
+    media = PinterestMedia(media_id, caller.account.id, form, expires.timestamp())
     pinterest.add_media(media)
     host = f"https://{pinterest.upload_host}" if pinterest.upload_host else request.base_url
     return replies.ok(
@@ -64,38 +60,18 @@ def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller:
 @api_call("org_read", "pins:read")
 def media_status(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     media = pinterest.media.get(request.path_params["media_id"])
-    if media is None or media.sandbox != caller.sandbox or media.owner_id != caller.account.id:
+    if media is None or media.owner_id != caller.account.id:
         raise replies.refused(pinterest, "media_not_found")
-    _poll(pinterest, media)
-    return replies.ok(pinterest, 200, _media_json(media))
+    if media.fate and media.status not in (SUCCEEDED, FAILED):
+        media.polls += 1
+        if media.polls <= pinterest.processing_ticks or media.fate == "never_ends":
+            media.status = PROCESSING
+        else:
+            media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
+    return replies.ok(pinterest, 200, {"media_id": media.id, "media_type": "video", "status": media.status})
 
 
-@api_call("org_read", "pins:read")
-def list_media(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    own = [
-        one for one in pinterest.media.values() if (one.owner_id, one.sandbox) == (caller.account.id, caller.sandbox)
-    ]
-    return paged(pinterest, request, own, _media_json)
-
-
-def _media_json(media: PinterestMedia) -> dict[str, Any]:
-    return {"media_id": media.id, "media_type": "video", "status": media.status}
-
-
-def _poll(pinterest: PinterestSandbox, media: PinterestMedia) -> None:
-    if not media.fate or media.status in (SUCCEEDED, FAILED):
-        return
-    media.looks += 1
-    if media.looks <= pinterest.processing_ticks or media.fate == "never_ends":
-        media.status = PROCESSING
-    else:
-        media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
-
-
-# MERGED from sandbox/pinterest/video_upload.py: The upload host: a multipart form with the video.
-
-SECONDS = (4, 900)
-ASPECT_RATIOS = (0.5, 1.91)
+# --- the upload host -------------------------------------------------------------------------------------------------
 
 
 def open_upload_sink(pinterest: PinterestSandbox, request: SandboxRequest) -> StreamedForm:  # noqa: ARG001
@@ -103,36 +79,39 @@ def open_upload_sink(pinterest: PinterestSandbox, request: SandboxRequest) -> St
 
 
 def upload_media(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
+    """Accept the form of a registration. It is the credential: all its fields must be unchanged, and the file last."""
     form: StreamedForm = request.sink
+    parts = form.parts
+    file = parts[-1].body if form.is_whole and parts and parts[-1].name == "file" else None
+    fields = {part.name: part.text for part in parts if part.name != "file"}
     if "content-length" not in request.headers:
         return _xml(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
     if "authorization" in request.headers:
         return _xml(400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed.")
-    if not form.whole or form.file is None:
+    if not form.is_whole or "file" not in {part.name for part in parts}:
         return _xml(400, "MalformedPOSTRequest", "The body is no well-formed multipart form with a file.")
-    if not form.file_last:
+    if file is None:
         return _xml(400, "InvalidArgument", "The file must be the last field of the form.")
-    fields = dict(form.fields)
     media = pinterest.media_of_key(fields.get("key", ""))
-    if media is None or fields != media.form or len(form.fields) != len(media.form):
+    if media is None or fields != media.form or len(parts) != len(fields) + 1:
         return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
     if pinterest.timestamp() >= media.form_expires_at:
         return _xml(403, "AccessDenied", "Invalid according to Policy: Policy expired.")
     if media.uploads and pinterest.forms_good_once:
         return _xml(403, "AccessDenied", "The form has been used.")
-    if not 1 <= form.file.size <= MAX_BYTES:
-        code = "EntityTooLarge" if form.file.size else "EntityTooSmall"
+    if not 1 <= file.size <= MAX_BYTES:
+        code = "EntityTooLarge" if file.size else "EntityTooSmall"
         return _xml(400, code, "Your proposed upload is outside of the allowed size.")
-    _take(pinterest, media, form.file)
+    _accept(pinterest, media, file)
     return Reply(204)
 
 
-def _take(pinterest: PinterestSandbox, media: PinterestMedia, file: StreamedBody) -> None:
+def _accept(pinterest: PinterestSandbox, media: PinterestMedia, file: StreamedBody) -> None:
     media.uploads += 1
     if media.status == SUCCEEDED:
         return
     media.mime_type, media.size, media.sha256 = sniff(file.head), file.size, file.sha256
-    media.status, media.looks = REGISTERED, 0
+    media.status, media.polls = REGISTERED, 0
     media.fate = pinterest.fates.take(pinterest.processing)
     data = file.data
     if media.mime_type not in ("video/mp4", "video/quicktime") or (

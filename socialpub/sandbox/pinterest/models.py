@@ -2,89 +2,67 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
-
-from socialpub.sandbox.media import Fetch
-from socialpub.sandbox.network import OAuthSwitches
-
-# MERGED from sandbox/pinterest/switches.py: How this Pinterest behaves where the real one may behave in several wa
+from typing import Literal
 
 FATES = ("succeeds", "fails", "never_ends")
 
 
 @dataclass
-class PinterestSwitches(OAuthSwitches):
+class PinterestSwitches:
+    """How this Pinterest behaves where the real one may behave in several ways, or can be asked to misbehave.
+
+    Set them on `world.pinterest` at any time. The defaults are the strict or the usual reading.
+    """
+
     # OAuth
     code_seconds: int = 600
     access_seconds: int = 2592000
     refresh_seconds: int = 5184000
     omits_refresh_token: bool = False
-    """A refresh answers without a refresh token; the old one goes on working."""
+    """A refresh returns no refresh token, and the old one still works."""
     old_refresh_survives: bool = False
-    """A refresh token that was used goes on working."""
-    scope_separator: str = " "
-
-    # the app
-    unapproved: bool = False
-    """The app is not approved: every call is 401 code 3."""
-    tier: Literal["standard", "trial"] = "standard"
-    """A trial app may not make pins in production, and its limits count by the day for the whole app."""
-    limits: dict[str, int] = field(default_factory=lambda: {"org_read": 1000, "org_write": 100})
-    """Standard: calls of one user and app in a minute."""
-    trial_limits: dict[str, int] = field(default_factory=lambda: {"all": 1000, "org_read": 1000, "org_write": 300})
-    """Trial: calls of one app in a day."""
+    """A used refresh token still works."""
 
     # boards and pins
+    limits: dict[str, int] = field(default_factory=lambda: {"org_read": 1000, "org_write": 100})
+    """Calls of one user and app in a minute."""
     pinner_data_denied: bool = False
-    """Boards and pins of accounts that are no business cannot be read."""
+    """Boards and pins of accounts that are not businesses cannot be read."""
     list_lag_seconds: float = 0
-    """A pin shows in lists only when it is that old."""
-    read_lag_seconds: float = 0
-    """A pin can be read only when it is that old."""
+    """How old a pin must be to appear in lists."""
     board_lag_seconds: float = 0
-    """A board shows in the list only when it is that old."""
+    """How old a board must be to appear in the list."""
     trims_texts: bool = False
-    """Texts come back trimmed and with plain line ends."""
+    """Return texts trimmed and with plain line ends."""
     escapes_html: bool = False
-    """Texts and links come back with `&amp;`, `&lt;`, `&gt;`."""
+    """Return `&amp;`, `&lt;`, `&gt;` in texts and links."""
     composes_texts: bool = False
-    """Texts come back in NFC."""
+    """Return texts in NFC."""
     cuts_texts_after: int = 0
-    """Texts come back with so many characters at most; 0: whole."""
+    """Return at most this number of characters of a text. 0: all."""
     null_texts: list[str] = field(default_factory=list)
-    """Names of texts (`alt_text`) that come back as null although they were given."""
+    """Return these texts (`alt_text`) as null."""
     dates_pins: bool = True
-    """Pins say when they were made."""
-    sections_in_board_list: bool = True
-    """A board's list holds the pins of its sections."""
-    smallest_side: int = 100
-    """Pixels; a smaller image is 403 code 233."""
-    decodes_images: bool = True
-    """Decode images whole; else only their first bytes are looked at."""
+    """Return the time of a pin."""
     cover_needed: bool = True
     create_status: int = 201
     """201 or 200."""
 
-    fetch: Fetch | None = None
-    """Gives the bytes behind an image's URL, or raises; None: over HTTP."""
-
     # videos
     processing: Literal["succeeds", "fails", "never_ends"] = "succeeds"
-    """What becomes of the videos uploaded from now on."""
+    """What happens to videos uploaded from now on."""
     processing_ticks: int = 2
-    """Calls for the status that are answered `processing`; 0: ready at once."""
+    """Calls for the status that return `processing`. 0: ready at once."""
     media_reuse_allowed: bool = True
     probes_video: bool = True
-    """Look into videos: duration and shape. Else only at the container's first bytes."""
+    """Examine videos: duration and shape. Otherwise only the first bytes."""
     policy_seconds: int = 3600
-    """How long an upload form is good."""
+    """How long an upload form is valid."""
     forms_good_once: bool = False
-    """An upload form takes one upload; the next one is 403."""
+    """An upload form accepts one upload. The next one is 403."""
     upload_host: str = ""
-    """The host, perhaps with a port, that a registration names by https; empty: the one that was asked."""
+    """The https host that a registration names. Empty: the sandbox's own."""
 
-
-# MERGED from sandbox/pinterest/models.py: What Pinterest keeps: accounts, boards, registered videos, pins.
 
 ACCOUNT_TYPES = ("BUSINESS", "PINNER")
 PUBLIC, PROTECTED, SECRET = "PUBLIC", "PROTECTED", "SECRET"
@@ -100,7 +78,6 @@ class PinterestAccount:
     business_name: str
     account_type: str = "BUSINESS"
     picture: str = ""
-    """From which word the picture is drawn; empty: the username."""
 
     @property
     def is_business(self) -> bool:
@@ -115,8 +92,6 @@ class PinterestBoard:
     privacy: str
     created_at: datetime
     description: str | None = None
-    sandbox: bool = False
-    """In Pinterest's own sandbox, which production does not know."""
     is_ads_only: bool = False
     collaborators: tuple[str, ...] = ()
     """Ids of other accounts that may pin here."""
@@ -132,7 +107,6 @@ class PinterestBoard:
 class PinterestMedia:
     id: str
     owner_id: str
-    sandbox: bool
     form: dict[str, str] = field(repr=False)
     """The fields of its upload form."""
     form_expires_at: float
@@ -143,9 +117,9 @@ class PinterestMedia:
     sha256: str = ""
     uploads: int = 0
     fate: str = ""
-    """What becomes of it; empty until it was uploaded."""
-    looks: int = 0
-    """Since it was uploaded."""
+    """What happens to it. Empty until the upload."""
+    polls: int = 0
+    """Calls for the status since the upload."""
     pinned_in: list[str] = field(default_factory=list)
 
 
@@ -183,13 +157,8 @@ class Pin:
     key_frame_seconds: int | None
     created_at: datetime
     """By the world's clock."""
-    sandbox: bool = False
     client_id: str | None = None
     received_at: datetime | None = None
     """When the call's first byte arrived, by the machine's clock."""
     received_monotonic: float = 0.0
-    deleted_at: datetime | None = None
     ai_disclosures: list[str] = field(default_factory=list)
-    """What of it artificial intelligence made."""
-    source: dict[str, Any] = field(default_factory=dict)
-    """The `media_source` of the request, without its bytes."""

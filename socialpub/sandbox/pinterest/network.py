@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from socialpub.sandbox.faults import FateQueue
-from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, json_facts
+from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import Reply
-from socialpub.sandbox.network import OAuthNetwork
+from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
@@ -23,15 +23,16 @@ from socialpub.sandbox.pinterest.models import (
     PinterestMedia,
     PinterestSwitches,
 )
-from socialpub.sandbox.tokens import SandboxApp, Token
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
-SANDBOX_MARK = "sbx"
-"""Tokens of Pinterest's own sandbox show it, so that production can tell after a restart too."""
-JOURNALED = tuple(name for name in Pin.__slots__ if name not in ("kind", "received_at", "deleted_at"))
+JOURNALED = tuple(name for name in Pin.__slots__ if name not in ("kind", "received_at"))
+BOARD_FACTS = ("id", "name", "owner_id", "privacy", "sections")
+PIN_FACTS = tuple(name for name in Pin.__slots__ if name != "film_id")
+MEDIA_FACTS = ("id", "owner_id", "status", "mime_type", "size", "sha256", "uploads", "pinned_in")
+"""What the control API shows."""
 
 
-class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwitches):
+class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     name = "pinterest"
     endpoints = (
         "authorize",
@@ -44,28 +45,24 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         "list_sections",
         "create_section",
         "create_pin",
-        "read_pin",
         "list_pins",
-        "list_own_pins",
-        "delete_pin",
         "register_media",
         "upload_media",
         "media_status",
-        "list_media",
     )
     refusals = tuple(replies.ERRORS)
-    """What `next(…).refuses(name)` knows."""
+    """The names for `next(…).refuses(name)`."""
     default_scopes = ALL_SCOPES
     account_fields = ("business_name", "account_type")
     name_field = "business_name"
     account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
 
     def __init__(self, context: SandboxContext) -> None:
-        OAuthNetwork.__init__(self, context)
+        SandboxNetwork.__init__(self, context)
         PinterestSwitches.__init__(self)
         self.boards: dict[str, PinterestBoard] = {}
         self.pins: list[Pin] = []
-        """Everything ever pinned, oldest first; a deleted pin stays, with `deleted_at`."""
+        """Oldest first."""
         self.media: dict[str, PinterestMedia] = {}
         """Registered videos."""
         self.pictures: dict[str, PinImage] = {}
@@ -75,7 +72,7 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         self.category_counts: Counter[str] = Counter()
         """Calls by rate category."""
         self.fates = FateQueue(FATES)
-        """What becomes of the next videos, before `processing` counts again."""
+        """What happens to the next videos, before `processing` counts again."""
         self._pins: dict[str, Pin] = {}
         self._pins_on: dict[str, list[Pin]] = {}
         self._media_by_key: dict[str, PinterestMedia] = {}
@@ -87,39 +84,24 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
     def add_account(
         self, username: str, business_name: str | None = None, account_type: str = "BUSINESS"
     ) -> PinterestAccount:
-        """A new account with a board of its own; a username that exists is ValueError."""
+        """Create an account with a board. Raise ValueError for a username that exists."""
         self.refuse_taken(username)
         account = self.store_account(PinterestAccount(self.new_id(), username, business_name or username, account_type))
-        for sandbox in (False, True):
-            self.add_board(account, "First board", sandbox=sandbox)
+        self.add_board(account, "First board")
         return account
 
     def _add_permanent(self, account: PinterestAccount, board_prefix: str) -> None:
-        """An account that is always here, with the same boards after every restart."""
+        """Add an account that always exists, with the same boards after every restart."""
         self.accounts[account.id] = account
         at = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
-        for number, (name, sandbox) in enumerate((("Summer prints", False), ("Ideas", False), ("Trials", True)), 1):
-            board = PinterestBoard(f"{board_prefix}{number:03}", name, account.id, PUBLIC, at, sandbox=sandbox)
+        for number, name in enumerate(("Summer prints", "Ideas"), 1):
+            board = PinterestBoard(f"{board_prefix}{number:03}", name, account.id, PUBLIC, at)
             self.boards[board.id] = board
         first = self.boards[f"{board_prefix}001"]
         first.sections = {f"{int(first.id) + 100}": "Posters"}
 
-    def add_app(
-        self, client_id: str, client_secret: str = "", redirect_uris: Iterable[str] = (), name: str = ""
-    ) -> SandboxApp:
-        """Register an app; from then on its secret and addresses are checked."""
-        app = self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris), name)
-        return app
-
-    def unregistered_app(self, client_id: str) -> SandboxApp:
-        return SandboxApp(client_id)
-
-    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str]:  # noqa: ARG002
-        mark = SANDBOX_MARK if sandbox else ""
-        return f"pina_{mark}.{secrets.token_urlsafe(48)}", f"pinr_{mark}.{secrets.token_urlsafe(48)}"
-
-    def is_sandbox_token(self, token: Token) -> bool:
-        return token.access.startswith(f"pina_{SANDBOX_MARK}.")
+    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
+        return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
 
     # --- boards --------------------------------------------------------------------------------------------------
 
@@ -130,36 +112,34 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         *,
         privacy: str = PUBLIC,
         description: str | None = None,
-        sandbox: bool = False,
         is_ads_only: bool = False,
         collaborators: Iterable[str] = (),
     ) -> PinterestBoard:
-        """A board of an account (or username). `collaborators`: ids of others who may pin there."""
+        """Create a board of an account (or username). `collaborators` are ids of other accounts that may pin there."""
         owner = self.existing_account(account) if isinstance(account, str) else account
         board = PinterestBoard(
-            self.new_id(), name, owner.id, privacy, self.now(), description, sandbox, is_ads_only,
-            tuple(collaborators),
+            self.new_id(), name, owner.id, privacy, self.now(), description, is_ads_only, tuple(collaborators),
         )  # fmt: skip
         self.boards[board.id] = board
         self.write("board", **asdict(board) | {"created_at": board.created_at.isoformat(), "modified_at": None})
         return board
 
     def add_section(self, board: PinterestBoard | str, name: str) -> str:
-        """A section of a board (or board id); its id."""
+        """Create a section of a board (or board id). Return its id."""
         board = self.boards[board] if isinstance(board, str) else board
         section_id = self.new_id()
         board.sections[section_id] = name
         self.write("section", board_id=board.id, section_id=section_id, name=name)
         return section_id
 
-    def boards_of(self, username: str, *, sandbox: bool = False) -> list[PinterestBoard]:
+    def boards_of(self, username: str) -> list[PinterestBoard]:
         account = self.account_named(username)
-        return [one for one in self.boards.values() if account and (one.owner_id, one.sandbox) == (account.id, sandbox)]
+        return [one for one in self.boards.values() if account and one.owner_id == account.id]
 
     # --- videos --------------------------------------------------------------------------------------------------
 
     def next_fate(self, fate: str, times: int = 1) -> None:
-        """What becomes of the next video uploaded: `succeeds`, `fails`, `never_ends`."""
+        """Set the fate of the next uploaded video: `succeeds`, `fails`, `never_ends`."""
         self.fates.schedule(fate, times)
 
     def add_media(self, media: PinterestMedia) -> None:
@@ -170,11 +150,11 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         self.media[media.id] = self._media_by_key[media.form["key"]] = media
 
     def write_media(self, media: PinterestMedia) -> None:
-        """Keep what became of it over a restart."""
+        """Keep its status over a restart."""
         self.write("media", **asdict(media))
 
     def media_of_key(self, key: str) -> PinterestMedia | None:
-        """By the field `key` of its upload form."""
+        """Return the video by the field `key` of its upload form."""
         return self._media_by_key.get(key)
 
     # --- pins ----------------------------------------------------------------------------------------------------
@@ -195,36 +175,38 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
             self.media[pin.film_id].pinned_in.append(pin.id)
 
     def pins_on(self, board: PinterestBoard) -> list[Pin]:
-        """Those that are up, oldest first."""
-        return [pin for pin in self._pins_on.get(board.id, ()) if pin.deleted_at is None]
-
-    def pins_of(self, account: PinterestAccount | str) -> list[Pin]:
-        """By an account or its username; those that are up, oldest first."""
-        found = self.account_named(account) if isinstance(account, str) else account
-        return [pin for pin in self.pins if found and pin.account_id == found.id and pin.deleted_at is None]
+        """Return the pins of a board and its sections, oldest first."""
+        return list(self._pins_on.get(board.id, ()))
 
     def find_pin(self, pin_id: str) -> Pin | None:
-        """One that is still up."""
-        pin = self._pins.get(pin_id)
-        return None if pin is None or pin.deleted_at is not None else pin
-
-    def delete_pin(self, pin: Pin) -> None:
-        pin.deleted_at = self.now()
-        self.write("pin_deleted", pin_id=pin.id, at=pin.deleted_at.isoformat())
+        return self._pins.get(pin_id)
 
     def totals(self) -> dict[str, int]:
         return {"pin_count": len(self.pins), "media_count": len(self.media)}
+
+    def view(self) -> dict[str, Any]:
+        return {
+            "accounts": [asdict(account) for account in self.accounts.values()],
+            "boards": [json_facts(board, BOARD_FACTS) for board in self.boards.values()],
+            "pins": [self._view_pin(pin) for pin in self.pins],
+            "media": [json_facts(media, MEDIA_FACTS) for media in self.media.values()],
+            "categories": dict(self.category_counts),
+        }
+
+    def _view_pin(self, pin: Pin) -> dict[str, Any]:
+        video = self.media.get(pin.film_id or "")
+        return json_facts(pin, PIN_FACTS) | {"film": json_facts(video, MEDIA_FACTS) if video else None}
 
     # --- from the journal ----------------------------------------------------------------------------------------
 
     def replay_account(self, **facts: Any) -> None:
         self.reserve_id(facts["id"])
-        self.accounts[facts["id"]] = PinterestAccount(**facts)
+        self.accounts[facts["id"]] = from_facts(PinterestAccount, facts)
 
     def replay_board(self, created_at: str, collaborators: list[str], **facts: Any) -> None:
         self.reserve_id(facts["id"])
-        made = datetime.fromisoformat(created_at)
-        self.boards[facts["id"]] = PinterestBoard(created_at=made, collaborators=tuple(collaborators), **facts)
+        facts |= {"created_at": datetime.fromisoformat(created_at), "collaborators": tuple(collaborators)}
+        self.boards[facts["id"]] = from_facts(PinterestBoard, facts)
 
     def replay_section(self, board_id: str, section_id: str, name: str) -> None:
         self.reserve_id(section_id)
@@ -232,7 +214,7 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
 
     def replay_media(self, **facts: Any) -> None:
         self.reserve_id(facts["id"])
-        self._keep_media(PinterestMedia(**facts))
+        self._keep_media(from_facts(PinterestMedia, facts))
 
     def replay_pin(self, media: Any, created_at: str, pictures: list[dict[str, Any]], **facts: Any) -> None:
         self.reserve_id(facts["id"])
@@ -240,11 +222,8 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
         for one in kept:
             self.reserve_id(one.id)
             self.pictures[one.id] = one
-        self._keep_pin(Pin(kind=media, created_at=datetime.fromisoformat(created_at), pictures=kept, **facts))
-
-    def replay_pin_deleted(self, pin_id: str, at: str) -> None:
-        if pin := self._pins.get(pin_id):
-            pin.deleted_at = datetime.fromisoformat(at)
+        facts |= {"kind": media, "created_at": datetime.fromisoformat(created_at), "pictures": kept}
+        self._keep_pin(from_facts(Pin, facts))
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Pinterest's refusals by our names for them: status, code, message."""
+"""Pinterest's replies: the request id and rate headers of each, its refusals, and its pages of lists."""
 
 import base64
 import binascii
@@ -46,13 +46,11 @@ ERRORS: dict[str, tuple[int, int, str]] = {
 
 
 def status_code_and_message(name: str) -> tuple[int, int, str]:
-    """Status, code, message; ValueError for a name that is not in the list."""
+    """Return status, code and message. Raise ValueError for a name that is not in the list."""
     if name not in ERRORS:
         raise ValueError(f"pinterest has no refusal named {name!r} (known: {', '.join(ERRORS)})")
     return ERRORS[name]
 
-
-# MERGED from sandbox/pinterest/replies.py: How Pinterest answers: every reply carries a request id and rate header
 
 T = TypeVar("T")
 
@@ -71,16 +69,12 @@ def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
     )
 
 
-def empty(pinterest: PinterestSwitches, status: int) -> Reply:
-    return Reply(status, headers=ok(pinterest, status, None).headers)
-
-
 def error(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Reply:
     return ok(pinterest, status, {"code": code, "message": message})
 
 
 def named_error(pinterest: PinterestSwitches, name: str) -> Reply:
-    """By our name for it; ValueError for one that is not in the list."""
+    """Return the error with this name of ours. Raise ValueError for another name."""
     status, code, message = status_code_and_message(name)
     if name == "spam":
         return ok(pinterest, status, {"code": code, "message": message, "message_detail": "spam"})
@@ -96,7 +90,7 @@ def refused(pinterest: PinterestSwitches, name: str) -> Refusal:
 
 
 def rate_limited(pinterest: PinterestSwitches, seconds: float, told_in: str) -> Reply:
-    """A scripted 429 whose wait is given in the window's headers, `retry-after`, or nowhere."""
+    """Return a scripted 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
     reply = with_rate_headers(named_error(pinterest, "rate_limited"), [])
     if told_in in ("window", "day"):
         reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
@@ -106,7 +100,7 @@ def rate_limited(pinterest: PinterestSwitches, seconds: float, told_in: str) -> 
 
 
 def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
-    """The reply with these rate headers instead of its own."""
+    """Replace the rate headers of a reply."""
     reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
     return reply
 

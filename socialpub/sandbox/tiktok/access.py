@@ -9,17 +9,17 @@ from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.tiktok.models import ONLY_ME, TikTokAccount
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 
-# MERGED from sandbox/tiktok/access.py: Who may call TikTok's API: bearer, scope, rate, in this order.
-
-MINUTE = 60
+MINUTE, DAY = 60, 86400
+UNAUDITED_USER_CAP = 5
+"""Posting users of an unaudited app in 24 hours."""
 
 TikTokCaller = ApiCaller[TikTokAccount]
 UserHandler = Callable[[TikTokSandbox, SandboxRequest, TikTokCaller], Reply]
 
 
 def api_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[TikTokSandbox, SandboxRequest], Reply]]:
-    """Makes a handler of `(tiktok, request, caller)` one of `(tiktok, request)`. One of the scopes is enough; `label`
-    names its limit in `world.tiktok.limits`."""
+    """Make a handler of `(tiktok, request, caller)` one of `(tiktok, request)`. One of the scopes is enough. `label`
+    names its limit in `world.tiktok.limits`. The order is: bearer, scope, rate."""
 
     def wrap(handler: UserHandler) -> Callable[[TikTokSandbox, SandboxRequest], Reply]:
         @functools.wraps(handler)
@@ -41,48 +41,38 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[TikT
 
 
 def json_object(tiktok: TikTokSandbox, request: SandboxRequest) -> dict[str, Any]:
-    """The body, which must be one JSON object declared as such."""
+    """Return the body if it is a JSON object declared as such. Raise Refusal."""
     body = request.json_object()
     if body is None:
         raise Refusal(tiktok.envelope(400, "invalid_params", "The request body is not a JSON object."))
     return body
 
 
-# MERGED from sandbox/tiktok/posting_caps.py: Who may post, and how often: bans, daily caps, the limits of an app w
-
-DAY = 86400
-
-
-def refusal_code(tiktok: TikTokSandbox, account: TikTokAccount, client_key: str | None) -> str:
-    """The code of what keeps this account from posting now, or nothing."""
-    if account.banned:
+def refusal_code(tiktok: TikTokSandbox, caller: TikTokCaller) -> str:
+    """Return the code that keeps this account from posting now, or an empty text."""
+    open_id, client_key = caller.account.open_id, caller.token.client_id or ""
+    if caller.account.banned:
         return "spam_risk_user_banned_from_posting"
-    if tiktok.tasks.direct_posts_today(account.open_id, tiktok.posts_per_day) >= tiktok.posts_per_day:
+    if tiktok.tasks.direct_posts_today(open_id, tiktok.posts_per_day) >= tiktok.posts_per_day:
         return "spam_risk_too_many_posts"
-    cap = tiktok.audited_user_cap if tiktok.is_audited(client_key) else tiktok.unaudited_user_cap
+    cap = tiktok.audited_user_cap if tiktok.audited else UNAUDITED_USER_CAP
     if cap:
         since = tiktok.timestamp() - DAY
-        posting = {who for (key, who), at in tiktok.posted_at.items() if key == (client_key or "") and at > since}
-        if account.open_id not in posting and len(posting) >= cap:
+        posting = {who for (key, who), at in tiktok.posted_at.items() if key == client_key and at > since}
+        if open_id not in posting and len(posting) >= cap:
             return "reached_active_user_cap"
     return ""
 
 
-def record_posting(tiktok: TikTokSandbox, account: TikTokAccount, client_key: str | None) -> None:
-    tiktok.posted_at[(client_key or "", account.open_id)] = tiktok.timestamp()
+def record_posting(tiktok: TikTokSandbox, caller: TikTokCaller) -> None:
+    tiktok.posted_at[(caller.token.client_id or "", caller.account.open_id)] = tiktok.timestamp()
 
 
-def privacy_options(tiktok: TikTokSandbox, account: TikTokAccount, client_key: str | None) -> list[str]:
-    """The privacy levels that this account may choose through this app."""
-    if tiktok.unaudited_options == "self_only" and not tiktok.is_audited(client_key):
-        return [ONLY_ME]
-    return account.privacy_options
-
-
-def refuse_direct(tiktok: TikTokSandbox, account: TikTokAccount, client_key: str | None, privacy: str | None) -> None:
-    code = "" if privacy in privacy_options(tiktok, account, client_key) else "privacy_level_option_mismatch"
-    code = code or refusal_code(tiktok, account, client_key)
-    if not code and not tiktok.is_audited(client_key) and not (account.private and privacy == ONLY_ME):
+def refuse_direct(tiktok: TikTokSandbox, caller: TikTokCaller, privacy: str | None) -> None:
+    account = caller.account
+    code = "" if privacy in account.privacy_options else "privacy_level_option_mismatch"
+    code = code or refusal_code(tiktok, caller)
+    if not code and not tiktok.audited and not (account.private and privacy == ONLY_ME):
         code = "unaudited_client_can_only_post_to_private_accounts"
     if code:
         raise Refusal(tiktok.refusal_reply("video_init", code))

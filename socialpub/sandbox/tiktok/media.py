@@ -1,10 +1,17 @@
-"""The beginning of a share (`video/init`, `inbox/video/init`, `content/init`), and the upload host for its chunks."""
+"""The beginning of a share (`video/init`, `inbox/video/init`, `content/init`), and the upload host for its chunks.
+
+No init detects a repeat.
+"""
 
 import re
 import secrets
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from annotated_types import Len
+
+from socialpub.sandbox import shapes
 from socialpub.sandbox.messages import KEPT_BYTES, Refusal, Reply, SandboxRequest, StreamedBody
+from socialpub.sandbox.shapes import SandboxShape
 from socialpub.sandbox.tiktok import access
 from socialpub.sandbox.tiktok.access import TikTokCaller, api_call, json_object
 from socialpub.sandbox.tiktok.models import (
@@ -19,15 +26,183 @@ from socialpub.sandbox.tiktok.models import (
 )
 from socialpub.sandbox.tiktok.network import TikTokSandbox, may_pull
 
-# MERGED from sandbox/tiktok/chunk_upload.py: The upload host: chunks in order, each whole or not at all. The URL i
-
+VIDEO_TITLE, PHOTO_TITLE, PHOTO_DESCRIPTION = 2200, 90, 4000
+"""UTF-16 code units."""
+OLDEST_APP_FOR_PHOTO_DRAFTS = (31, 8)
+NO_SOURCE = "The request source info is empty or incorrect"
+NO_POST_INFO = "The request post info is empty or incorrect"
 TYPES = ("video/mp4", "video/quicktime", "video/webm")
 RANGE = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15})")
-GIB = 1024**3
+MEGA, MAX_VIDEO_BYTES = 1_000_000, 4 * 1024**3
+
+
+class ChunkedSource(SandboxShape, extra="ignore"):
+    """Of a video in chunks. The product pulls photos only."""
+
+    source: Literal["FILE_UPLOAD"]
+    video_size: int
+    chunk_size: int
+    total_chunk_count: int
+
+
+class PulledSource(SandboxShape, extra="ignore"):
+    source: Literal["PULL_FROM_URL"]
+    photo_images: Annotated[list[Any], Len(1, 35)]
+    photo_cover_index: int
+
+
+class PostInfo(SandboxShape, extra="ignore"):
+    title: str = ""
+    description: str = ""
+    privacy_level: str = ""
+    disable_comment: bool = False
+    disable_duet: bool = False
+    disable_stitch: bool = False
+    brand_content_toggle: bool = False
+    brand_organic_toggle: bool = False
+    is_aigc: bool = False
+    auto_add_music: bool = False
+    video_cover_timestamp_ms: int = 0
+
+
+# --- init ------------------------------------------------------------------------------------------------------------
+
+
+@api_call("video_init", "video.publish")
+def init_video(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
+    body = json_object(tiktok, request)
+    source, info = _source(tiktok, body, ChunkedSource), _post_info(tiktok, body)
+    _refuse_long(tiktok, info, "title", VIDEO_TITLE)
+    access.refuse_direct(tiktok, caller, info.get("privacy_level"))
+    reply = _begin_video(tiktok, request, caller, source, info, direct=True)
+    access.record_posting(tiktok, caller)
+    return reply
+
+
+@api_call("inbox_init", "video.upload")
+def init_inbox(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
+    source = _source(tiktok, json_object(tiktok, request), ChunkedSource)
+    access.refuse_draft(tiktok, caller.account)
+    return _begin_video(tiktok, request, caller, source, {}, direct=False)
+
+
+@api_call("content_init", "video.publish", "video.upload")
+def init_content(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
+    body = json_object(tiktok, request)
+    mode = body.get("post_mode")
+    if body.get("media_type") != PHOTO or mode not in ("DIRECT_POST", "MEDIA_UPLOAD"):
+        raise _invalid(tiktok, "Invalid media_type or post_mode")
+    direct = mode == "DIRECT_POST"
+    if not caller.may("video.publish" if direct else "video.upload"):
+        raise Refusal(tiktok.refusal_reply("content_init", "scope_not_authorized"))
+    source = _source(tiktok, body, PulledSource)
+    urls, cover = source["photo_images"], source["photo_cover_index"]
+    if not 0 <= cover < len(urls):
+        raise _invalid(tiktok, NO_SOURCE)
+    info = _post_info(tiktok, body) if direct or "post_info" in body else {}
+    _refuse_long(tiktok, info, "title", PHOTO_TITLE)
+    _refuse_long(tiktok, info, "description", PHOTO_DESCRIPTION)
+    if direct:
+        access.refuse_direct(tiktok, caller, info.get("privacy_level"))
+    else:
+        info = {name: info[name] for name in ("title", "description") if name in info}
+        if _version(caller.account.app_version) < OLDEST_APP_FOR_PHOTO_DRAFTS:
+            raise Refusal(tiktok.refusal_reply("content_init", "app_version_check_failed"))
+        access.refuse_draft(tiktok, caller.account)
+    if not all(may_pull(tiktok, url) for url in urls):
+        raise Refusal(tiktok.refusal_reply("content_init", "url_ownership_unverified"))
+    task = _task(tiktok, request, caller, f"p_pub_url~v2.{tiktok.new_id()}", PHOTO, direct)
+    task.post_info, task.urls = info | {"photo_cover_index": cover}, tuple(urls)
+    tiktok.begin(task)
+    if direct:
+        access.record_posting(tiktok, caller)
+    return tiktok.envelope(200, "ok", "", {"publish_id": task.publish_id})
+
+
+def _begin_video(
+    tiktok: TikTokSandbox,
+    request: SandboxRequest,
+    caller: TikTokCaller,
+    source: dict[str, Any],
+    info: dict[str, Any],
+    *,
+    direct: bool,
+) -> Reply:
+    size, chunk_size, count = source["video_size"], source["chunk_size"], source["total_chunk_count"]
+    if wrong := chunk_plan_complaint(size, chunk_size, count):
+        raise _invalid(tiktok, wrong)
+    number = tiktok.new_id()
+    publish_id = f"v_pub_file~v2-1.{number}" if direct else f"v_inbox_file~v2.{number}"
+    task = _task(tiktok, request, caller, publish_id, VIDEO, direct)
+    task.post_info, task.size, task.chunk_size, task.chunk_count = info, size, chunk_size, count
+    task.upload_token = secrets.token_urlsafe(32)
+    task.upload_expires_at = tiktok.timestamp() + tiktok.upload_seconds
+    tiktok.begin(task)
+    host = f"https://{tiktok.upload_host}" if tiktok.upload_host else request.base_url
+    url = f"{host}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
+    return tiktok.envelope(200, "ok", "", {"publish_id": publish_id, "upload_url": url})
+
+
+def _task(
+    tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller, publish_id: str, kind: str, direct: bool
+) -> PublishTask:
+    source, status = (FILE_UPLOAD, UPLOADING) if kind == VIDEO else (PULL_FROM_URL, DOWNLOADING)
+    return PublishTask(
+        publish_id, kind, direct, source, caller.account.open_id, caller.account.username, caller.token.client_id, {},
+        tiktok.now(), tiktok.fate, status=status, received_at=request.received_at,
+        received_monotonic=request.received_monotonic,
+    )  # fmt: skip
+
+
+def chunk_plan_complaint(size: int, chunk_size: int, count: int) -> str:
+    """Return what is wrong with a plan, or an empty text. `count` is the whole number of chunks in the file, and the
+    last one contains the rest."""
+    if size <= 0 or chunk_size <= 0 or size > MAX_VIDEO_BYTES:
+        return "The chunk size is invalid"
+    if not 1 <= count <= 1000 or count != size // chunk_size:
+        return "The total chunk count is invalid"
+    if count == 1:
+        fits = chunk_size == size <= 64 * MEGA
+    else:
+        last = size - (count - 1) * chunk_size
+        fits = 5 * MEGA <= chunk_size <= 64 * MEGA and last <= 128 * MEGA
+    return "" if fits else "The chunk size is invalid"
+
+
+def _source(tiktok: TikTokSandbox, body: dict[str, Any], shape: type[SandboxShape]) -> dict[str, Any]:
+    source: dict[str, Any] = body.get("source_info", {})
+    if shapes.check(shape, source):
+        raise _invalid(tiktok, NO_SOURCE)
+    return source
+
+
+def _post_info(tiktok: TikTokSandbox, body: dict[str, Any]) -> dict[str, Any]:
+    info: dict[str, Any] | None = body.get("post_info")
+    if not info:
+        raise _invalid(tiktok, NO_POST_INFO)
+    if found := shapes.check(PostInfo, info):
+        raise _invalid(tiktok, f"{NO_POST_INFO}: {found[0].dotted}")
+    return dict(info)
+
+
+def _refuse_long(tiktok: TikTokSandbox, info: dict[str, Any], name: str, limit: int) -> None:
+    if len(info.get(name, "").encode("utf-16-le", "surrogatepass")) // 2 > limit:
+        raise _invalid(tiktok, f"The {name} is longer than {limit} UTF-16 characters")
+
+
+def _invalid(tiktok: TikTokSandbox, message: str) -> Refusal:
+    return Refusal(tiktok.envelope(400, "invalid_params", message))
+
+
+def _version(written: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in written.split(".")[:2] if part.isdecimal())
+
+
+# --- the upload host -------------------------------------------------------------------------------------------------
 
 
 def open_chunk_sink(tiktok: TikTokSandbox, request: SandboxRequest) -> StreamedBody:
-    """Goes on with the hash of what has come before; only a chunk that is taken is counted in."""
+    """Continue the hash of the former chunks on a copy: only an accepted chunk counts."""
     task = _addressed_task(tiktok, request)
     if task is None:
         return StreamedBody(keep=False)
@@ -35,30 +210,28 @@ def open_chunk_sink(tiktok: TikTokSandbox, request: SandboxRequest) -> StreamedB
 
 
 def put_chunk(tiktok: TikTokSandbox, request: SandboxRequest) -> Reply:
+    """Accept a whole chunk in its order, or nothing of it. The URL is the credential."""
     task = _addressed_task(tiktok, request)
     if task is None:
         return Reply(404)
-    status = _judge(tiktok, request, task, request.sink)
+    status = _chunk_status(tiktok, request, task, request.sink)
     if status in (206, 201):
-        tiktok.intake.take_chunk(task, request.sink)
+        tiktok.intake.accept_chunk(task, request.sink)
         status = tiktok.last_chunk_status if status == 201 else status
     task.puts.append(ChunkPut(request.headers.get("content-range", ""), request.sink.size, status))
     reported = max(0, task.received - 1) if tiktok.progress_is_last_index else task.received
     return Reply(status, headers=[("content-range", f"bytes 0-{reported}/{task.size}")])
 
 
-def _judge(tiktok: TikTokSandbox, request: SandboxRequest, task: PublishTask, body: StreamedBody) -> int:
+def _chunk_status(tiktok: TikTokSandbox, request: SandboxRequest, task: PublishTask, body: StreamedBody) -> int:
     if tiktok.timestamp() >= task.upload_expires_at:
         return 403
     asked = RANGE.fullmatch(request.headers.get("content-range", ""))
     if asked is None or request.content_type not in TYPES or "authorization" in request.headers:
         return 400
     first, last, total = (int(number) for number in asked.groups())
-    if (
-        not first <= last
-        or request.headers.get("content-length") != str(last - first + 1)
-        or body.size != last - first + 1
-    ):
+    size = last - first + 1
+    if size < 1 or request.headers.get("content-length") != str(size) or body.size != size:
         return 400
     if total != task.size or first != task.received or (first, last) != task.chunk_at(first):
         return 416
@@ -69,194 +242,3 @@ def _addressed_task(tiktok: TikTokSandbox, request: SandboxRequest) -> PublishTa
     query = request.query()
     task = tiktok.tasks.of_token(query.get("upload_token", ""))
     return task if task is not None and task.publish_id.endswith(f".{query.get('upload_id')}") else None
-
-
-def chunk_plan_complaint(size: int, chunk_size: int, count: int, *, lenient_mib: bool) -> str:
-    """Nothing when the plan is right. Sizes in bytes; `count` is the whole number of chunks in the file, and the last
-    one takes the rest."""
-    mega = 1024**2 if lenient_mib else 1_000_000
-    if size <= 0 or chunk_size <= 0 or size > 4 * GIB:
-        return "The chunk size is invalid"
-    if not 1 <= count <= 1000 or count != size // chunk_size:
-        return "The total chunk count is invalid"
-    if count == 1:
-        fits = chunk_size == size <= 64 * mega
-    else:
-        last = size - (count - 1) * chunk_size
-        fits = 5 * mega <= chunk_size <= 64 * mega and last <= 128 * mega
-    return "" if fits else "The chunk size is invalid"
-
-
-# MERGED from sandbox/tiktok/post_init.py: Beginning a share: `video/init`, `inbox/video/init`, `content/init`. Non
-
-VIDEO_TITLE, PHOTO_TITLE, PHOTO_DESCRIPTION = 2200, 90, 4000
-"""UTF-16 code units."""
-MOST_PHOTOS = 35
-OLDEST_APP_FOR_PHOTO_DRAFTS = (31, 8)
-NO_SOURCE = "The request source info is empty or incorrect"
-NO_POST_INFO = "The request post info is empty or incorrect"
-BOOLEANS = (
-    "disable_comment", "disable_duet", "disable_stitch", "brand_content_toggle", "brand_organic_toggle", "is_aigc",
-    "auto_add_music",
-)  # fmt: skip
-
-
-@api_call("video_init", "video.publish")
-def init_video(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
-    body = json_object(tiktok, request)
-    source = _source(tiktok, body)
-    info = _post_info(tiktok, body)
-    _refuse_long(tiktok, info, "title", VIDEO_TITLE)
-    access.refuse_direct(tiktok, caller.account, caller.token.client_id, info.get("privacy_level"))
-    task = _video_task(tiktok, request, caller, source, info, direct=True)
-    access.record_posting(tiktok, caller.account, caller.token.client_id)
-    return _begin(tiktok, request, task)
-
-
-@api_call("inbox_init", "video.upload")
-def init_inbox(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
-    source = _source(tiktok, json_object(tiktok, request))
-    access.refuse_draft(tiktok, caller.account)
-    return _begin(tiktok, request, _video_task(tiktok, request, caller, source, {}, direct=False))
-
-
-@api_call("content_init", "video.publish", "video.upload")
-def init_content(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
-    body = json_object(tiktok, request)
-    mode = body.get("post_mode")
-    if body.get("media_type") != "PHOTO" or mode not in ("DIRECT_POST", "MEDIA_UPLOAD"):
-        raise _invalid(tiktok, "Invalid media_type or post_mode")
-    direct = mode == "DIRECT_POST"
-    if ("video.publish" if direct else "video.upload") not in caller.token.scopes:
-        raise Refusal(tiktok.refusal_reply("content_init", "scope_not_authorized"))
-    source = _source(tiktok, body)
-    urls = source.get("photo_images")
-    if source["source"] != PULL_FROM_URL or not isinstance(urls, list) or not 1 <= len(urls) <= MOST_PHOTOS:
-        raise _invalid(tiktok, NO_SOURCE)
-    cover = source.get("photo_cover_index")
-    if not isinstance(cover, int) or isinstance(cover, bool) or not 0 <= cover < len(urls):
-        raise _invalid(tiktok, NO_SOURCE)
-    info = _post_info(tiktok, body) if direct or "post_info" in body else {}
-    _refuse_long(tiktok, info, "title", PHOTO_TITLE)
-    _refuse_long(tiktok, info, "description", PHOTO_DESCRIPTION)
-    if direct:
-        access.refuse_direct(tiktok, caller.account, caller.token.client_id, info.get("privacy_level"))
-    else:
-        info = {name: info[name] for name in ("title", "description") if name in info}
-        if _version(caller.account.app_version) < OLDEST_APP_FOR_PHOTO_DRAFTS:
-            raise Refusal(tiktok.refusal_reply("content_init", "app_version_check_failed"))
-        access.refuse_draft(tiktok, caller.account)
-    _refuse_unverified(tiktok, "content_init", urls)
-    task = _task(tiktok, request, caller, f"p_pub_url~v2.{tiktok.new_id()}", PHOTO, PULL_FROM_URL, direct)
-    task.post_info, task.urls = info | {"photo_cover_index": cover}, tuple(urls)
-    if direct:
-        access.record_posting(tiktok, caller.account, caller.token.client_id)
-    return _begin(tiktok, request, task)
-
-
-def _video_task(
-    tiktok: TikTokSandbox,
-    request: SandboxRequest,
-    caller: TikTokCaller,
-    source: dict[str, Any],
-    info: dict[str, Any],
-    *,
-    direct: bool,
-) -> PublishTask:
-    endpoint, way = ("video_init", "v_pub") if direct else ("inbox_init", "v_inbox")
-    if source["source"] == FILE_UPLOAD:
-        numbers = [source.get(name) for name in ("video_size", "chunk_size", "total_chunk_count")]
-        if not all(_is_number(number) for number in numbers):
-            raise _invalid(tiktok, NO_SOURCE)
-        size, chunk_size, count = (int(number or 0) for number in numbers)
-        if wrong := chunk_plan_complaint(size, chunk_size, count, lenient_mib=tiktok.lenient_mib):
-            raise _invalid(tiktok, wrong)
-    else:
-        url = str(source.get("video_url") or "")
-        if not url:
-            raise _invalid(tiktok, NO_SOURCE)
-        _refuse_unverified(tiktok, endpoint, [url])
-    kind = "file" if source["source"] == FILE_UPLOAD else "url"
-    version = "v2-1" if direct else "v2"
-    publish_id = f"{way}_{kind}~{version}.{tiktok.new_id()}"
-    task = _task(tiktok, request, caller, publish_id, VIDEO, source["source"], direct)
-    task.post_info = info
-    if source["source"] == FILE_UPLOAD:
-        task.size, task.chunk_size, task.chunk_count = size, chunk_size, count
-        task.upload_token = secrets.token_urlsafe(32)
-        task.upload_expires_at = tiktok.timestamp() + tiktok.upload_seconds
-    else:
-        task.urls = (url,)
-    return task
-
-
-def _task(
-    tiktok: TikTokSandbox,
-    request: SandboxRequest,
-    caller: TikTokCaller,
-    publish_id: str,
-    kind: str,
-    source: str,
-    direct: bool,
-) -> PublishTask:
-    return PublishTask(
-        publish_id, kind, direct, source, caller.account.open_id, caller.account.username, caller.token.client_id, {},
-        tiktok.now(), tiktok.fate, status=UPLOADING if source == FILE_UPLOAD else DOWNLOADING,
-        received_at=request.received_at, received_monotonic=request.received_monotonic,
-    )  # fmt: skip
-
-
-def _begin(tiktok: TikTokSandbox, request: SandboxRequest, task: PublishTask) -> Reply:
-    tiktok.begin(task)
-    data = {"publish_id": task.publish_id}
-    if task.upload_token:
-        number = task.publish_id.rpartition(".")[2]
-        host = f"https://{tiktok.upload_host}" if tiktok.upload_host else request.base_url
-        data["upload_url"] = f"{host}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
-    return tiktok.envelope(200, "ok", "", data)
-
-
-def _source(tiktok: TikTokSandbox, body: dict[str, Any]) -> dict[str, Any]:
-    source = body.get("source_info")
-    if not isinstance(source, dict) or source.get("source") not in (FILE_UPLOAD, PULL_FROM_URL):
-        raise _invalid(tiktok, NO_SOURCE)
-    return source
-
-
-def _post_info(tiktok: TikTokSandbox, body: dict[str, Any]) -> dict[str, Any]:
-    info = body.get("post_info")
-    if not isinstance(info, dict) or not info:
-        raise _invalid(tiktok, NO_POST_INFO)
-    for name, value in info.items():
-        fits = True
-        if name in BOOLEANS:
-            fits = isinstance(value, bool)
-        elif name in ("title", "description", "privacy_level"):
-            fits = isinstance(value, str)
-        elif name == "video_cover_timestamp_ms":
-            fits = _is_number(value)
-        if not fits:
-            raise _invalid(tiktok, f"{NO_POST_INFO}: {name}")
-    return dict(info)
-
-
-def _refuse_unverified(tiktok: TikTokSandbox, endpoint: str, urls: list[object]) -> None:
-    if not all(may_pull(tiktok, url) for url in urls):
-        raise Refusal(tiktok.refusal_reply(endpoint, "url_ownership_unverified"))
-
-
-def _refuse_long(tiktok: TikTokSandbox, info: dict[str, Any], name: str, most: int) -> None:
-    if len(info.get(name, "").encode("utf-16-le", "surrogatepass")) // 2 > most:
-        raise _invalid(tiktok, f"The {name} is longer than {most} UTF-16 characters")
-
-
-def _invalid(tiktok: TikTokSandbox, message: str) -> Refusal:
-    return Refusal(tiktok.envelope(400, "invalid_params", message))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _version(written: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in written.split(".")[:2] if part.isdecimal())

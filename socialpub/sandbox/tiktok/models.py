@@ -1,18 +1,11 @@
-"""How this TikTok behaves where the real one may behave in several ways, or can be asked to misbehave.
-
-Set them on `world.tiktok` at any time; the defaults are the strict or the usual reading.
-"""
+"""What TikTok keeps: accounts, shares, posts. And the switches for what the real TikTok does in several ways."""
 
 import hashlib
-import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from socialpub.sandbox.media import Fetch
-from socialpub.sandbox.network import OAuthSwitches
-from socialpub.sandbox.tokens import SandboxApp
 
 FAIL_REASONS = (
     "file_format_check_failed",
@@ -31,40 +24,39 @@ FAIL_REASONS = (
 )
 COMPLETES, NEVER_ENDS, INBOX = "completes", "never_ends", "inbox"
 FATES = (COMPLETES, NEVER_ENDS, INBOX, *FAIL_REASONS)
-"""What can become of a share once all its bytes are there; `inbox`: a direct post ends as a draft of its user."""
+"""What can happen to a share once all its bytes are there. `inbox`: a direct post ends as a draft of its user."""
 
 
 @dataclass
-class TikTokSwitches(OAuthSwitches):
+class TikTokSwitches:
+    """How this TikTok behaves where the real one may behave in several ways, or can be asked to misbehave.
+
+    Set them on `world.tiktok` at any time. The defaults are the strict or the usual reading.
+    """
+
     # OAuth
-    awkward_codes: bool = True
-    """Codes hold `*` and `!`, as the real ones do."""
     code_seconds: int = 300
     access_seconds: int = 86400
     refresh_seconds: int = 365 * 86400
     refresh_restarts: bool = False
-    """A refresh begins the refresh token's year anew; else it counts from the consent."""
+    """A refresh restarts the year of the refresh token. Otherwise it counts from the consent."""
     oauth_error_status: int = 400
-    """400 or 200: the documentation does not say."""
+    """400 or 200: the documentation is silent."""
     rotates: bool = True
-    """A refresh answers with a new refresh token and ends the old one."""
+    """A refresh returns a new refresh token and ends the old one."""
     refresh_grace_seconds: float = 0
-    """A refresh token that was used goes on working that long."""
+    """How long a used refresh token still works."""
     omits_refresh_token: bool = False
-    """A refresh answers without a refresh token; the old one goes on working."""
+    """A refresh returns no refresh token, and the old one still works."""
     old_access_token_survives: bool = True
 
     # who may post
     audited: bool = True
-    """Of apps that `add_app` does not know. An unaudited one posts for itself only, on private accounts."""
-    unaudited_options: Literal["all", "self_only"] = "all"
-    """What `creator_info` offers to an unaudited app."""
+    """An unaudited app posts for its user alone, on private accounts."""
     posts_per_day: int = 15
     pending_shares_per_day: int = 5
-    unaudited_user_cap: int = 5
-    """Posting users of an unaudited app in 24 hours."""
     audited_user_cap: int = 0
-    """The same for an audited one; 0: no cap."""
+    """Posting users of an audited app in 24 hours. 0: no cap."""
     limits: dict[str, int] = field(
         default_factory=lambda: {
             "user_info": 600,
@@ -73,98 +65,50 @@ class TikTokSwitches(OAuthSwitches):
             "inbox_init": 6,
             "content_init": 6,
             "status_fetch": 30,
-            "cancel": 30,
             "video_query": 600,
-            "video_list": 600,
         }
     )
     """Calls of one user and app in a sliding minute."""
 
     # uploads and pulls
-    lenient_mib: bool = False
-    """Chunk limits in binary megabytes."""
     upload_seconds: int = 3600
     upload_host: str = ""
-    """The host that an init names for the chunks, reached by https; empty: the one that was asked."""
+    """The https host that an init names for the chunks. Empty: the sandbox's own."""
     count_lag_seconds: float = 0
-    """How long TikTok takes to notice bytes that came in chunks: until then its status does not count them, and the
-    last of them begins no processing."""
+    """How late TikTok notices a chunk. Until then the status does not count it, and the last one begins no
+    processing."""
     last_chunk_status: int = 201
     """201 or 200."""
     progress_is_last_index: bool = False
     """The PUT's `Content-Range` ends with the last index instead of the count."""
     public_urls_only: bool = True
-    """Pulls go to https and a domain only; False lets them go to any address, such as one of this machine."""
+    """Pulls need https and a domain. False permits any address, such as one of this machine."""
     all_urls_verified: bool = False
-    """Nobody has to prove whose address it is."""
+    """Addresses need no verification."""
     verified_domains: list[str] = field(default_factory=list)
-    """Domains proved by DNS; their subdomains count too."""
+    """Domains verified by DNS, with their subdomains."""
     verified_prefixes: list[str] = field(default_factory=list)
-    """URL prefixes proved by a file."""
+    """URL prefixes verified by a file."""
 
     fetch: Fetch | None = None
-    """Gives the bytes behind a URL that is pulled, or raises; None: over HTTP."""
+    """Returns the bytes of a pulled URL, or raises. None: over HTTP."""
 
     # processing
     fate: str = COMPLETES
-    """What becomes of the shares begun from now on: `completes`, `never_ends`, `inbox`, or a fail reason."""
+    """What happens to shares that begin from now on: one of `FATES`."""
     processing_ticks: int = 2
-    """Calls for the status until a whole share has ended; 0: at once."""
+    """Calls for the status until a whole share has ended. 0: at once."""
     processing_seconds: float = 30
-    """It ends after that time too, whether anybody looks or not."""
+    """A whole share also ends after this time, without any call."""
     probes_video: bool = True
-    """Look into videos: duration, frame rate, size. Else only at the container's first bytes."""
+    """Examine videos: duration, frame rate, size. Otherwise only the first bytes."""
     moderation_seconds: float = 60
-    """How long after its end a public post has no id yet."""
+    """How long a public post has no id yet."""
     post_ids: Literal["one", "several", "none", "missing"] = "one"
-    """Which ids the status gives: one, several, an empty list for ever, or no list at all."""
+    """The ids in the status: one, several, an empty list forever, or no list."""
     post_ids_as_text: bool = False
     """Ids as strings instead of numbers."""
 
-
-# MERGED from sandbox/tiktok/apps.py: TikTok's apps, and where the browser may go back to.
-
-SCOPES = ("user.info.basic", "user.info.profile", "user.info.stats", "video.list", "video.publish", "video.upload")
-LOOPBACK = ("localhost", "127.0.0.1")
-
-
-@dataclass(slots=True)
-class TikTokApp(SandboxApp):
-    """A redirect address of a desktop app may have `*` for its port."""
-
-    platform: Literal["web", "desktop", ""] = ""
-    """Empty: desktop when the redirect leads to this machine, else web."""
-    scopes: tuple[str, ...] = SCOPES
-    audited: bool = True
-    target_users: tuple[str, ...] = ()
-    """Of an app in TikTok's own sandbox: only these usernames can log in. Empty: everybody."""
-
-
-def platform_of(app: TikTokApp, uri: str) -> str:
-    return app.platform or ("desktop" if urlsplit(uri).hostname in LOOPBACK else "web")
-
-
-def may_return_to(app: TikTokApp, uri: str) -> bool:
-    """By the rules of the platform, and exactly a registered address where there are any."""
-    parts = urlsplit(uri)
-    if not parts.hostname or parts.query or parts.fragment or "?" in uri or "#" in uri or len(uri) >= 512:
-        return False
-    if platform_of(app, uri) == "web":
-        fits = parts.scheme == "https"
-    else:
-        fits = (
-            parts.scheme in ("http", "https") and parts.hostname in LOOPBACK and parts.netloc.rpartition(":")[1] != ""
-        )
-    return fits and (not app.redirect_uris or any(_same(known, uri) for known in app.redirect_uris))
-
-
-def _same(registered: str, uri: str) -> bool:
-    if "*" not in registered:
-        return registered == uri
-    return re.fullmatch(re.escape(registered).replace(r":\*", r":[0-9]+"), uri) is not None
-
-
-# MERGED from sandbox/tiktok/models.py: What TikTok keeps: accounts, shares on their way, posts.
 
 PUBLIC, FOLLOWERS, FRIENDS, ONLY_ME = (
     "PUBLIC_TO_EVERYONE",
@@ -195,7 +139,6 @@ class TikTokAccount:
     app_version: str = "36.1.0"
     """Of the TikTok app on the user's phone."""
     picture: str = ""
-    """From which word the picture is drawn; empty: the username."""
 
     @property
     def id(self) -> str:
@@ -220,10 +163,10 @@ class TikTokMedia:
 
 @dataclass(slots=True)
 class TikTokPost:
-    """What readers see."""
+    """A post as readers see it."""
 
     id: str
-    """Given by the API for public posts only."""
+    """In the API for public posts only."""
     publish_id: str
     open_id: str
     username: str
@@ -245,7 +188,7 @@ class TikTokPost:
 
 @dataclass(slots=True)
 class ChunkPut:
-    """One PUT: its range as sent, and the answer's status."""
+    """One PUT: its range as sent, and the status of the response."""
 
     content_range: str
     size: int
@@ -254,6 +197,8 @@ class ChunkPut:
 
 @dataclass(slots=True)
 class PublishTask:
+    """A share. It advances with calls for its status or with time, and ends once. A lost response changes nothing."""
+
     publish_id: str
     kind: str
     direct: bool
@@ -275,15 +220,15 @@ class PublishTask:
     fail_reason: str = ""
     received: int = 0
     arrivals: list[tuple[datetime, int]] = field(default_factory=list)
-    """When so many bytes were there."""
+    """When each number of bytes was there."""
     puts: list[ChunkPut] = field(default_factory=list)
     media: tuple[TikTokMedia, ...] = ()
     finding: str = ""
     """The fail reason that the bytes gave."""
     whole_at: datetime | None = None
     """When all bytes were there."""
-    looks: int = 0
-    """Since then."""
+    polls: int = 0
+    """Calls for the status since then."""
     ended_at: datetime | None = None
     posts: list[TikTokPost] = field(default_factory=list)
     fetching: bool = False
@@ -302,10 +247,10 @@ class PublishTask:
         return self.is_open and self.source == PULL_FROM_URL and self.whole_at is None and not self.fetching
 
     def received_by(self, moment: datetime) -> int:
-        """The bytes that had come by then."""
+        """Return the bytes that had arrived by then."""
         return max((count for at, count in self.arrivals if at <= moment), default=0)
 
     def chunk_at(self, first: int) -> tuple[int, int]:
-        """First and last index of the chunk that begins there, by the declared chunks."""
+        """Return first and last index of the chunk that begins there, by the declared plan."""
         number = first // self.chunk_size
         return first, self.size - 1 if number >= self.chunk_count - 1 else first + self.chunk_size - 1

@@ -1,18 +1,18 @@
-"""TikTok's refusals: which HTTP status a code comes with, and its message."""
+"""The memory of TikTok: users, shares, posts, and the addresses that were verified. And the words of its refusals."""
 
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.sandbox.faults import FaultScript
 from socialpub.sandbox.media import fetch
-from socialpub.sandbox.memory import SandboxContext, SlidingWindows
+from socialpub.sandbox.memory import SandboxContext, SlidingWindows, from_facts, json_facts
 from socialpub.sandbox.messages import Reply, json_reply
-from socialpub.sandbox.network import OAuthNetwork
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokApp, TikTokPost, TikTokSwitches
+from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSwitches
 from socialpub.sandbox.tiktok.tasks import MediaIntake, TaskStore
 
 ERRORS: dict[str, tuple[int, str]] = {
@@ -45,23 +45,18 @@ SENT_WITH_200 = frozenset({
 
 
 def status_and_message(endpoint: str, code: str) -> tuple[int, str]:
-    """Status and message; ValueError for a code that TikTok does not have."""
+    """Return status and message. Raise ValueError for a code that TikTok does not have."""
     if code not in ERRORS:
         raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
     status, message = ERRORS[code]
     return (200 if endpoint == "creator_info" and code in SENT_WITH_200 else status), message
 
 
-# MERGED from sandbox/tiktok/oauth_errors.py: How the token endpoints word the errors that a script asks for: flat,
-
-
-class LogIds(Protocol):
-    def log_id(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OAuthErrorReplies:
-    log_ids: LogIds
+    """The scripted errors of the token endpoints. They are flat, and everything else has an envelope."""
+
+    new_log_id: Callable[[], str]
 
     def http_error(self, status: int) -> Reply:
         return self._reply(status, "server_error" if status >= 500 else "invalid_request")
@@ -70,10 +65,7 @@ class OAuthErrorReplies:
         return self._reply(401, "invalid_client")
 
     def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        reply = self._reply(429, "rate_limit_exceeded")
-        if told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
+        return _with_retry_after(self._reply(429, "rate_limit_exceeded"), seconds, told_in)
 
     def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002
         raise ValueError("tiktok sells no credits")
@@ -82,16 +74,19 @@ class OAuthErrorReplies:
         return self._reply(400, code)
 
     def _reply(self, status: int, error: str) -> Reply:
-        facts = {"error": error, "error_description": "Something is wrong.", "log_id": self.log_ids.log_id()}
+        facts = {"error": error, "error_description": "Something is wrong.", "log_id": self.new_log_id()}
         return json_reply(status, facts)
 
 
-# MERGED from sandbox/tiktok/url_properties.py: URL properties: whose address is it? A prefix is proved by a file t
+def _with_retry_after(reply: Reply, seconds: float, told_in: str) -> Reply:
+    if told_in == "retry-after":
+        reply.headers.append(("retry-after", str(int(seconds))))
+    return reply
 
 
 @dataclass(slots=True)
 class UrlProperty:
-    """What the portal shows: the file to serve under the prefix."""
+    """A URL prefix that somebody claims, and the file that verifies it. The portal shows both."""
 
     prefix: str
     file_name: str = field(default_factory=lambda: f"tiktok{secrets.token_hex(8)}.txt")
@@ -99,15 +94,8 @@ class UrlProperty:
     verified: bool = False
 
 
-def is_proved(switches: TikTokSwitches, claim: UrlProperty) -> bool:
-    """Fetch the file and compare. Blocks."""
-    found = fetch(claim.prefix + claim.file_name, switches.fetch)
-    data = found.data if found is not None else None
-    return data is not None and data.decode("utf-8", "replace").strip() == claim.content.strip()
-
-
 def may_pull(switches: TikTokSwitches, url: object) -> bool:
-    """It is an address that TikTok pulls from, and somebody proved it to be theirs."""
+    """Return whether TikTok pulls from this address: it is public, and verified."""
     if not isinstance(url, str):
         return False
     try:
@@ -132,10 +120,18 @@ def _is_address(host: str) -> bool:
     return True
 
 
-# MERGED from sandbox/tiktok/network.py: The memory of TikTok: users, shares, posts, and the addresses that were pr
+POST_FACTS = (
+    "id", "publish_id", "open_id", "username", "kind", "title", "description", "privacy", "created_at", "options",
+    "client_key", "media",
+)  # fmt: skip
+TASK_FACTS = (
+    "publish_id", "kind", "direct", "source", "username", "created_at", "received_at", "received_monotonic", "status",
+    "fail_reason", "post_info", "size", "chunk_size", "chunk_count", "received", "puts", "media",
+)  # fmt: skip
+"""What the control API shows."""
 
 
-class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
+class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     name = "tiktok"
     endpoints = (
         "authorize",
@@ -148,12 +144,10 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         "content_init",
         "upload_chunk",
         "status_fetch",
-        "cancel",
         "video_query",
-        "video_list",
     )
     refusals = tuple(ERRORS)
-    """What `next(…).refuses(code)` knows."""
+    """The codes for `next(…).refuses(code)`."""
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
     account_fields = tuple(TikTokAccount.__slots__)
@@ -161,7 +155,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
     name_field = "display_name"
 
     def __init__(self, context: SandboxContext) -> None:
-        OAuthNetwork.__init__(self, context)
+        SandboxNetwork.__init__(self, context)
         TikTokSwitches.__init__(self)
         self.spent_at: dict[str, float] = {}
         """When a refresh token was used."""
@@ -181,32 +175,18 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
     # --- accounts, apps, tokens ----------------------------------------------------------------------------------
 
     def add_account(self, username: str, display_name: str | None = None, **facts: Any) -> TikTokAccount:
-        """A new user; `facts` are fields of `TikTokAccount` (`private=True`, `max_duration=180`, …). A username that
-        exists is ValueError."""
+        """Create a user. `facts` are fields of `TikTokAccount`, such as `private=True`. Raise ValueError for a username
+        that exists."""
         self.refuse_taken(username)
         number = self.new_id()
         open_id = f"{secrets.token_hex(4)}-{number}"
         return self.store_account(TikTokAccount(open_id, f"u-{number}", username, display_name or username, **facts))
 
-    def add_app(
-        self, client_key: str, client_secret: str = "", redirect_uris: Iterable[str] = (), **facts: Any
-    ) -> TikTokApp:
-        """Register an app; from then on its secret and addresses are checked. `facts`: other fields of `TikTokApp`."""
-        app = self.apps[client_key] = TikTokApp(client_key, client_secret, tuple(redirect_uris), **facts)
-        return app
-
-    def unregistered_app(self, client_id: str) -> TikTokApp:
-        return TikTokApp(client_id, audited=self.audited)
-
-    def is_audited(self, client_key: str | None) -> bool:
-        app = self.apps.get(client_key or "")
-        return app.audited if app is not None else self.audited
-
-    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str]:  # noqa: ARG002
+    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
     def remove_access(self, username: str) -> None:
-        """The user takes the permission back: tokens die, what is on its way fails with `auth_removed`."""
+        """Withdraw the user's permission: tokens end, and open shares fail with `auth_removed`."""
         super().remove_access(username)
         self.tasks.remove_access(self.existing_account(username).open_id)
 
@@ -214,7 +194,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
 
     @property
     def posts(self) -> list[TikTokPost]:
-        """What was posted, oldest first, whoever may see it. Drafts and what still processes are not in here."""
+        """All posts, oldest first. Drafts and shares in progress are no posts."""
         self.tasks.advance_all()
         return self.tasks.posts
 
@@ -224,21 +204,35 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
             self.intake.pull_in_background(task)
 
     def catch_up(self) -> list[TikTokPost]:
-        """The posts, as if all pulls and processing were over. Never on the event loop: it may fetch."""
+        """Return the posts as if all pulls and processing were over. Never on the event loop: it may fetch."""
         self.intake.catch_up()
         return self.tasks.posts
 
     def next_fate(self, fate: str, times: int = 1) -> None:
-        """What becomes of the next share begun: a fail reason, `never_ends`, `inbox` or `completes`."""
+        """Set the fate of the next share: a fail reason, `never_ends`, `inbox` or `completes`."""
         self.tasks.fates.schedule(fate, times)
 
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self.posts), "task_count": len(self.tasks.all)}
 
+    def view(self) -> dict[str, Any]:
+        return {
+            "users": [asdict(account) for account in self.accounts.values()],
+            "posts": [json_facts(post, POST_FACTS) for post in self.posts],
+            "tasks": [
+                json_facts(task, TASK_FACTS) | {"posts": [post.id for post in task.posts]}
+                for task in self.tasks.all.values()
+            ],
+            "properties": [asdict(claim) for claim in self.properties.values()],
+        }
+
+    async def before_view(self) -> None:
+        await self.intake.pull_all()
+
     # --- URL properties ------------------------------------------------------------------------------------------
 
     def add_property(self, prefix: str, file_name: str = "", content: str = "") -> UrlProperty:
-        """A URL prefix (ending in `/`) that somebody claims, and the file that will prove it."""
+        """Claim a URL prefix, which ends in `/`."""
         if not prefix.endswith("/"):
             raise ValueError("a URL prefix ends in /")
         claim = self.properties[prefix] = UrlProperty(prefix)
@@ -246,9 +240,11 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         return claim
 
     def verify(self, prefix: str) -> bool:
-        """The portal's button: fetch the file of a property and compare. Blocks; never on the event loop."""
+        """Fetch the file of a property and compare it, as the button in the portal does. Never on the event loop."""
         claim = self.properties[prefix]
-        claim.verified = is_proved(self, claim)
+        found = fetch(claim.prefix + claim.file_name, self.fetch)
+        data = found.data if found is not None else None
+        claim.verified = data is not None and data.decode("utf-8", "replace").strip() == claim.content.strip()
         if claim.verified and prefix not in self.verified_prefixes:
             self.verified_prefixes.append(prefix)
             self.write("prefix", prefix=prefix)
@@ -264,7 +260,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
             super().replay(kind, facts)
 
     def replay_user(self, **facts: Any) -> None:
-        account = TikTokAccount(**facts)
+        account = from_facts(TikTokAccount, facts)
         self.accounts[account.open_id] = account
 
     def replay_prefix(self, prefix: str) -> None:
@@ -277,18 +273,18 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         return f"{self.now():%Y%m%d%H%M%S}{secrets.token_hex(10).upper()}"
 
     def envelope(self, status: int, code: str, message: str, data: Any = None) -> Reply:
-        """Shape A, of everything but tokens."""
+        """Return the shape of every response but those of the token endpoints."""
         error = {"code": code, "message": message, "log_id": self.log_id()}
         return json_reply(status, {"data": {} if data is None else data, "error": error})
 
     def oauth_error(self, error: str, description: str) -> Reply:
-        """Shape B, of the token endpoints."""
+        """Return the shape of the token endpoints."""
         facts = {"error": error, "error_description": description, "log_id": self.log_id()}
         return json_reply(self.oauth_error_status, facts)
 
     def next(self, endpoint: str) -> FaultScript:
         if endpoint in ("token", "revoke"):
-            return FaultScript(self._faults[endpoint], OAuthErrorReplies(self), endpoint)
+            return FaultScript(self._faults[endpoint], OAuthErrorReplies(self.log_id), endpoint)
         return super().next(endpoint)
 
     def http_error(self, status: int) -> Reply:
@@ -303,7 +299,4 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         return self.envelope(status, code, message)
 
     def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        reply = self.refusal_reply("", "rate_limit_exceeded")
-        if told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
+        return _with_retry_after(self.refusal_reply("", "rate_limit_exceeded"), seconds, told_in)

@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.sandbox.faults import FateQueue
 from socialpub.sandbox.media import dimensions, fetch, probe_video, sniff
-from socialpub.sandbox.memory import ByteCache, SandboxContext, json_facts
+from socialpub.sandbox.memory import ByteCache, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import KEPT_BYTES, StreamedBody
 from socialpub.sandbox.tiktok.models import (
     COMPLETE,
@@ -19,7 +19,6 @@ from socialpub.sandbox.tiktok.models import (
     IN_INBOX,
     INBOX,
     NEVER_ENDS,
-    VIDEO,
     PublishTask,
     TikTokAccount,
     TikTokMedia,
@@ -27,8 +26,6 @@ from socialpub.sandbox.tiktok.models import (
     TikTokSwitches,
 )
 from socialpub.sandbox.tokens import WriteJournal
-
-# MERGED from sandbox/tiktok/media_checks.py: Checks of the bytes that arrived: the reason why TikTok would not tak
 
 VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
@@ -39,7 +36,7 @@ SIDES = (360, 4096)
 
 
 def check_video(head: bytes, data: bytes | None, longest_seconds: int, probe: bool) -> str:
-    """A fail reason, or nothing. `data` is None when it was not kept."""
+    """Return a fail reason, or an empty text. `data` is None when it was not kept."""
     if sniff(head) not in VIDEOS:
         return "file_format_check_failed"
     if not probe or data is None:
@@ -57,17 +54,15 @@ def check_video(head: bytes, data: bytes | None, longest_seconds: int, probe: bo
 
 
 def check_photo(body: StreamedBody) -> tuple[str, int, int]:
-    """A fail reason or nothing, width, height."""
+    """Return a fail reason or an empty text, width, height."""
     data = body.data
     if data is None or body.size > PHOTO_BYTES or sniff(body.head) not in PHOTOS:
         return "file_format_check_failed", 0, 0
     width, height = dimensions(data)
-    if not width or not height:
+    if not width:
         return "file_format_check_failed", 0, 0
     return ("picture_size_check_failed" if min(width, height) > PHOTO_SHORT_SIDE else ""), width, height
 
-
-# MERGED from sandbox/tiktok/task_store.py: All shares of TikTok, and how they end: by looks at their status, by ti
 
 DAY = 86400
 TEXTS = ("title", "description", "privacy_level")
@@ -78,6 +73,8 @@ JOURNALED = (
 
 
 class TaskStore:
+    """All shares, and how they end: by calls for their status, by time, by their user, or by their fate."""
+
     def __init__(
         self,
         switches: TikTokSwitches,
@@ -90,13 +87,13 @@ class TaskStore:
         self._accounts = accounts
         self._write = write
         self.cache = ByteCache()
-        """Videos and photos, by media id; chunks on their way, by publish_id and number."""
+        """Videos and photos by media id. Chunks by publish_id and number until the video is whole."""
         self.media: dict[str, TikTokMedia] = {}
         self.all: dict[str, PublishTask] = {}
         """By publish_id, oldest first."""
         self.posts: list[TikTokPost] = []
         self.fates = FateQueue(FATES)
-        """What becomes of the next shares, before `tiktok.fate` counts again."""
+        """What happens to the next shares, before `tiktok.fate` counts again."""
         self._open: dict[str, PublishTask] = {}
         self._of: dict[str, list[PublishTask]] = {}
         self._by_token: dict[str, PublishTask] = {}
@@ -122,7 +119,7 @@ class TaskStore:
     def open_tasks(self) -> list[PublishTask]:
         return list(self._open.values())
 
-    # --- how it goes on ------------------------------------------------------------------------------------------
+    # --- progress ------------------------------------------------------------------------------------------------
 
     def all_bytes_arrived(self, task: PublishTask, media: tuple[TikTokMedia, ...]) -> None:
         task.media = media
@@ -138,19 +135,19 @@ class TaskStore:
         self.advance(task)
 
     def poll(self, task: PublishTask) -> None:
-        """Somebody asks for its status."""
+        """Count one call for the status."""
         noticed_at = self._noticed_at(task)
         if noticed_at is not None and noticed_at <= self._now():
-            task.looks += 1
+            task.polls += 1
         self.advance(task)
 
     def advance(self, task: PublishTask, *, at_once: bool = False) -> None:
-        """End the task when it is time: enough looks, enough seconds."""
+        """End the share after enough calls for its status, or enough seconds."""
         noticed_at = self._noticed_at(task)
         if not task.is_open or noticed_at is None or task.fate == NEVER_ENDS:
             return
         waited = (self._now() - noticed_at).total_seconds()
-        enough = task.looks >= self._switches.processing_ticks or waited >= self._switches.processing_seconds
+        enough = task.polls >= self._switches.processing_ticks or waited >= self._switches.processing_seconds
         if not at_once and not enough:
             return
         reason = task.finding if task.fate in (COMPLETES, INBOX) else task.fate
@@ -162,13 +159,13 @@ class TaskStore:
             self._end(task, IN_INBOX)
 
     def counted(self, task: PublishTask) -> int:
-        """The bytes that the status tells of; those of chunks are noticed late when that is switched on."""
+        """Return the number of bytes that the status shows. Chunks may be noticed late."""
         if task.source != FILE_UPLOAD or not task.is_open:
             return task.received
         return task.received_by(self._now() - timedelta(seconds=self._switches.count_lag_seconds))
 
     def _noticed_at(self, task: PublishTask) -> datetime | None:
-        """When TikTok knows that the bytes are whole; None while they are not."""
+        """Return when TikTok notices that all bytes are there, or None."""
         if task.whole_at is None or task.source != FILE_UPLOAD:
             return task.whole_at
         return task.whole_at + timedelta(seconds=self._switches.count_lag_seconds)
@@ -178,8 +175,7 @@ class TaskStore:
             self.advance(task)
 
     def finish_draft(self, publish_id: str, posts: int = 1, privacy: str = "") -> list[TikTokPost]:
-        """The user opens the draft in the app and posts it, once or several times; ValueError when it lies there no
-        more."""
+        """Post a draft as its user does in the app, once or several times. Raise ValueError if there is none."""
         task = self.all.get(publish_id)
         if task is None or task.status != IN_INBOX:
             raise ValueError(f"no draft {publish_id} waits in an inbox")
@@ -188,18 +184,14 @@ class TaskStore:
         self._complete(task, posts)
         return task.posts
 
-    def cancel(self, task: PublishTask) -> None:
-        self.fail(task, "publish_cancelled")
-
     def remove_access(self, open_id: str) -> None:
-        """The user takes the app's permission back while something is on its way."""
+        """Fail the open shares of a user who withdraws the app's permission."""
         for task in self.open_tasks():
             if task.open_id == open_id:
                 self.fail(task, "auth_removed")
 
     def _complete(self, task: PublishTask, posts: int) -> None:
-        now = self._now()
-        self._publish(task, [self._context.ids.new() for _ in range(posts)], now)
+        self._publish(task, [self._context.ids.new() for _ in range(posts)], self._now())
         self._end(task, COMPLETE)
 
     def _publish(self, task: PublishTask, ids: list[str], at: datetime) -> None:
@@ -232,14 +224,14 @@ class TaskStore:
             at=task.ended_at.isoformat(),
         )
 
-    # --- what is counted -----------------------------------------------------------------------------------------
+    # --- counts --------------------------------------------------------------------------------------------------
 
     def direct_posts_today(self, open_id: str, up_to: int) -> int:
-        """Direct posts of the last 24 hours that did not fail, counted up to a number."""
+        """Count the direct posts of the last 24 hours that did not fail, up to a number."""
         return self._count(open_id, up_to, lambda task: task.direct and task.status != FAILED)
 
     def pending_today(self, open_id: str, up_to: int) -> int:
-        """Drafts of the last 24 hours that their user has not posted."""
+        """Count the drafts of the last 24 hours that their user has not posted, up to a number."""
         return self._count(open_id, up_to, lambda task: not task.direct and task.status not in (FAILED, COMPLETE))
 
     def _count(self, open_id: str, up_to: int, counts: Callable[[PublishTask], bool]) -> int:
@@ -257,7 +249,8 @@ class TaskStore:
 
     def replay_task(self, media: str, created_at: str, urls: list[str], **facts: Any) -> None:
         self._context.ids.reserve(facts["publish_id"].rpartition(".")[2])
-        self._keep(PublishTask(kind=media, created_at=datetime.fromisoformat(created_at), urls=tuple(urls), **facts))
+        begun = {"kind": media, "created_at": datetime.fromisoformat(created_at), "urls": tuple(urls)}
+        self._keep(from_facts(PublishTask, facts | begun))
 
     def replay_whole(self, publish_id: str, at: str, media: list[dict[str, Any]], finding: str) -> None:
         task = self.all[publish_id]
@@ -282,12 +275,12 @@ class TaskStore:
         self._publish(task, posts, task.ended_at)
 
 
-# MERGED from sandbox/tiktok/media_intake.py: How the bytes of a share reach TikTok: in chunks that are sent to it,
-
 PULL_SECONDS = 3600
 
 
 class MediaIntake:
+    """How the bytes of a share reach TikTok: a video in chunks, photos by a pull from their addresses."""
+
     def __init__(
         self,
         switches: TikTokSwitches,
@@ -301,10 +294,8 @@ class MediaIntake:
         self._tasks = tasks
         self._pulls: set[asyncio.Task[None]] = set()
 
-    # --- chunks --------------------------------------------------------------------------------------------------
-
-    def take_chunk(self, task: PublishTask, body: StreamedBody) -> None:
-        """A chunk that came whole and fits the plan."""
+    def accept_chunk(self, task: PublishTask, body: StreamedBody) -> None:
+        """Add a chunk that arrived whole and fits the plan."""
         if not task.received:
             task.head = body.head
         task.digest = body.digest
@@ -313,15 +304,19 @@ class MediaIntake:
         task.received += body.size
         task.arrivals.append((self._context.clock.now(), task.received))
         if task.received == task.size:
-            self._take_chunked_video(task)
+            self._accept_video(task)
 
-    def _take_chunked_video(self, task: PublishTask) -> None:
+    def _accept_video(self, task: PublishTask) -> None:
         keys = [(task.publish_id, number) for number in range(len(task.puts) + 1)]
         pieces = [piece for key in keys if (piece := self._tasks.cache.take(key)) is not None]
         data = b"".join(pieces) if sum(map(len, pieces)) == task.size else None
-        self._take_video(task, task.head, data, task.size, task.digest.hexdigest())
-
-    # --- pulls ---------------------------------------------------------------------------------------------------
+        longest = self._accounts[task.open_id].max_duration
+        task.finding = check_video(task.head, data, longest, self._switches.probes_video)
+        mime_type = sniff(task.head) or "video/mp4"
+        media = TikTokMedia(self._context.ids.new(), mime_type, task.size, task.digest.hexdigest())
+        self._tasks.all_bytes_arrived(task, (media,))
+        if data is not None:
+            self._tasks.cache.put(media.id, data)
 
     def pull_in_background(self, task: PublishTask) -> None:
         if task.wants_pull:
@@ -330,7 +325,7 @@ class MediaIntake:
             pull.add_done_callback(self._pulls.discard)
 
     async def pull(self, task: PublishTask) -> None:
-        """Fetch what the task points to, on other threads; nothing when somebody does so already."""
+        """Fetch the photos of a share on other threads, unless this happens already."""
         if not task.wants_pull:
             return
         task.fetching = True
@@ -340,44 +335,29 @@ class MediaIntake:
             bodies.append(await loop.run_in_executor(None, fetch, url, self._switches.fetch))
             if bodies[-1] is None:
                 break
-        self._take_pulled(task, bodies)
+        self._accept_photos(task, bodies)
 
     async def pull_all(self) -> None:
         for task in self._tasks.open_tasks():
             await self.pull(task)
 
     def catch_up(self) -> None:
-        """As if enough time had passed: what can be pulled is pulled, what is whole ends. Blocks."""
+        """Pull everything and end what is whole, as if enough time had passed. Blocks."""
         for task in self._tasks.open_tasks():
             if task.wants_pull:
-                self._take_pulled(task, [fetch(url, self._switches.fetch) for url in task.urls])
+                self._accept_photos(task, [fetch(url, self._switches.fetch) for url in task.urls])
             self._tasks.advance(task, at_once=True)
 
-    def _take_pulled(self, task: PublishTask, bodies: list[StreamedBody | None]) -> None:
+    def _accept_photos(self, task: PublishTask, fetched: list[StreamedBody | None]) -> None:
         task.fetching = False
         if not task.is_open:
             return
+        bodies = [body for body in fetched if body is not None]
+        task.received = sum(body.size for body in bodies)
         late = (self._context.clock.now() - task.created_at).total_seconds() >= PULL_SECONDS
-        got = [body for body in bodies if body is not None]
-        task.received = sum(body.size for body in got)
-        if late or len(got) < len(task.urls):
-            self._tasks.fail(task, "video_pull_failed" if task.kind == VIDEO else "photo_pull_failed")
-        elif task.kind == VIDEO:
-            self._take_video(task, got[0].head, got[0].data, got[0].size, got[0].sha256)
-        else:
-            self._take_photos(task, got)
-
-    # --- what arrived --------------------------------------------------------------------------------------------
-
-    def _take_video(self, task: PublishTask, head: bytes, data: bytes | None, size: int, sha256: str) -> None:
-        longest = self._accounts[task.open_id].max_duration
-        task.finding = check_video(head, data, longest, self._switches.probes_video)
-        media = TikTokMedia(self._context.ids.new(), sniff(head) or "video/mp4", size, sha256)
-        self._tasks.all_bytes_arrived(task, (media,))
-        if data is not None:
-            self._tasks.cache.put(media.id, data)
-
-    def _take_photos(self, task: PublishTask, bodies: list[StreamedBody]) -> None:
+        if late or len(bodies) < len(task.urls):
+            self._tasks.fail(task, "photo_pull_failed")
+            return
         media = []
         for body in bodies:
             finding, width, height = check_photo(body)

@@ -4,19 +4,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from socialpub.sandbox.network import OAuthSwitches
-
-# MERGED from sandbox/x/switches.py: How this X behaves where the real one may behave in several ways, or can be as
-
 
 @dataclass
-class XSwitches(OAuthSwitches):
+class XSwitches:
+    """How this X behaves where the real one may behave in several ways, or can be asked to misbehave.
+
+    Set them on `world.x` at any time. The defaults are the strict or the usual reading.
+    """
+
     dialect: Literal["new", "old"] = "new"
-    """`new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com) in answers."""
+    """Of responses: `new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com)."""
     one_dialect: bool = False
-    """Queries in the names of the other dialect are 400. By default both are taken, each for itself: those who went on
-    asking in the old names after the new document came out were answered, and some who asked in the new ones were not,
-    so either may be refused on a given day."""
+    """Queries in the names of the other dialect are 400. By default each of both is accepted: the real X went on
+    answering the old names after the new document came out, and refused some queries in the new ones."""
 
     # OAuth
     code_seconds: int = 30
@@ -25,50 +25,45 @@ class XSwitches(OAuthSwitches):
     kill_family_on_reuse: bool = False
     """A refresh token used twice ends the newest pair too."""
     old_access_token_survives: bool = False
-    """An access token goes on working after its pair was refreshed."""
+    """An access token still works after its pair was refreshed."""
 
     # media
     append_answers: int = 200
     """200 with `expires_at`, or 204 without a body."""
     media_seconds: int = 86400
-    """An upload and its media id are usable that long."""
+    """How long an upload and its media id are usable."""
     processing: Literal["succeeds", "fails", "never_ends", "refused_at_post"] = "succeeds"
-    """What becomes of the next finalized GIFs and videos: `succeeds`, `fails`, `never_ends`, `refused_at_post`."""
+    """What happens to the next finalized GIFs and videos."""
     processing_ticks: int = 2
-    """Calls for the status until it has succeeded; 0: ready at once."""
+    """Calls for the status until it has succeeded. 0: ready at once."""
     check_after_seconds: int = 1
     media_reuse_allowed: bool = True
-    max_segment_bytes: int = 5 * 1024 * 1024
 
     # posts
     duplicate_window_seconds: int = 86400
-    """The same text of the same account is refused that long; 0 never."""
+    """How long the same text of the same account is refused. 0: never."""
     list_lag_seconds: float = 0
-    """A post shows in lists only when it is that old."""
-    missing_post_status: int = 404
-    """404, or 200 with `errors` alone."""
+    """How old a post must be to appear in lists."""
     too_long_status: int = 400
     quotes_allowed: bool = False
     escapes_html: bool = False
-    """Answer `&amp;`, `&lt;`, `&gt;` in texts."""
+    """Return `&amp;`, `&lt;`, `&gt;` in texts."""
     strips_invisible: bool = False
-    """Zero-width, direction and control characters are gone from what is shown of a text."""
+    """Return texts without zero-width, direction and control characters."""
     names_in_replies: bool = True
-    """The name of the answered author stands in front of a reply's text."""
+    """Begin a reply's text with the name of the author of its parent."""
     leaves_out: list[str] = field(default_factory=list)
-    """Members of posts that reading leaves out although they were asked for, as after a hydration that failed."""
+    """Fields of posts that a list omits although the query names them, as after a failed hydration."""
     needs_text: bool = False
-    """A body without `text` is 400, with media too, as behind X's gateway. In front of it an absent text is `""`."""
+    """A body without `text` is 400, even with media, as behind X's gateway. Without it, an absent text is `""`."""
     blocked_hosts: list[str] = field(default_factory=list)
 
     # money and limits
     credits_depleted: int = 0
-    """1 or 2: every call is answered 402, in that shape."""
+    """1 or 2: every call gets a 402 in that shape."""
     limits: dict[str, int] = field(
         default_factory=lambda: {
             "POST /2/tweets": 100,
-            "GET /2/tweets/:id": 900,
-            "DELETE /2/tweets/:id": 50,
             "GET /2/users/me": 75,
             "GET /2/users/:id/tweets": 900,
             "POST /2/media/upload": 500,
@@ -81,27 +76,16 @@ class XSwitches(OAuthSwitches):
     )
     """Calls of one user in 15 minutes."""
     daily_limits: dict[str, int] = field(default_factory=dict)
-    """Calls of one user in 24 hours; a label in here also gets the 24-hour headers."""
-    app_daily_limits: dict[str, int] = field(default_factory=dict)
-    """The same for all users of one app."""
+    """Calls of one user in 24 hours. These calls also get the 24-hour headers."""
 
-
-# MERGED from sandbox/x/models.py: What X keeps: accounts, uploads, posts.
 
 SUBSCRIPTIONS = ("None", "Basic", "Premium", "PremiumPlus")
 LONG_POST_TIERS = ("Premium", "PremiumPlus")
 IMAGE, GIF, VIDEO = "tweet_image", "tweet_gif", "tweet_video"
-POSTABLE = {IMAGE: "image", GIF: "image", VIDEO: "video", "amplify_video": "video"}
-"""Categories that a post may carry, and the kind of bytes they hold."""
-KEY_PREFIX = {IMAGE: "3", GIF: "16", VIDEO: "7", "amplify_video": "13", "dm_image": "3", "dm_gif": "16"}
-MAX_BYTES = {
-    IMAGE: 5 * 1024 * 1024,
-    "dm_image": 5 * 1024 * 1024,
-    GIF: 15 * 1024 * 1024,
-    "dm_gif": 15 * 1024 * 1024,
-    "subtitles": 512 * 1024,
-}
-MAX_VIDEO_BYTES = 16 * 1024**3
+KINDS = {IMAGE: "image", GIF: "image", VIDEO: "video"}
+"""What bytes the media of a category contain."""
+KEY_PREFIX = {IMAGE: "3", GIF: "16", VIDEO: "7"}
+MAX_BYTES = {IMAGE: 5 * 1024 * 1024, GIF: 15 * 1024 * 1024, VIDEO: 16 * 1024**3}
 
 
 @dataclass(slots=True)
@@ -116,7 +100,6 @@ class XAccount:
     max_length: int | None = None
     """Overrides what follows from the subscription."""
     picture: str = ""
-    """From which word the picture is drawn; empty: the username."""
 
     @property
     def longest_post(self) -> int:
@@ -136,7 +119,6 @@ class XMedia:
     category: str
     mime_type: str
     owner_id: str
-    other_owners: tuple[str, ...]
     expires_at: float
     """Unix seconds."""
     declared_bytes: int
@@ -150,10 +132,10 @@ class XMedia:
     state: str = ""
     """`pending`, `in_progress`, `succeeded`, `failed`; empty: needs no processing."""
     fate: str = "succeeds"
-    looks: int = 0
-    early_looks: int = 0
-    """Calls for the status that came before `check_after_secs` was over."""
-    looked_at: datetime | None = None
+    polls: int = 0
+    early_polls: int = 0
+    """Calls for the status before `check_after_secs` was over."""
+    polled_at: datetime | None = None
     posted_in: list[str] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
     """Index and size of what was received."""
@@ -185,11 +167,10 @@ class XPost:
     """When the call's first byte arrived, by the machine's clock."""
     received_monotonic: float = 0.0
     shown_text: str = ""
-    """As X gives it back, with t.co links."""
+    """As X returns it, with t.co links."""
     entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     conversation_id: str = ""
-    """The post that began it all."""
-    deleted_at: datetime | None = None
+    """The id of the first post of the conversation."""
 
     @property
     def in_reply_to(self) -> str | None:

@@ -1,28 +1,23 @@
-"""All uploads of X, and how they become usable.
-
-Bytes are kept only while there is room; sizes and hashes always.
-"""
+"""The memory of X: uploads and how they become usable, accounts, posts."""
 
 import hashlib
 import math
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, json_facts
+from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import Reply
-from socialpub.sandbox.network import OAuthNetwork
-from socialpub.sandbox.tokens import SandboxApp
+from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.x import problems
-from socialpub.sandbox.x.models import IMAGE, KEY_PREFIX, POSTABLE, SUBSCRIPTIONS, XAccount, XMedia, XPost, XSwitches
+from socialpub.sandbox.x.models import IMAGE, KEY_PREFIX, KINDS, SUBSCRIPTIONS, XAccount, XMedia, XPost, XSwitches
 
 
 @dataclass(slots=True)
 class SegmentHash:
-    """Hashes segments as they come in order, so that the bytes need not be kept; the last one may come twice."""
+    """Hashes segments in their order, so that the bytes need not be kept. The last one may arrive twice."""
 
     done: Any = field(default_factory=hashlib.sha256)
     before_last: Any = None
@@ -42,7 +37,7 @@ class SegmentHash:
 
 
 class XMediaStore:
-    """All uploads of the network."""
+    """All uploads. Their bytes are kept only while there is room, their sizes and hashes always."""
 
     def __init__(self, switches: XSwitches, context: SandboxContext) -> None:
         self._switches = switches
@@ -51,17 +46,14 @@ class XMediaStore:
         self.all: dict[str, XMedia] = {}
         self._hashing: dict[str, SegmentHash] = {}
 
-    def begin(
-        self, category: str, mime_type: str, total_bytes: int, owner_id: str, other_owners: tuple[str, ...]
-    ) -> XMedia:
+    def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
         media_id = self._context.ids.new()
         media = XMedia(
             media_id,
-            f"{KEY_PREFIX.get(category, '7')}_{media_id}",
+            f"{KEY_PREFIX[category]}_{media_id}",
             category,
             mime_type,
             owner_id,
-            other_owners,
             self._now() + self._switches.media_seconds,
             total_bytes,
         )
@@ -75,7 +67,7 @@ class XMediaStore:
         self.cache.put((media.id, index), data)
 
     def finalize(self, media: XMedia) -> None:
-        """All segments are there: the media is whole and, if it needs it, being processed."""
+        """Make a whole file of the segments, and begin its processing."""
         indexes = sorted(media.segments)
         pieces = [self.cache.take((media.id, index)) for index in indexes]
         whole = b"".join(piece for piece in pieces if piece is not None) if None not in pieces else None
@@ -94,28 +86,24 @@ class XMediaStore:
         self._start_processing(media, sniff(begin))
 
     def _start_processing(self, media: XMedia, found: str) -> None:
-        wanted = POSTABLE.get(media.category)
-        unfit = bool(found and wanted) and not found.startswith(f"{wanted}/")
-        if media.category in (IMAGE, "dm_image", "subtitles"):
-            media.state = "failed" if unfit else ""
-        elif unfit or (media.fate == "fails" and self._switches.processing_ticks == 0):
+        unfit = bool(found) and not found.startswith(f"{KINDS[media.category]}/")
+        ends_at_once = self._switches.processing_ticks == 0 and media.fate != "never_ends"
+        if unfit or (media.category != IMAGE and media.fate == "fails" and ends_at_once):
             media.state = "failed"
-        else:
-            media.state = (
-                "succeeded" if self._switches.processing_ticks == 0 and media.fate != "never_ends" else "pending"
-            )
-        media.looked_at = self._context.clock.now()
+        elif media.category != IMAGE:
+            media.state = "succeeded" if ends_at_once else "pending"
+        media.polled_at = self._context.clock.now()
 
     def poll(self, media: XMedia) -> None:
-        """One call for the status; processing moves on with every one."""
-        now = self._context.clock.now()
+        """Count one call for the status. Every call advances the processing."""
         if media.state not in ("pending", "in_progress"):
             return
-        if media.looked_at is not None and (now - media.looked_at).total_seconds() < self._switches.check_after_seconds:
-            media.early_looks += 1
-        media.looked_at = now
-        media.looks += 1
-        if media.looks < self._switches.processing_ticks or media.fate == "never_ends":
+        now = self._context.clock.now()
+        if media.polled_at and (now - media.polled_at).total_seconds() < self._switches.check_after_seconds:
+            media.early_polls += 1
+        media.polled_at = now
+        media.polls += 1
+        if media.polls < self._switches.processing_ticks or media.fate == "never_ends":
             media.state = "in_progress"
         else:
             media.state = "failed" if media.fate == "fails" else "succeeded"
@@ -125,14 +113,13 @@ class XMediaStore:
         return media if media is not None and self._now() < media.expires_at else None
 
     def usable(self, media_id: str, account_id: str) -> XMedia | None:
-        """The media when a post of this account may carry it now."""
+        """Return the media if a post of this account may carry it now."""
         media = self.alive(media_id)
         if (
             media is None
             or not media.ready
-            or media.category not in POSTABLE
             or media.fate == "refused_at_post"
-            or account_id not in (media.owner_id, *media.other_owners)
+            or account_id != media.owner_id
             or (media.posted_in and not self._switches.media_reuse_allowed)
         ):
             return None
@@ -145,17 +132,18 @@ class XMediaStore:
         return self._context.clock.now().timestamp()
 
 
-# MERGED from sandbox/x/network.py: The memory of X: accounts, uploads, posts.
-
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 JOURNALED = (
     "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
     "conversation_id",
 )  # fmt: skip
+VIEWED = (
+    "id", "account_id", "username", "text", "created_at", "received_at", "received_monotonic", "client_id", "options",
+)  # fmt: skip
 JOURNALED_MEDIA = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
 
 
-class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
+class XSandbox(SandboxNetwork[XAccount], XSwitches):
     name = "x"
     endpoints = (
         "authorize",
@@ -169,9 +157,7 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
         "upload_status",
         "metadata",
         "create_post",
-        "read_post",
         "list_posts",
-        "delete_post",
     )
     default_scopes = ALL_SCOPES
     reveals_refresh_expiry = False
@@ -179,16 +165,16 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
     account_choices: ClassVar = {"subscription_type": SUBSCRIPTIONS}
 
     def __init__(self, context: SandboxContext) -> None:
-        OAuthNetwork.__init__(self, context)
+        SandboxNetwork.__init__(self, context)
         XSwitches.__init__(self)
         self.media = XMediaStore(self, context)
         self.windows = FixedWindows()
         self.posts: list[XPost] = []
-        """Everything ever posted, oldest first; a deleted post stays, with `deleted_at`."""
+        """Oldest first."""
         self._posts: dict[str, XPost] = {}
         self._posts_of: dict[str, list[XPost]] = {}
         self._last_posted_at: dict[tuple[str, str, str], datetime] = {}
-        """By account id, words, and the post that is replied to."""
+        """By account id, text, and the post that is replied to."""
         for number, (username, name, tier) in enumerate((("demo", "Demo", "None"), ("studio", "Studio", "Premium"))):
             account = XAccount(str(1000000000000000001 + number), username, name, tier)
             self.accounts[account.id] = account
@@ -205,41 +191,24 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
         suspended: bool = False,
         max_length: int | None = None,
     ) -> XAccount:
-        """A new account; a username that exists is ValueError."""
+        """Create an account. Raise ValueError for a username that exists."""
         self.refuse_taken(username)
         return self.store_account(
             XAccount(self.new_id(), username, name or username, subscription_type, protected, suspended, max_length)
         )
 
     def account_named(self, username: str) -> XAccount | None:
-        """In whatever case it is written."""
+        """Return the account. Upper and lower case are the same."""
         wanted = username.lower()
         return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
-    def add_app(
-        self, client_id: str, client_secret: str | None, redirect_uris: Iterable[str] = (), name: str = ""
-    ) -> SandboxApp:
-        """Register an app; from then on its secret and addresses are checked. No secret: a public client."""
-        app = self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris), name)
-        return app
-
-    def unregistered_app(self, client_id: str) -> SandboxApp:
-        return SandboxApp(client_id)
-
-    def app_token(self, client_id: str = "app") -> str:
-        """An application-only bearer, which no user endpoint takes."""
-        token = self.tokens.issue(
-            "", (), access=_opaque(), refresh=None, seconds=10**9, refresh_seconds=0, client_id=client_id, app_only=True
-        )
-        return token.access
-
-    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str | None]:  # noqa: ARG002
-        return _opaque(), _opaque() if "offline.access" in scopes else None
+    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
+        return secrets.token_urlsafe(72), secrets.token_urlsafe(72) if "offline.access" in scopes else None
 
     # --- posts ---------------------------------------------------------------------------------------------------
 
     def posts_of(self, account: XAccount | str) -> list[XPost]:
-        """By an account, its id or its username; oldest first, deleted ones too."""
+        """Return the posts of an account, its id or its username, oldest first."""
         if isinstance(account, str):
             found = self.accounts.get(account) or self.account_named(account)
             if found is None:
@@ -248,16 +217,10 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
         return list(self._posts_of.get(account.id, ()))
 
     def find_post(self, post_id: str) -> XPost | None:
-        """One that is still up."""
-        post = self._posts.get(post_id)
-        return None if post is None or post.deleted_at is not None else post
-
-    def is_listed(self, post: XPost) -> bool:
-        """It is old enough to show in lists."""
-        return not self.list_lag_seconds or self.seconds_since(post.created_at) >= self.list_lag_seconds
+        return self._posts.get(post_id)
 
     def was_posted_lately(self, account: XAccount, text: str, reply_to: str) -> bool:
-        """The same words by the same account in the same place, within the window for duplicates."""
+        """Return whether the account posted this text in this place within the window for duplicates."""
         before = self._last_posted_at.get(_content_key(account.id, text, reply_to))
         return before is not None and self.seconds_since(before) < self.duplicate_window_seconds
 
@@ -274,18 +237,23 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
         self._posts_of.setdefault(post.account_id, []).append(post)
         self._last_posted_at[_content_key(post.account_id, post.text, post.in_reply_to or "")] = post.created_at
 
-    def delete_post(self, post: XPost) -> None:
-        post.deleted_at = self.now()
-        self.write("post_deleted", post_id=post.id, deleted_at=post.deleted_at.isoformat())
-
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self.posts)}
+
+    def view(self) -> dict[str, Any]:
+        return {
+            "accounts": [asdict(account) for account in self.accounts.values()],
+            "posts": [
+                json_facts(post, VIEWED) | {"media": [json_facts(item, JOURNALED_MEDIA) for item in post.media]}
+                for post in self.posts
+            ],
+        }
 
     # --- from the journal ----------------------------------------------------------------------------------------
 
     def replay_account(self, **facts: Any) -> None:
         self.reserve_id(facts["id"])
-        self.accounts[facts["id"]] = XAccount(**facts)
+        self.accounts[facts["id"]] = from_facts(XAccount, facts)
 
     def replay_post(self, post_id: str, created_at: str, media: list[dict[str, Any]], **facts: Any) -> None:
         self.reserve_id(post_id)
@@ -294,16 +262,12 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
             self.reserve_id(item["id"])
             kept.append(
                 XMedia(
-                    item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], (), 0,
+                    item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], 0,
                     item["size"], item["size"], item["sha256"], alt_text=item["alt_text"], finalized=True,
                 )
             )  # fmt: skip
             self.media.all[item["id"]] = kept[-1]
         self._keep_post(XPost(post_id, created_at=datetime.fromisoformat(created_at), media=tuple(kept), **facts))
-
-    def replay_post_deleted(self, post_id: str, deleted_at: str) -> None:
-        if post := self._posts.get(post_id):
-            post.deleted_at = datetime.fromisoformat(deleted_at)
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
@@ -318,10 +282,6 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
 
     def credits_reply(self, shape: int) -> Reply:
         return problems.credits_depleted(shape)
-
-
-def _opaque() -> str:
-    return secrets.token_urlsafe(72)
 
 
 def _content_key(account_id: str, text: str, reply_to: str) -> tuple[str, str, str]:

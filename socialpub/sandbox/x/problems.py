@@ -29,7 +29,7 @@ def type_uri(x: XSwitches, slug: str) -> str:
 
 
 def problem(status: int, detail: str = "", headers: Headers | None = None) -> Reply:
-    """The plain shape; without a detail it repeats the title."""
+    """Return the plain shape. Without a detail it repeats the title."""
     title = TITLES.get(status, "Error")
     return json_reply(
         status, {"title": title, "detail": detail or title, "type": "about:blank", "status": status}, headers
@@ -37,9 +37,8 @@ def problem(status: int, detail: str = "", headers: Headers | None = None) -> Re
 
 
 def invalid(x: XSwitches, message: str, **parameters: Any) -> Refusal:
-    """400, the validation shape. `parameters`: the names of the fields and what they held (`__` is a dot)."""
-    held = {name.replace("__", "."): [str(value)[:200]] for name, value in parameters.items()}
-    return invalid_fields(x, [(held, message)])
+    """Return 400 in the validation shape. `parameters`: the names of the fields and their values."""
+    return invalid_fields(x, [({name: [str(value)[:200]] for name, value in parameters.items()}, message)])
 
 
 def invalid_fields(x: XSwitches, errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
@@ -64,21 +63,6 @@ def unauthorized() -> Reply:
     return problem(401)
 
 
-def app_only(x: XSwitches) -> Refusal:
-    return Refusal(
-        json_reply(
-            403,
-            {
-                "title": "Unsupported Authentication",
-                "detail": "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.  Supported "
-                "authentication types are [OAuth 1.0a User Context, OAuth 2.0 User Context].",
-                "type": type_uri(x, "unsupported-authentication"),
-                "status": 403,
-            },
-        )
-    )
-
-
 def suspended(x: XSwitches) -> Refusal:
     return Refusal(
         json_reply(
@@ -93,16 +77,15 @@ def suspended(x: XSwitches) -> Refusal:
     )
 
 
-def not_found(x: XSwitches, kind: str, found: str, parameter: str = "id") -> dict[str, Any]:
-    """One member of `errors`, or a whole 404."""
-    resource = ("post" if x.dialect == "new" else "tweet") if kind == "post" else kind
+def no_such_user(x: XSwitches, user_id: str) -> dict[str, Any]:
+    """Return a member of `errors`."""
     return {
-        "value": found,
-        "detail": f"Could not find {resource} with {parameter}: [{found}].",
+        "value": user_id,
+        "detail": f"Could not find user with id: [{user_id}].",
         "title": "Not Found Error",
-        "resource_type": resource,
-        "parameter": parameter,
-        "resource_id": found,
+        "resource_type": "user",
+        "parameter": "id",
+        "resource_id": user_id,
         "type": type_uri(x, "resource-not-found"),
     }
 
@@ -131,13 +114,9 @@ def credits_depleted(shape: int) -> Reply:
 
 
 def oauth(status: int, error: str, description: str) -> Refusal:
-    """The token endpoint's shape."""
-    answer = json_reply(status, {"error": error, "error_description": description})
-    answer.headers.append(("cache-control", "no-store"))
-    return Refusal(answer)
-
-
-# MERGED from sandbox/x/rate_headers.py: The headers in which X reports its rate limits.
+    """Return a refusal in the token endpoint's shape."""
+    answer = {"error": error, "error_description": description}
+    return Refusal(json_reply(status, answer, [("cache-control", "no-store")]))
 
 
 def window_headers(prefix: str, limit: int, remaining: int, reset: float) -> Headers:
@@ -153,8 +132,8 @@ def transaction_header() -> tuple[str, str]:
 
 
 def rate_limited(now: float, seconds: float, told_in: str) -> Reply:
-    """A scripted 429 whose wait is given in the window's headers, the day's, `retry-after` (as seconds or as a date),
-    nowhere, or as no such time: `milliseconds`."""
+    """Return a scripted 429. `told_in` says where its wait is given: in the window's headers, the day's,
+    `retry-after` (as seconds or as a date), nowhere, or in `milliseconds`."""
     reset = now + seconds
     reply = problem(429)
     match told_in:

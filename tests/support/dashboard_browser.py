@@ -159,6 +159,15 @@ class Page:
                 return control or one.all("input", "select", "textarea")[0]
         raise AssertionError(f"no field {label!r} among {[one.text for one in self.root.all('label')]}")
 
+    def chosen(self, label: str) -> list[str]:
+        """The options of this select that are chosen in the page."""
+        return [one.text for one in self.field(label).all("option") if "selected" in one.attributes]
+
+    @property
+    def token(self) -> str:
+        """The token of its forms."""
+        return next(one.attributes["value"] for one in self.root.all("input") if one.attributes.get("name") == "csrf")
+
     def root_by_id(self, wanted: str) -> Element | None:
         return next((one for one in self.root.all() if one.attributes.get("id") == wanted), None)
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import orjson
+
 from socialpub.core import ids
 from socialpub.db.connection import Tx
+from socialpub.db.queries import api_json
 from socialpub.db.tables import artifact_rows
 from socialpub.runtime import Runtime
 
@@ -34,3 +37,15 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
 
     rt.db.write(insert)
     return artifact_id
+
+
+def post_ids(rt: Runtime) -> list[str]:
+    return [row[0] for row in rt.reader.all("SELECT id FROM post ORDER BY id")]
+
+
+def read_post(rt: Runtime, post_id: str) -> dict[str, Any]:
+    """The post as the API shows it."""
+    found = api_json.post(rt.reader, post_id)
+    assert found is not None
+    post: dict[str, Any] = orjson.loads(found)
+    return post

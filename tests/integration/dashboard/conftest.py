@@ -4,14 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from socialpub.accounts import sign_in
+from socialpub.accounts.sign_in import Purpose
 from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.runtime import Runtime
+from socialpub.sandbox import World
 from socialpub.web.http.app import App, create_app
 from tests.support.chromium import chromium
 from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.sandbox_http import connect_x
+from tests.support.served import served
 
 PASSWORD = "correct horse battery"
 
@@ -32,11 +36,13 @@ def password_hash() -> str:
     return sign_in.hash_password(PASSWORD, PASSWORD)
 
 
-@pytest.fixture(scope="module")
-def real_browser() -> Iterator[Browser]:
-    """Started once for the tests of a file: while it runs, no test can have an event loop of its own."""
-    with chromium() as started:
-        yield started
+@pytest.fixture
+def x(rt: Runtime, world: World) -> str:
+    """A profile on X."""
+    return connect_x(rt, world)
+
+
+# --- browsers without scripts ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -51,9 +57,53 @@ def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[DashboardBrowse
     """A browser in which the owner is signed in."""
     rt.write(sign_in.set_password, password_hash)
     with act_as(DASHBOARD):
-        # As the password's form does it, whose own stories are in test_sign_in.py.
+        # As the password's form does it, which test_sign_in.py tests.
         session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
     with DashboardBrowser(app) as browser:
         browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
         browser.open("/")
         yield browser
+
+
+# --- a real browser --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real_browser() -> Iterator[Browser]:
+    """Started once for the tests of a file: while it runs, no test can have an event loop of its own."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def context_options() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the console of the real browser shows."""
+    return []
+
+
+@pytest.fixture
+def context(
+    real_browser: Browser, app: App, context_options: dict[str, Any], complaints: list[str]
+) -> Iterator[BrowserContext]:
+    """A profile of the real browser, for the addresses of the dashboard."""
+    options = {"timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 900}, **context_options}
+    with served(app) as address, real_browser.new_context(base_url=address, **options) as context:
+        context.on("console", lambda message: complaints.append(message.text))
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        yield context
+        for page in context.pages:
+            page.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, rt: Runtime, password_hash: str) -> Page:
+    """A tab of the real browser in which the owner is signed in."""
+    rt.write(sign_in.set_password, password_hash)
+    page = context.new_page()
+    page.goto(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
+    return page

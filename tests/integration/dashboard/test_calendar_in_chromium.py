@@ -1,53 +1,22 @@
 """Posts are dragged through the calendar in a real browser, and whoever drops one is told what it came to."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from socialpub.accounts import sign_in
-from socialpub.accounts.sign_in import Purpose
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
-from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.hand_clock import START, HandClock
-from tests.support.served import served
 
 pytestmark = pytest.mark.chromium
 
-DESK, PHONE = (1280, 900), (390, 844)
-
-
-@pytest.fixture
-def context(real_browser: Browser) -> Iterator[BrowserContext]:
-    with real_browser.new_context(
-        viewport={"width": DESK[0], "height": DESK[1]}, timezone_id="Europe/Berlin", reduced_motion="reduce"
-    ) as context:
-        yield context
-
-
-@pytest.fixture
-def complaints() -> list[str]:
-    """What the browser's console says."""
-    return []
-
-
-@pytest.fixture
-def page(context: BrowserContext, app: App, rt: Runtime, password_hash: str, complaints: list[str]) -> Iterator[Page]:
-    """A signed-in tab whose time zone the appliance knows."""
-    rt.write(sign_in.set_password, password_hash)
-    with served(app) as address:
-        page = context.new_page()
-        page.on("console", lambda said: complaints.append(said.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
-        page.goto(f"{address}/calendar")
-        yield page
-        page.close()
+PHONE = (390, 844)
 
 
 @pytest.fixture
@@ -55,8 +24,13 @@ def profile(rt: Runtime) -> str:
     return add_profile(rt)
 
 
+@pytest.fixture
+def context_options() -> dict[str, Any]:
+    return {"reduced_motion": "reduce"}
+
+
 def show(page: Page, period: str) -> None:
-    page.goto(f"{page.url.partition('/calendar')[0]}/calendar?{period}")
+    page.goto(f"/calendar?{period}")
 
 
 def cell(page: Page, at: str) -> Locator:

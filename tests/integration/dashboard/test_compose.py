@@ -1,19 +1,22 @@
-"""A post is written in the dashboard: checked, kept while it is put right, and accepted once."""
+"""A post is written in the dashboard: checked, kept while it is corrected, and accepted once."""
 
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlencode
 
+import pytest
+
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import status_of
-from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.appliance import accept, add_profile, status_of
+from tests.support.dashboard_browser import Attachment, DashboardBrowser, Page, multipart
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_pinterest, connect_x
-
-
-def posts(rt: Runtime) -> list[str]:
-    return [row[0] for row in rt.reader.all("SELECT id FROM post ORDER BY id")]
+from tests.support.rows import artifact as imagined
+from tests.support.rows import post_ids
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
 
 
 def test_without_a_profile_it_says_where_to_connect_one(owner: DashboardBrowser) -> None:
@@ -32,14 +35,10 @@ def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
     assert (page.status, page.role("status")) == (200, "x profile: no problems found.")
     assert page.field("Text").raw_text == "\nTwo\npictures"
     page = owner.press("Move down first.jpg", {"Alt text": "The first one"})
-    assert [one.text.partition(",")[0] for one in page.root.all("small") if one.attributes.get("class") == "file"][
-        :2
-    ] == [
-        "second.jpg",
-        "first.jpg",
-    ]
+    names = [one.text.partition(",")[0] for one in page.root.all("small") if one.attributes.get("class") == "file"]
+    assert names[:2] == ["second.jpg", "first.jpg"]
     owner.press("Publish")
-    (post_id,) = posts(rt)
+    (post_id,) = post_ids(rt)
     drain(rt, clock)
     assert status_of(rt, post_id) == "settled"
     (shown,) = world.x.posts
@@ -55,7 +54,7 @@ def test_what_is_wrong_is_told_at_its_field_and_nothing_that_was_typed_is_lost(
     no_picture = tmp_path / "notes.png"
     no_picture.write_bytes(b"these are words")
     page = owner.press(
-        "Schedule" if owner.page.has_button("Schedule") else "Publish",
+        "Publish",
         {
             "Text": "Kept",
             "#profiles": [x, pins],
@@ -78,4 +77,383 @@ def test_what_is_wrong_is_told_at_its_field_and_nothing_that_was_typed_is_lost(
         if one.attributes.get("name") == "profiles" and "checked" in one.attributes
     ] == [x, pins]
     assert "good.jpg" in page.text
-    assert posts(rt) == []
+    assert post_ids(rt) == []
+
+
+# --- sending the form -------------------------------------------------------------------------------------------------
+
+
+def artifacts(rt: Runtime) -> int:
+    return int(rt.reader.value("SELECT count(*) FROM artifact"))
+
+
+# --- once ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_form_that_is_sent_twice_makes_one_post(owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path) -> None:
+    page = owner.open("/compose")
+    form = page.form_of(page.button("Publish"))
+    fields = owner.fields_of(form, page.button("Publish"))
+    fields = [(name, "Once" if name == "body" else value) for name, value in fields if name != "media"]
+    fields.append(("media", Attachment.of(media.jpeg(tmp_path / "a.jpg"))))
+    first = owner.send(form, fields)
+    (post_id,) = post_ids(rt)
+    assert first.path == f"/posts/{post_id}"
+    assert first.role("status") == "The post is accepted and is being published."
+    owner.page = page
+    again = owner.send(form, fields)
+    assert (again.path, post_ids(rt)) == (f"/posts/{post_id}", [post_id])
+    assert again.role("status") == "You already submitted this form. This is the post that it created."
+
+
+def test_two_clicks_at_the_same_moment_make_one_post(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    page = owner.open("/compose")
+    form = page.form_of(page.button("Publish"))
+    fields = [(n, "Once" if n == "body" else v) for n, v in owner.fields_of(form, page.button("Publish"))]
+    replies = owner.ask_together("POST", "/compose", *[multipart(fields)] * 3)
+    (post_id,) = post_ids(rt)
+    assert [reply.headers["location"].rpartition("/")[2] for reply in replies] == [post_id] * 3
+
+
+def test_after_going_back_another_text_becomes_another_post_only_when_asked(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    page = owner.open("/compose")
+    owner.press("Publish", {"Text": "The first"})
+    owner.page = page
+    page = owner.press("Publish", {"Text": "The second"})
+    assert (page.status, len(post_ids(rt))) == (409, 1)
+    assert page.role("alert").startswith("You already submitted this form with different content.")
+    assert page.field("Text").raw_text.strip() == "The second"
+    owner.press("Publish")
+    assert len(post_ids(rt)) == 2
+
+
+# --- equal content of a form that was loaded again -------------------------------------------------------------------
+
+
+def send(owner: DashboardBrowser, text: str, *files: Path) -> Page:
+    """In a form of its own, as after Back in a browser without scripts."""
+    owner.open("/compose")
+    return owner.press("Publish", {"Text": text, **({"Media": list(files)} if files else {})})
+
+
+def test_equal_content_of_another_form_is_published_only_when_asked(
+    owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
+) -> None:
+    picture = media.jpeg(tmp_path / "a.jpg")
+    send(owner, "Once", picture)
+    (first,) = post_ids(rt)
+    page = send(owner, "Once", picture)
+    assert (page.status, post_ids(rt)) == (409, [first])
+    assert page.role("alert").startswith("You already published this content in the last hour.")
+    assert page.links()["Open the post"].endswith(f"/posts/{first}")
+    page = owner.press("Publish")
+    assert page.role("status") == "The post is accepted and is being published."
+    assert len(post_ids(rt)) == 2
+    assert send(owner, "Once", picture).status == 409
+    assert send(owner, "Once").status == 200, "without the picture it is another post"
+
+
+def test_equal_content_is_asked_about_for_an_hour_and_while_it_may_be_out(
+    owner: DashboardBrowser, rt: Runtime, x: str, clock: HandClock
+) -> None:
+    send(owner, "Good morning")
+    clock.forward(3600)
+    send(owner, "Good morning")
+    assert len(post_ids(rt)) == 2
+    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET state = 'failed'"))
+    rt.write(lambda _, tx: tx.execute("UPDATE post SET outcomes = 'f'"))
+    send(owner, "Good morning")
+    assert len(post_ids(rt)) == 3
+
+
+def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    for _ in range(2):
+        owner.open("/compose")
+        owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"})
+    assert len(post_ids(rt)) == 2
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"#profiles": []})
+    assert page.status == 400
+    assert "Choose at least one" in page.role("alert")
+    assert "Write something, or add a picture or a video" in page.role("alert")
+
+
+def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    owner.open("/compose")
+    page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"})
+    assert page.status == 200, "it was only asked what is wrong"
+    assert "Choose a date and a time" in page.role("alert")
+    assert page.field("Zone").attributes["aria-invalid"] == "true"
+    assert page.has_button("Schedule")
+
+
+def test_what_only_some_networks_refuse_may_be_published_anyway(
+    owner: DashboardBrowser, rt: Runtime, world: World, x: str
+) -> None:
+    pins = connect_pinterest(rt, world)
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]})
+    assert (page.status, post_ids(rt)) == (400, [])
+    assert "pinterest profile: " in page.role("alert")
+    assert "x profile: no problems found" in page.text
+    owner.press("Publish anyway")
+    assert len(post_ids(rt)) == 1
+
+
+def test_what_every_network_refuses_cannot_be_published(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "x" * 300})
+    assert (page.status, page.has_button("Publish anyway")) == (400, False)
+    page = owner.send(
+        page.form_of(page.button("Publish")), [*owner.fields_of(page.root.all("form")[0]), ("do", "anyway")]
+    )
+    assert (page.status, post_ids(rt)) == (400, [])
+
+
+def test_a_file_that_cannot_be_used_takes_nothing_else_away(
+    owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
+) -> None:
+    owner.open("/compose")
+    script = tmp_path / "script.html"
+    script.write_text("<script>alert(1)</script>")
+    large = tmp_path / "large.png"
+    large.write_bytes(b"\x89PNG" + bytes(33 * 1024 * 1024))
+    good = media.jpeg(tmp_path / "<b>good.jpg")
+    page = owner.press("Publish", {"Text": "Kept", "Media": [script, large, good]})
+    assert (page.status, post_ids(rt)) == (400, [])
+    said = page.role("alert")
+    assert "“script.html”: text/html is not accepted" in said
+    assert "“large.png” may have at most 32 MiB" in said
+    assert artifacts(rt) == 1
+    assert "<b>good.jpg, " in page.text  # as text
+    page = owner.press("Publish")
+    assert len(post_ids(rt)) == 1
+
+
+def test_media_that_is_gone_is_told_and_can_be_removed(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
+    owner.open("/compose")
+    page = owner.press("Check", {"Text": "With", "#artifact": [gone]})
+    assert page.status == 200
+    assert "Media 1 : Names an artifact whose bytes were removed" in page.role("alert")
+    page = owner.press("Remove gone.png")
+    assert (page.status, "gone.png" in page.text) == (200, False)
+    assert page.field("Text").raw_text.strip() == "With"
+
+
+# --- beginnings ------------------------------------------------------------------------------------------------------
+
+
+def test_it_begins_with_what_another_post_says(owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path) -> None:
+    owner.open("/compose")
+    owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]})
+    owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
+    page = owner.open(f"/compose?from={post_ids(rt)[0]}")
+    assert page.field("Text").raw_text.strip() == "Said before"
+    assert page.field("Alt text").attributes["value"] == "A picture"
+    assert page.chosen("Who may reply") == ["People the author follows"]
+    owner.press("Publish")
+    assert len(post_ids(rt)) == 2
+
+
+def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: DashboardBrowser, rt: Runtime) -> None:
+    add_profile(rt, status="reauthRequired", reason="The token was refused.")
+    rt.write(resume.pause)
+    page = owner.open("/compose")
+    assert "must be reconnected posts wait until then" in page.text
+    assert "Publishing is paused" in page.text
+
+
+# --- without a session -----------------------------------------------------------------------------------------------
+
+
+def test_whoever_is_not_signed_in_sends_no_file(
+    stranger: DashboardBrowser, owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path, clock: HandClock
+) -> None:
+    body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
+    reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
+    assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
+    assert artifacts(rt) == 0
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def berlin(owner: DashboardBrowser) -> None:
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+
+
+def times_of_posts(rt: Runtime) -> list[str | None]:
+    return [row[0] for row in rt.reader.all("SELECT scheduled_at FROM post ORDER BY id")]
+
+
+def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"})
+    assert (page.status, times_of_posts(rt)) == (400, [])
+    problem = "A time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”."
+    assert f"When : {problem}" in page.role("alert")
+    group = page.root_by_id("when")
+    assert group is not None
+    said = page.root_by_id(group.attributes["aria-describedby"])
+    assert said is not None
+    assert said.text == problem
+    assert page.field("Time").attributes["value"] == "2026-12-24T18:00"
+
+    owner.press("Publish", {"#when": "at"})
+    assert times_of_posts(rt) == ["2026-12-24T17:00:00.000Z"]
+
+
+def test_now_with_an_emptied_time_publishes_at_once(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    owner.open("/compose?at=2026-12-24T18:00")
+    owner.press("Schedule", {"Text": "Earlier", "#when": "now", "Time": ""})
+    assert times_of_posts(rt) == [None]
+
+
+def test_the_answer_names_the_time_in_the_zone_in_which_it_was_given(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    owner.open("/compose")
+    fields = {"Text": "In Tokyo", "#when": "at", "Time": "2026-12-24T18:00", "Zone": "Asia/Tokyo"}
+    page = owner.press("Publish", fields)
+    assert page.role("status") == "The post is scheduled for 24 Dec 2026, 18:00 JST."
+    assert times_of_posts(rt) == ["2026-12-24T09:00:00.000Z"]
+
+
+def test_a_time_that_the_clocks_skip_is_a_problem_of_its_field(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "Never", "#when": "at", "Time": "2027-03-28T02:30"})
+    assert (page.status, times_of_posts(rt)) == (400, [])
+    assert (
+        "Time : The clocks skip 02:30 on 28 Mar 2027 in Europe/Berlin. The next valid time is 03:00 CEST."
+        in page.role("alert")
+    )
+    assert page.field("Time").attributes["aria-invalid"] == "true"
+    page = owner.press("Schedule", {"Time": "2027-03-28T03:00"})
+    assert page.role("status") == "The post is scheduled for 28 Mar 2027, 03:00 CEST."
+    assert times_of_posts(rt) == ["2027-03-28T01:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("which", "hour", "zone"), [("First: 02:30 CEST (UTC+2)", "00", "CEST"), ("Second: 02:30 CET (UTC+1)", "01", "CET")]
+)
+def test_of_a_time_that_the_clocks_show_twice_the_owner_chooses_one(
+    owner: DashboardBrowser, rt: Runtime, x: str, which: str, hour: str, zone: str
+) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "Twice", "#when": "at", "Time": "2026-10-25T02:30"})
+    assert (page.status, times_of_posts(rt)) == (400, [])
+    assert (
+        "Time : The clocks show 02:30 on 25 Oct 2026 in Europe/Berlin twice: at 02:30 CEST (UTC+2) and at 02:30 CET "
+        "(UTC+1). Choose one of them." in page.role("alert")
+    )
+    page = owner.press("Schedule", {"#which": page.field(which).attributes["value"]})
+    assert page.role("status") == f"The post is scheduled for 25 Oct 2026, 02:30 {zone}."
+    assert times_of_posts(rt) == [f"2026-10-25T{hour}:30:00.000Z"]
+
+
+def test_the_calendar_s_repeated_hour_leaves_the_choice_to_the_owner(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    page = owner.open("/compose?at=2026-10-25T02:00")
+    assert "The clocks show this time twice" in page.text
+    page = owner.press("Schedule", {"Text": "Twice"})
+    assert (page.status, times_of_posts(rt)) == (400, [])
+
+
+def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    post_id = accept(rt, x, body="Twice", at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
+    page = owner.open(f"/posts/{post_id}/edit")
+    assert "checked" in page.field("Second: 02:30 CET (UTC+1)").attributes
+    owner.press("Save", {"Text": "Two times"})
+    assert times_of_posts(rt) == ["2026-10-25T01:30:00.000Z"]
+    owner.open(f"/posts/{post_id}/edit")
+    page = owner.press("Save", {"#which": "first"})
+    assert page.role("status") == "The post is changed."
+    assert times_of_posts(rt) == ["2026-10-25T00:30:00.000Z"]
+
+
+# --- while the owner writes -------------------------------------------------------------------------------------------
+
+UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
+
+
+def check(owner: DashboardBrowser, *fields: tuple[str, str]) -> Page:
+    body = urlencode([("csrf", owner.open("/compose").token), ("when", "now"), *fields]).encode()
+    return Page(owner.ask("POST", "/compose/check", body), "http://testserver/compose/check")
+
+
+def part(page: Page, name: str) -> str:
+    found = page.root_by_id(name)
+    assert found is not None
+    return found.text
+
+
+def test_each_network_counts_in_its_own_way_and_shows_the_post(
+    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path
+) -> None:
+    x, pins = connect_x(rt, world), connect_pinterest(rt, world)
+    photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
+    page = check(
+        owner,
+        ("body", "<i>漢字</i> https://example.com/"),
+        ("profiles", x),
+        ("profiles", pins),
+        ("artifact", photo),
+        (f"alt.{photo}", 'Two "signs"'),
+        ("options.pinterest.title", "T" * 101),
+    )
+    assert (
+        part(page, "counters")
+        == "X 35 of 280 Pinterest, description 30 of 800 Pinterest, title 101 of 100 – 1 too many"
+    )
+    assert "<i>漢字</i> example.com/" in part(page, "preview")
+    assert [one.attributes["alt"] for one in page.root.all("img")] == ['Two "signs"'] * 2
+    assert not [one for one in page.root.all("a") if not one.attributes["href"].startswith("#")]
+    said = part(page, "found")
+    assert "Board" in said
+    assert "Title" in said
+    assert "boardId" not in said
+
+
+def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    x = connect_x(rt, world)
+    page = check(
+        owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
+    )
+    said = part(page, "found")
+    assert "choose a date and a time" in said.lower()
+    assert "Profile : Is not here any more; choose another one." in said
+    assert "Media 1 : Is not here any more; remove it and add the file again." in said
+    assert part(page, "counters") == "X 5 of 280"
+
+
+def test_an_empty_form_is_no_problem_yet(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    x = connect_x(rt, world)
+    assert part(check(owner, ("body", "Hello")), "found") == ""
+    page = check(owner, ("profiles", x), ("body", " "))
+    assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
+
+
+def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    x = connect_x(rt, world)
+    page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
+    assert "383,999 of 280" in part(page, "counters")
+    assert len(page.html) < 20_000

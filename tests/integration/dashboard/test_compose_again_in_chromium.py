@@ -1,28 +1,19 @@
 """The same form sent twice in a real browser, with and without scripts."""
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from socialpub.db.states import State
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from socialpub.web.http.app import App
 from tests.integration.api.test_retry import end
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
-from tests.support.chromium import signed_in
-from tests.support.sandbox_http import connect_x
 
 pytestmark = pytest.mark.chromium
-
-
-@pytest.fixture
-def x(rt: Runtime, world: World) -> str:
-    return connect_x(rt, world)
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
@@ -31,17 +22,15 @@ def scripts(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def context(real_browser: Browser, scripts: bool) -> Iterator[BrowserContext]:
-    with real_browser.new_context(timezone_id="Europe/Berlin", java_script_enabled=scripts) as context:
-        yield context
+def context_options(scripts: bool) -> dict[str, Any]:
+    return {"java_script_enabled": scripts}
 
 
 @pytest.fixture
-def page(context: BrowserContext, app: App, rt: Runtime, x: str, password_hash: str) -> Iterator[Page]:
-    """A signed-in tab with an empty form."""
-    with signed_in(context, app, rt, password_hash) as (page, address):
-        page.goto(f"{address}/compose")
-        yield page
+def page(page: Page, x: str) -> Page:
+    """A tab with an empty form."""
+    page.goto("/compose")
+    return page
 
 
 def posts(rt: Runtime) -> list[str | None]:
@@ -132,7 +121,7 @@ def test_a_new_form_is_empty_and_what_was_sent_is_no_draft(page: Page, rt: Runti
 def test_post_again_after_back_makes_one_post(page: Page, rt: Runtime, x: str) -> None:
     post = accept(rt, x, body="Again")
     end(rt, post, State.FAILED)
-    page.goto(f"{page.url.removesuffix('/compose')}/posts/{post}")
+    page.goto(f"/posts/{post}")
     page.get_by_role("button", name="Post again").click()
     page.wait_for_url(lambda url: not url.endswith(post))
     page.go_back()

@@ -1,42 +1,18 @@
 """A post is edited in two tabs of a real browser, and a time is chosen where the clocks change."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from socialpub.web.http.app import App
 from tests.support import axe
 from tests.support.appliance import accept
-from tests.support.chromium import signed_in
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_x
 
 pytestmark = pytest.mark.chromium
 
 AT = datetime(2026, 11, 5, 8, 0, 30, tzinfo=UTC)
-
-
-@pytest.fixture
-def context(real_browser: Browser) -> Iterator[BrowserContext]:
-    with real_browser.new_context(timezone_id="Europe/Berlin") as context:
-        yield context
-
-
-@pytest.fixture
-def base(context: BrowserContext, app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[str]:
-    """The address of the dashboard, where this browser is signed in and its zone is known."""
-    with signed_in(context, app, rt, password_hash) as (page, address):
-        page.close()
-        yield address
-
-
-@pytest.fixture
-def x(rt: Runtime, world: World) -> str:
-    return connect_x(rt, world)
 
 
 def stored(rt: Runtime) -> list[tuple[str, str]]:
@@ -53,13 +29,13 @@ def save(page: Page, name: str = "Save") -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_two_tabs_that_edit_one_post_lose_nothing(
-    context: BrowserContext, base: str, rt: Runtime, x: str, clock: HandClock, width: int
+    page: Page, rt: Runtime, x: str, clock: HandClock, width: int
 ) -> None:
     post = accept(rt, x, body="Helo", at=AT)
-    first, second = context.new_page(), context.new_page()
+    first, second = page, page.context.new_page()
     first.set_viewport_size({"width": width, "height": 844})
     for tab in (first, second):
-        tab.goto(f"{base}/posts/{post}/edit")
+        tab.goto(f"/posts/{post}/edit")
     second.get_by_label("Time", exact=True).fill("2026-11-09T09:00:30")
     clock.forward(1)
     save(second)
@@ -78,21 +54,20 @@ def test_two_tabs_that_edit_one_post_lose_nothing(
 
 
 def test_a_draft_of_an_edit_is_never_saved_over_a_later_version_unasked(
-    context: BrowserContext, base: str, rt: Runtime, x: str, clock: HandClock
+    page: Page, rt: Runtime, x: str, clock: HandClock
 ) -> None:
     post = accept(rt, x, body="Helo", at=AT)
-    page = context.new_page()
-    page.goto(f"{base}/posts/{post}/edit")
+    page.goto(f"/posts/{post}/edit")
     page.get_by_label("Text", exact=True).fill("Hello")
     page.close()
     clock.forward(1)
-    page = context.new_page()
-    page.goto(f"{base}/posts/{post}/reschedule")
+    page = page.context.new_page()
+    page.goto(f"/posts/{post}/reschedule")
     page.get_by_label("Time").fill("2026-11-09T09:00:30")
     page.get_by_role("button", name="Reschedule").click()
     expect(page.get_by_role("status").first).to_contain_text("9 Nov 2026, 09:00 CET")
 
-    page.goto(f"{base}/posts/{post}/edit")
+    page.goto(f"/posts/{post}/edit")
     expect(page.locator("#compose-draft")).to_be_visible()
     assert text(page) == "Hello"
     save(page)
@@ -100,16 +75,16 @@ def test_a_draft_of_an_edit_is_never_saved_over_a_later_version_unasked(
     save(page, "Keep the other version")
     expect(page.get_by_role("status").first).to_contain_text("Your changes were discarded.")
     assert stored(rt) == [("Helo", "2026-11-09T08:00:30.000Z")]
-    page.goto(f"{base}/posts/{post}/edit")
+    page.goto(f"/posts/{post}/edit")
     expect(page.locator("#compose-draft")).to_be_hidden()
     assert text(page) == "Helo"
 
 
-def test_a_time_that_is_hidden_beside_now_is_not_sent(context: BrowserContext, base: str, rt: Runtime, x: str) -> None:
-    page = context.new_page()
-    page.goto(f"{base}/compose")
+def test_a_time_that_is_hidden_beside_now_is_not_sent(page: Page, rt: Runtime, x: str) -> None:
+    page.goto("/compose")
     page.get_by_label("Text", exact=True).fill("Now, after all")
     page.get_by_label("At a time").check()
+    expect(page.get_by_role("button", name="Schedule", exact=True)).to_be_visible()
     page.get_by_label("Time", exact=True).fill("2026-12-24T18:00")
     page.get_by_label("Now", exact=True).check()
     expect(page.get_by_label("Time", exact=True)).to_be_hidden()
@@ -121,11 +96,8 @@ def test_a_time_that_is_hidden_beside_now_is_not_sent(context: BrowserContext, b
     assert stored(rt) == [("Now, after all", None)]
 
 
-def test_a_time_that_comes_twice_is_asked_about_while_it_is_chosen(
-    context: BrowserContext, base: str, rt: Runtime, x: str
-) -> None:
-    page = context.new_page()
-    page.goto(f"{base}/compose")
+def test_a_time_that_comes_twice_is_asked_about_while_it_is_chosen(page: Page, rt: Runtime, x: str) -> None:
+    page.goto("/compose")
     page.get_by_label("Text", exact=True).fill("Twice")
     page.get_by_label("At a time").check()
     page.get_by_label("Time", exact=True).fill("2026-10-25T02:30")

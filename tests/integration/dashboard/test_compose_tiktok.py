@@ -46,10 +46,6 @@ def levels(page: Page) -> list[tuple[str, str]]:
     return [(one.attributes.get("value", one.text), one.text) for one in options]
 
 
-def chosen(page: Page, label: str) -> list[str]:
-    return [one.text for one in page.field(label).all("option") if "selected" in one.attributes]
-
-
 def is_ticked(page: Page, label: str) -> bool:
     return "checked" in page.field(label).attributes
 
@@ -91,14 +87,14 @@ def test_nobody_but_the_owner_chooses_who_sees_it(owner: DashboardBrowser, tikto
         ("MUTUAL_FOLLOW_FRIENDS", "Friends (you follow each other)"),
         ("SELF_ONLY", "Only me"),
     ]
-    assert chosen(page, "Who can see it") == []
+    assert page.chosen("Who can see it") == []
 
 
 def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
     tiktok = connect_tiktok(rt, world)
     rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
     page = owner.open("/compose")
-    assert chosen(page, "Who can see it") == []
+    assert page.chosen("Who can see it") == []
     assert not is_ticked(page, "Allow comments")
 
 
@@ -335,7 +331,7 @@ def test_another_post_of_the_same_content_is_chosen_for_anew(
     )
     page = owner.open(f"/compose?from={rt.reader.value('SELECT id FROM post')}")
     assert page.field("Text").raw_text.strip() == "Again"
-    assert chosen(page, "Who can see it") == []
+    assert page.chosen("Who can see it") == []
     assert not is_ticked(page, "Allow comments")
 
 
@@ -353,7 +349,7 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
 ) -> None:
     page = owner.open("/compose")
     assert modes(page) == [SENT_TO_THE_APP, PUBLISHED]
-    assert chosen(page, "How to post") == [SENT_TO_THE_APP]
+    assert page.chosen("How to post") == [SENT_TO_THE_APP]
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
     assert "Only for a post that is published directly." in page.text
     assert [value for value, _ in levels(page)] == ["", "SELF_ONLY"]
@@ -378,7 +374,7 @@ def test_only_what_tiktok_leaves_out_is_to_be_pasted(
 def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: DashboardBrowser, tiktok: str) -> None:
     page = owner.open("/compose")
     assert modes(page) == [PUBLISHED, SENT_TO_THE_APP]
-    assert chosen(page, "How to post") == [PUBLISHED]
+    assert page.chosen("How to post") == [PUBLISHED]
     assert "SELF_ONLY" not in page.text
 
 
@@ -386,13 +382,13 @@ def test_a_stored_mode_wins_and_so_does_that_of_a_post(
     owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
 ) -> None:
     rt.write(_store, tiktok, {"mode": "direct"})
-    assert chosen(owner.open("/compose"), "How to post") == [PUBLISHED]
+    assert owner.open("/compose").chosen("How to post") == [PUBLISHED]
     rt.write(_store, tiktok, {"mode": ""})
-    assert chosen(owner.open("/compose"), "How to post") == [SENT_TO_THE_APP]
+    assert owner.open("/compose").chosen("How to post") == [SENT_TO_THE_APP]
     at = clock.now() + timedelta(hours=1)
     by_api = accept(rt, tiktok, at=at, options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
-    assert chosen(owner.open(f"/posts/{by_api}/edit"), "How to post") == [PUBLISHED], "accepted without a mode"
+    assert owner.open(f"/posts/{by_api}/edit").chosen("How to post") == [PUBLISHED], "accepted without a mode"
     direct = accept(rt, tiktok, at=at, options={"tiktok": {"mode": "direct", "privacyLevel": "SELF_ONLY"}})
     page = owner.open(f"/compose?from={direct}")
-    assert chosen(page, "How to post") == [PUBLISHED]
-    assert chosen(page, "Who can see it") == [], "nobody but the owner chooses it"
+    assert page.chosen("How to post") == [PUBLISHED]
+    assert page.chosen("Who can see it") == [], "nobody but the owner chooses it"

@@ -1,20 +1,15 @@
 """TikTok's choices while they are made in a real browser: what excludes each other, and what accounts share."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from socialpub.accounts import sign_in
-from socialpub.accounts.sign_in import Purpose
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.sandbox_http import connect_tiktok, connect_x
-from tests.support.served import served
 
 pytestmark = pytest.mark.chromium
 
@@ -22,19 +17,15 @@ HINT = "Branded content visibility cannot be set to private."
 
 
 @pytest.fixture
-def page(real_browser: Browser, app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
+def page(page: Page, rt: Runtime, world: World) -> Page:
     """The form, with two accounts of TikTok (`demo` is public, `studio` private) and one of X."""
     for name in ("demo", "studio"):
         profile = connect_tiktok(rt, world, name)
         rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
     connect_x(rt, world)
     rt.settings.providers.tiktok.__dict__["audited"] = True
-    rt.write(sign_in.set_password, password_hash)
-    with served(app) as address, real_browser.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
-        page.goto(f"{address}/compose")
-        yield page
+    page.goto("/compose")
+    return page
 
 
 def levels(page: Page) -> list[str]:

@@ -16,13 +16,12 @@ from tests.support.dashboard_browser import DashboardBrowser
 RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
 
 
-def token_of(browser: DashboardBrowser) -> str:
-    page = browser.open("/system")
-    return next(one.attributes["value"] for one in page.root.all("input") if one.attributes.get("name") == "csrf")
-
-
 def send(browser: DashboardBrowser, path: str, body: Any, **headers: str) -> Reply:
-    told = {"content-type": "application/json", "accept": "application/json", "x-csrf-token": token_of(browser)}
+    told = {
+        "content-type": "application/json",
+        "accept": "application/json",
+        "x-csrf-token": browser.open("/system").token,
+    }
     return browser.ask("POST", path, json.dumps(body).encode(), told | headers)
 
 
@@ -103,7 +102,7 @@ def test_nothing_is_reserved_without_session_token_and_our_own_origin(
     assert send(owner, RESERVE, body, **{"x-csrf-token": ""}).status == 403
     foreign = send(owner, RESERVE, body, origin="https://evil.example")
     assert (foreign.status, foreign.json()["code"]) == (403, "forbidden")
-    told = {"content-type": "application/json", "x-csrf-token": token_of(owner)}
+    told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
     assert stranger.ask("POST", RESERVE, json.dumps(body).encode(), told).status == 303
     ended = stranger.ask("POST", RESERVE, json.dumps(body).encode(), {**told, "hx-request": "true"})
     assert ended.status == 401, "a script learns that its session is over"
@@ -111,7 +110,7 @@ def test_nothing_is_reserved_without_session_token_and_our_own_origin(
 
 
 def test_what_is_no_request_is_refused_as_one(owner: DashboardBrowser) -> None:
-    told = {"content-type": "application/json", "x-csrf-token": token_of(owner)}
+    told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
     assert owner.ask("POST", RESERVE, b"{", told).status == 400
     assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400
     assert owner.ask("POST", RESERVE, b" " * 70_000, told).status == 413

@@ -60,7 +60,7 @@ def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
     """A handler that takes the body itself cannot forget the token: nothing of what comes before or without it stays,
     and another site is refused before anything is read, whatever it stole."""
     owner.open("/system")
-    token = owner.page.root.all("input")[0].attributes["value"]
+    token = owner.page.token
     picture = Attachment("a.jpg", b"\xff\xd8\xff" + b"0" * 5000, "image/jpeg")
     text = json.dumps({"fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 5}).encode()
     before = rt.reader.data_version()
@@ -92,7 +92,7 @@ def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
 def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: DashboardBrowser, path: str) -> None:
     stranger.open("/login")
-    token = stranger.page.root.all("input")[0].attributes["value"]
+    token = stranger.page.token
     reply = stranger.ask("POST", path, f"csrf={token}".encode())
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
 
@@ -164,7 +164,7 @@ def test_the_password_form_is_guarded_too(owner: DashboardBrowser, app: App, rt:
         body = f"password={PASSWORD.replace(' ', '+')}".encode()
         assert browser.ask("POST", "/login", body).status == 403
         browser.open("/login")
-        token = browser.page.root.all("input")[0].attributes["value"]
+        token = browser.page.token
         reply = browser.ask("POST", "/login", body + f"&csrf={token}".encode(), {"origin": "https://evil.example"})
         assert reply.status == 403
     assert sessions(rt) == 1

@@ -1,25 +1,20 @@
 """Pages with long texts in a real browser: they fit a phone, texts take one line, and what is folded can be opened."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from socialpub.accounts import sign_in
-from socialpub.accounts.sign_in import Purpose
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.http.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
-from tests.support.served import served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.endurance]
 
@@ -28,7 +23,7 @@ SIZES = {"phone": (390, 844), "desk": (1280, 900)}
 
 
 @pytest.fixture
-def posts(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[str, str]:
+def posts(page: Page, rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[str, str]:
     """One that was published, one that was refused, and a series."""
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     connect_tiktok(rt, world)
@@ -42,17 +37,6 @@ def posts(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[s
     for number in range(6):
         accept(rt, x, pins, body=f"{LONG[:150]} {number}", media=photo, at=rt.now() + timedelta(days=number + 1))
     return {"published": published, "refused": refused}
-
-
-@pytest.fixture
-def page(
-    real_browser: Browser, app: App, rt: Runtime, posts: dict[str, str], password_hash: str, clock: HandClock
-) -> Iterator[Page]:
-    rt.write(sign_in.set_password, password_hash)
-    with served(app) as address, real_browser.new_context(base_url=address, timezone_id="Europe/Berlin") as context:
-        page = context.new_page()
-        page.goto(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
-        yield page
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -70,7 +54,7 @@ def test_every_page_fits_and_can_be_used_by_everybody(
         assert axe.violations(page) == [], path
 
 
-def test_a_long_text_takes_one_line(page: Page) -> None:
+def test_a_long_text_takes_one_line(page: Page, posts: dict[str, str]) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("/", "/posts", "/log"):
         page.goto(path)
@@ -83,7 +67,7 @@ def test_a_long_text_takes_one_line(page: Page) -> None:
                 assert box["height"] < 35, path
 
 
-def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page: Page, rt: Runtime) -> None:
+def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page: Page, posts: dict[str, str]) -> None:
     page.goto("/")
     folded = page.locator("details", has_text="and 5 more")
     expect(folded.get_by_role("link")).to_have_count(0)

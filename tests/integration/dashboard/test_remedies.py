@@ -114,12 +114,3 @@ def test_a_post_of_a_restored_backup_is_resumed_under_system(
     page = owner.open(f"/posts/{post}/cancel")
     assert "press “Resume” under System in the dashboard." in page.role("alert")
     assert COMMAND not in page.text
-
-
-def test_what_the_doctor_finds_is_put_right_with_buttons(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
-    profile = connect_x(rt, world)
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
-    page = owner.open("/system/findings")
-    assert "Press “Reconnect” on the profile's page" in page.text
-    assert "Add an address under System" in page.text
-    assert COMMAND not in page.text

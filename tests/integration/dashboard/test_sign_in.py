@@ -86,7 +86,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
     owner.open("/")
     known = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
     cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items() if "device" not in name)
-    body = f"password=x&csrf={owner.page.root.all('input')[0].attributes['value']}".encode()
+    body = f"password=x&csrf={owner.page.token}".encode()
     told = {"cookie": cookie, "accept": "text/html", "origin": "http://testserver"}
 
     async def story() -> tuple[int, list[int]]:
@@ -378,7 +378,7 @@ def test_over_https_the_cookie_is_bound_to_it(rt: Runtime, app: App, password_ha
         assert reply.status == 200
     with DashboardBrowser(app) as browser:
         browser.open("/login")
-        token = browser.page.root.all("input")[0].attributes["value"]
+        token = browser.page.token
         reply = browser.ask("POST", "/login", f"csrf={token}&password={PASSWORD.replace(' ', '+')}".encode())
         (cookie,) = [one for one in reply.cookies if "session" in one]
         assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=2592000"))

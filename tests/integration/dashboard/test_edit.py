@@ -1,4 +1,4 @@
-"""An edit sends only what changed, and never over a change that was made in between unasked."""
+"""A scheduled post is edited in its form. An edit sends only what changed, and never overwrites a change unasked."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 
-from socialpub.db.queries import api_json
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
@@ -18,6 +17,7 @@ from tests.support.appliance import OWNER, accept, status_of
 from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.rows import read_post
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 
 CHANGED = "The post is changed."
@@ -28,11 +28,6 @@ QUESTION = "The post was changed after this form was opened. Nothing is saved ye
 def at(rt: Runtime) -> datetime:
     """A time with seconds, as a program may choose it."""
     return (rt.now() + timedelta(days=1)).replace(minute=30, second=17, microsecond=250_000)
-
-
-@pytest.fixture
-def x(rt: Runtime, world: World) -> str:
-    return connect_x(rt, world)
 
 
 @pytest.fixture
@@ -49,20 +44,84 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
     return given
 
 
-def shown(rt: Runtime, post_id: str) -> dict[str, Any]:
-    found = api_json.post(rt.reader, post_id)
-    assert found is not None
-    post: dict[str, Any] = orjson.loads(found)
-    return post
-
-
 def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
-    return [one["providerOptions"] for one in shown(rt, post_id)["deliveries"]]
+    return [one["providerOptions"] for one in read_post(rt, post_id)["deliveries"]]
 
 
 def change(rt: Runtime, post_id: str, **given: Any) -> None:
     """Another tab, the calendar or a program changes the post."""
     rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
+
+
+def test_everything_of_it_stands_there_and_is_saved(
+    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path
+) -> None:
+    x, pins = connect_x(rt, world), connect_pinterest(rt, world)
+    pictures = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("one", "two")]
+    options = {"x": {"replySettings": "following"}, "pinterest": {"boardId": "1", "title": "Title"}}
+    items = (DraftMedia(pictures[0], "The first"), DraftMedia(pictures[1]))
+    post_id = accept(rt, x, pins, body="Before", at=at, media=items, options=options)
+
+    page = owner.open(f"/posts/{post_id}/edit")
+    assert page.heading == "Edit post"
+    assert page.field("Text").raw_text.strip() == "Before"
+    assert page.field("Alt text").attributes["value"] == "The first"
+    assert page.field("Time").attributes["value"] == at.strftime("%Y-%m-%dT%H:%M:17.250")
+    assert page.field("Title").attributes["value"] == "Title"
+    assert "disabled" in page.field("x profile").attributes
+    before = read_post(rt, post_id)
+    page = owner.press("Save")
+    assert page.role("status") == "Nothing was changed."
+    assert read_post(rt, post_id) == before
+
+    owner.open(f"/posts/{post_id}/edit")
+    owner.press("Remove one.jpg")
+    later = (at + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    owner.press("Save", {"Text": "After", "Time": later, "Title": "Another", "Who may reply": "everyone"})
+    post = read_post(rt, post_id)
+    assert (post["body"], str(post["scheduledAt"])[:16]) == ("After", later)
+    assert [item["artifactId"] for item in post["media"]] == [pictures[1]]
+    given = [one["providerOptions"] for one in post["deliveries"]]
+    assert given == [{"replySettings": "everyone"}, {"boardId": "1", "title": "Another"}]
+
+
+def test_an_option_without_a_stored_default_names_the_default_of_the_network(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    x = connect_x(rt, world)
+    assert owner.open("/compose").field("Who may reply").all("option")[0].text == "Default: Everyone"
+    rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", ('{"madeWithAi": true}', x)))
+    page = owner.open("/compose")
+    assert page.field("Made with AI").all("option")[0].text == "As stored: yes"
+    assert page.field("Paid partnership").all("option")[0].text == "Default: no"
+
+
+def test_what_is_wrong_is_told_and_the_post_stays_as_it_was(
+    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime
+) -> None:
+    post_id = accept(rt, connect_x(rt, world), body="Before", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    page = owner.press("Save", {"Text": "", "Time": "2020-01-01T10:00"})
+    assert page.status == 400
+    assert "Must be in the future" in page.role("alert")
+    assert read_post(rt, post_id)["body"] == "Before"
+
+
+def test_tiktok_s_choices_are_explicit_here_as_well(
+    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path
+) -> None:
+    video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
+    options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
+    rt.settings.providers.tiktok.__dict__["audited"] = True
+    post_id = accept(rt, connect_tiktok(rt, world), at=at, media=(DraftMedia(video),), options=options)
+    page = owner.open(f"/posts/{post_id}/edit")
+    assert page.chosen("Who can see it") == ["Only me"]
+    assert "checked" in page.field("Allow comments").attributes
+    page = owner.press("Save", {"Who can see it": ""})
+    assert page.status == 400
+    owner.press("Save", {"Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": False})
+    (given,) = [one["providerOptions"] for one in read_post(rt, post_id)["deliveries"]]
+    assert (given["privacyLevel"], given["disableComment"]) == ("PUBLIC_TO_EVERYONE", True)
 
 
 # --- only what changed -----------------------------------------------------------------------------------------------
@@ -78,7 +137,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
     post_id = accept(rt, x, other, pins, body="Helo\r\n\r\nworld ", at=at, media=items, options=options)
     own = orjson.dumps({"madeWithAi": True}).decode()
     rt.write(lambda _, tx: tx.execute("UPDATE delivery SET options = ? WHERE profile_id = ?", (own, other)))
-    before = shown(rt, post_id)
+    before = read_post(rt, post_id)
 
     page = owner.open(f"/posts/{post_id}/edit")
     assert page.field("Time").attributes["value"] == at.isoformat("T", "milliseconds")[:23]
@@ -86,7 +145,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
     page = owner.press("Save", {"Text": "Hello\n\nworld"})
     assert page.role("status") == CHANGED
     assert [one.given for one in changes] == [frozenset({"body"})]
-    after = shown(rt, post_id)
+    after = read_post(rt, post_id)
     assert after["body"] == "Hello\n\nworld"
     assert {**after, "body": None, "updatedAt": None} == {**before, "body": None, "updatedAt": None}
 
@@ -127,7 +186,7 @@ def test_another_day_keeps_the_seconds(owner: DashboardBrowser, rt: Runtime, x: 
     later = (at + timedelta(days=3)).date()
     assert day == str(at.date())
     owner.press("Save", {"Time": f"{later}T{time}"})
-    assert shown(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
+    assert read_post(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
 
 
 # --- a change in between ---------------------------------------------------------------------------------------------
@@ -158,11 +217,11 @@ def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
     assert page.field("Time").attributes["value"].startswith(f"{later.date()}T"), "what “Save my changes” keeps"
     assert not page.has_button("Save")
     assert page.links()["Choose a version"].endswith("#versions")
-    assert shown(rt, post_id)["body"] == "Helo"
+    assert read_post(rt, post_id)["body"] == "Helo"
 
     page = owner.press("Save my changes")
     assert page.role("status") == CHANGED
-    post = shown(rt, post_id)
+    post = read_post(rt, post_id)
     assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
 
 
@@ -174,7 +233,7 @@ def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, x: 
     page = owner.press("Keep the other version")
     assert page.path == f"/posts/{post_id}"
     assert "Your changes were discarded." in page.role("status")
-    assert shown(rt, post_id)["body"] == "Of another tab"
+    assert read_post(rt, post_id)["body"] == "Of another tab"
 
 
 def test_a_change_after_the_question_is_asked_about_again(
@@ -191,9 +250,9 @@ def test_a_change_after_the_question_is_asked_about_again(
     page = owner.press("Check")
     assert page.status == 200
     page = owner.press("Save")
-    assert (page.status, shown(rt, post_id)["body"]) == (409, "Third"), "a check answers no question"
+    assert (page.status, read_post(rt, post_id)["body"]) == (409, "Third"), "a check answers no question"
     owner.press("Save my changes")
-    assert shown(rt, post_id)["body"] == "Hello"
+    assert read_post(rt, post_id)["body"] == "Hello"
 
 
 def test_the_version_is_compared_in_the_write_that_saves(
@@ -211,7 +270,7 @@ def test_the_version_is_compared_in_the_write_that_saves(
     monkeypatch.setattr(submissions, "edit_version", late)
     page = owner.press("Save", {"Text": "Hello"})
     assert page.status == 409
-    assert shown(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
+    assert read_post(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
 
 
 def test_the_networks_judge_the_post_that_results(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
@@ -265,9 +324,9 @@ def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_becom
     assert "checked" in page.field("x profile").attributes
     page = owner.press("Schedule" if how != "due" else "Publish")
     assert page.path not in ("/compose", f"/posts/{post_id}")
-    copy = shown(rt, page.path.removeprefix("/posts/"))
+    copy = read_post(rt, page.path.removeprefix("/posts/"))
     assert (copy["body"], len(copy["media"])) == ("Hello", 1)
-    assert shown(rt, post_id)["body"] == "Helo"
+    assert read_post(rt, post_id)["body"] == "Helo"
 
 
 def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(

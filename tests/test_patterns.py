@@ -199,7 +199,7 @@ FOREIGN: dict[str, list[Worst]] = {
 }
 
 OUR_OWN = {
-    "cli.install.environment:_copy_linked": "the metadata of a package that is installed here",
+    "cli.install.environment:_copy_checkout": "the metadata of a package that is installed here",
     "core.commands:_VOLUME": "the kernel's table of mounts, which only root changes",
     "core.commands:_container": "the name of this machine",
     "core.version:_DESCRIBED": "what git says of this checkout",

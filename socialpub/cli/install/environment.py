@@ -1,7 +1,8 @@
-"""Which Python runs the service: one that its user can execute, though home folders are hidden from it.
+"""The environment that the service runs from.
 
-The one that this command runs with, if the service sees it; else the system's own of the same version; else a copy of
-the first, which is only possible where it can be moved (uv's can).
+It is built beside the one in use, tried as the service's user, and then put in its place in one moment. A failure
+before that leaves the version in use unchanged. Nothing is downloaded: the service runs the packages that are installed
+here.
 """
 
 import compileall
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -30,18 +31,24 @@ from socialpub.ops.backup import rollback
 PYTHON_NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 SYSTEM_FOLDERS = (Path("/usr/bin"), Path("/usr/local/bin"))
 _ABOUT = "import sys, sysconfig; print(sys.version_info[:2], sysconfig.get_config_var('SOABI'))"
+PACKAGE_NAME = "socialpub"
 _LEFT_OUT = ("__pycache__", "site-packages", "test", "idlelib", "tkinter", "turtledemo", "ensurepip", "*.a")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceInterpreter:
-    """`copied_from` is the folder of an installation of Python that has to come along; None: it is used as it lies."""
+    """A Python that the service's user can execute, although home folders are hidden from the service."""
 
     executable: Path
     copied_from: Path | None = None
+    """The installation of Python to copy into the environment. None: it is used where it is."""
 
 
 def choose_interpreter() -> ServiceInterpreter:
+    """Return the Python of this command if the service sees it, or the system's own of the same version.
+
+    Otherwise the former must be copied, which works where it can be moved (uv's can).
+    """
     own = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     for candidate in (own, *(folder / PYTHON_NAME for folder in SYSTEM_FOLDERS)):
         if is_visible(candidate) and (candidate == own or _is_the_same(candidate)):
@@ -50,45 +57,28 @@ def choose_interpreter() -> ServiceInterpreter:
 
 
 def is_visible(executable: Path) -> bool:
-    """Whether a user without any rights can execute it in the surroundings of a unit."""
+    """Return whether a user without rights can execute it from a unit."""
     path = executable.resolve()
     if not path.is_file() or is_hidden(path) or path.stat().st_mode & 0o005 != 0o005:
         return False
     return all(folder.stat().st_mode & 0o001 for folder in path.parents)
 
 
-def copy_interpreter(interpreter: ServiceInterpreter, folder: Path) -> Path:
-    """Bring the installation of Python into `folder`; the program there, relative to it."""
-    assert interpreter.copied_from is not None
-    shutil.copytree(
-        interpreter.copied_from, folder, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT), dirs_exist_ok=True
-    )
-    for path, folders, files in os.walk(folder):
-        for name in (*folders, *files, "."):
-            entry = Path(path, name)
-            if not entry.is_symlink():
-                executable = entry.is_dir() or entry.stat().st_mode & 0o100
-                entry.chmod(0o755 if executable else 0o644)
-    return interpreter.executable.relative_to(interpreter.copied_from)
-
-
 def _is_the_same(executable: Path) -> bool:
-    """Whether what was compiled for this Python runs with that one."""
+    """Return whether compiled packages of this Python run with that one."""
     asked = subprocess.run(  # noqa: S603
         [executable, "-I", "-c", _ABOUT], capture_output=True, text=True, check=False, cwd="/"
     )
     return asked.stdout.strip() == f"{tuple(sys.version_info[:2])} {sysconfig.get_config_var('SOABI')}"
 
 
-# MERGED from cli/installation/packages.py: What socialpub consists of here: itself and the packages that it needs,
-
-PACKAGE_NAME = "socialpub"
+# --- packages --------------------------------------------------------------------------------------------------------
 
 
-def needed_packages(name: str = PACKAGE_NAME) -> list[Distribution]:
-    """The installed package of that name and all that it needs, with the extras that are asked for."""
+def needed_packages() -> list[Distribution]:
+    """Return socialpub and all packages that it needs, with their extras. Tools of development are not among them."""
     found: dict[str, Distribution] = {}
-    waiting, seen = [(name, "")], set[tuple[str, str]]()
+    waiting, seen = [(PACKAGE_NAME, "")], set[tuple[str, str]]()
     while waiting:
         name, extra = waiting.pop()
         if (canonicalize_name(name), extra) in seen:
@@ -106,10 +96,10 @@ def needed_packages(name: str = PACKAGE_NAME) -> list[Distribution]:
 
 
 def copy_packages(packages: list[Distribution], site: Path) -> None:
-    """Put all of their modules into the folder `site`. Raises OperatorError."""
+    """Copy their modules into the folder `site`, readable for all. Raise OperatorError."""
     for package in packages:
         if canonicalize_name(package.name) == PACKAGE_NAME and _is_linked(package):
-            _copy_linked(package, site)
+            _copy_checkout(package, site)
         elif package.files is None:
             raise OperatorError(
                 f"What belongs to the package {package.name} is not known: it was not installed by pip or uv.",
@@ -117,52 +107,39 @@ def copy_packages(packages: list[Distribution], site: Path) -> None:
             )
         else:
             for file in package.files:
-                # Scripts and manuals lie outside of the modules' folder; what is compiled is made anew.
+                # Scripts and manuals are outside of the folder of the modules.
                 if ".." not in file.parts and not file.is_absolute() and "__pycache__" not in file.parts:
-                    _copy_file(Path(str(package.locate_file(file))), site / file)
+                    (site / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(Path(str(package.locate_file(file))), site / file)
+    _open_to_all(site)
 
 
 def _is_linked(package: Distribution) -> bool:
-    """Whether the environment only leads to a checkout, as `make setup` has it."""
+    """Return whether the environment only links to a checkout, as `make setup` creates it."""
     origin = json.loads(package.read_text("direct_url.json") or "{}")
     return bool(origin.get("dir_info", {}).get("editable")) or package.read_text("RECORD") is None
 
 
-def _copy_linked(package: Distribution, site: Path) -> None:
-    """The code as it lies in the checkout, and the description that an installed package has."""
-    source = Path(socialpub.__file__).parent
-    files = [path.relative_to(source.parent) for path in _files_below(source)]
-    for file in files:
-        _copy_file(source.parent / file, site / file)
-    described = Path(f"{PACKAGE_NAME}-{version.current()}.dist-info")
-    # What the environment states is the version that was checked out when it was made.
+def _copy_checkout(package: Distribution, site: Path) -> None:
+    """Copy the code of the checkout. The environment's own metadata states the version of its creation."""
+    shutil.copytree(Path(socialpub.__file__).parent, site / PACKAGE_NAME, ignore=shutil.ignore_patterns("__pycache__"))
     stated = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
-    metadata = re.sub(r"^Version: .*$", f"Version: {version.current()}", stated, count=1, flags=re.MULTILINE)
-    texts = {"METADATA": metadata, "entry_points.txt": package.read_text("entry_points.txt") or "", "RECORD": ""}
-    texts["RECORD"] = "".join(f"{file},,\n" for file in [*files, *(described / name for name in texts)])
-    (site / described).mkdir()
-    for name, text in texts.items():
-        (site / described / name).write_text(text)
-        (site / described / name).chmod(0o644)
+    described = site / f"{PACKAGE_NAME}-{version.current()}.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(
+        re.sub(r"^Version: .*$", f"Version: {version.current()}", stated, count=1, flags=re.MULTILINE)
+    )
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.is_dir():
-            if path.name != "__pycache__":
-                yield from _files_below(path)
-        else:
-            yield path
+def _open_to_all(folder: Path) -> None:
+    for path, folders, files in os.walk(folder):
+        for name in (*folders, *files, "."):
+            entry = Path(path, name)
+            if not entry.is_symlink():
+                entry.chmod(0o755 if entry.is_dir() or entry.stat().st_mode & 0o100 else 0o644)
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    """With the same content, readable for all, whoever the original was for."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    target.chmod(0o755 if source.stat().st_mode & 0o100 else 0o644)
-
-
-# MERGED from cli/installation/environment.py: The environment that the service runs from: built beside the one in
+# --- the environment -------------------------------------------------------------------------------------------------
 
 _PARTIAL = ".partial"
 _PROBE = """
@@ -175,12 +152,12 @@ print(json.dumps([sys.prefix, sys.base_prefix, *sorted(path for path in maps if 
 
 
 def is_running(places: InstallationPlaces) -> bool:
-    """Whether this very program is the installed one."""
+    """Return whether this program is the installed one."""
     return places.destdir is None and _is_ours(places) and places.environment.resolve() == Path(sys.prefix).resolve()
 
 
 def refuse_checkout(places: InstallationPlaces) -> None:
-    """Raises OperatorError where the place of the environments is a checkout's, as former versions told it."""
+    """Raise OperatorError if a checkout is where the environments belong, as former versions required."""
     if (places.real(places.programs) / "pyproject.toml").exists():
         raise OperatorError(
             f"{places.programs} holds a checkout, and the installed programs belong there.",
@@ -189,7 +166,7 @@ def refuse_checkout(places: InstallationPlaces) -> None:
 
 
 def build(places: InstallationPlaces, python: ServiceInterpreter) -> Path:
-    """A new environment with socialpub as it is installed here; its path. It is not in use yet."""
+    """Build an environment with socialpub as it is installed here. Return its path. It is not in use yet."""
     folder = _free_name(places)
     real = places.real(folder)
     for leftover in real.parent.glob(f"*{_PARTIAL}"):
@@ -209,7 +186,7 @@ def build(places: InstallationPlaces, python: ServiceInterpreter) -> Path:
 
 
 def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any]) -> None:
-    """Have it load all that it consists of, as the service's user. Raises OperatorError, and removes it."""
+    """Let it load all its parts as the service's user. Remove it and raise OperatorError if it cannot."""
     real = places.real(folder)
     asked = subprocess.run(  # noqa: S603
         [real / "bin" / "python", "-I", "-c", _PROBE],
@@ -231,7 +208,7 @@ def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any])
 
 
 def put_in_place(places: InstallationPlaces, folder: Path) -> None:
-    """Have `.venv` lead to it."""
+    """Let `.venv` lead to it."""
     link = places.real(places.environment)
     if link.is_dir() and not link.is_symlink():
         link.rename(places.real(places.environments) / "before-install-service")
@@ -242,7 +219,7 @@ def put_in_place(places: InstallationPlaces, folder: Path) -> None:
 
 
 def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
-    """Remove the environments of former versions but for those named, and for the one that `go-back` uses."""
+    """Remove the environments of former versions, except these and the one that `go-back` uses."""
     former = rollback.find_former(places.real(places.environment).resolve())
     if former is not None:
         kept = kept | {former.folder.name}
@@ -252,7 +229,7 @@ def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
 
 
 def in_use(places: InstallationPlaces) -> str | None:
-    """The name of the environment that `.venv` leads to."""
+    """Return the name of the environment that `.venv` leads to."""
     return places.real(places.environment).readlink().name if _is_ours(places) else None
 
 
@@ -271,25 +248,27 @@ def _free_name(places: InstallationPlaces) -> Path:
 
 
 def _fill(building: Path, folder: Path, python: ServiceInterpreter) -> None:
-    """What makes a folder an environment (PEP 405), and the command."""
+    """Write what makes a folder an environment (PEP 405), and the command."""
     programs = building / "bin"
     programs.mkdir()
     if python.copied_from is None:
         (programs / "python").symlink_to(python.executable)
         home = python.executable.parent
     else:
-        executable = copy_interpreter(python, building / "base")
+        shutil.copytree(python.copied_from, building / "base", symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        _open_to_all(building / "base")
+        executable = python.executable.relative_to(python.copied_from)
         (programs / "python").symlink_to(Path("..", "base") / executable)
         home = folder / "base" / executable.parent
     for name in ("python3", PYTHON_NAME):
         (programs / name).symlink_to("python")
     (building / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
-    # By the environment's own path, not the link's: what runs keeps its version while another takes the link.
+    # By the environment's own path, not by the link: a running program keeps its version when the link changes.
     script = programs / "socialpub"
     script.write_text(f"#!{folder}/bin/python\nimport sys\n\nfrom socialpub.cli import main\n\nsys.exit(main())\n")
     script.chmod(0o755)
 
 
-def _compile(site: Path, told: Path) -> None:
-    """The service may not write here, and would compile everything at each start."""
-    compileall.compile_dir(site, quiet=2, stripdir=str(site), prependdir=str(told), workers=0)
+def _compile(site: Path, shown: Path) -> None:
+    """Compile once: the service cannot write here, and would compile everything at each start."""
+    compileall.compile_dir(site, quiet=2, stripdir=str(site), prependdir=str(shown), workers=0)

@@ -22,7 +22,7 @@ COMMANDS = {
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),
     "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
     "web": ("socialpub.cli.run:web", "Run the web server alone."),
-    "worker": ("socialpub.cli.worker:worker", "Run the worker alone."),
+    "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
     "install-service": (
         "socialpub.cli.install.command:install_service",
         "Make a service of this machine, with systemd.",

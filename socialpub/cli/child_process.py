@@ -1,7 +1,7 @@
 """A child process that ends with its parent, however the parent ends.
 
-The parent holds one end of a pipe and never writes. When it closes it, on purpose or because it was killed, the child
-reads the end of its standard input and stops as after SIGTERM; so nobody has to find and kill it.
+The parent holds one end of a pipe and never writes. When the parent closes it or is killed, the child reads the end of
+its standard input and stops as after SIGTERM.
 """
 
 import os
@@ -15,8 +15,8 @@ from typing import IO
 import click
 
 STOP_SECONDS = 10.0
-"""How long a child may take to stop cleanly. `serve` promises fifteen seconds for everything; a call to a network that
-takes longer is left to recovery."""
+"""How long a child may take to stop cleanly. `serve` promises fifteen seconds in all. Recovery handles a call to a
+network that takes longer."""
 
 OPTION = "--end-with-parent"
 
@@ -48,12 +48,12 @@ class ChildProcess:
         )
 
     def request_stop(self) -> None:
-        """Have it stop; returns at once."""
+        """Ask it to stop, and return at once."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def stop(self) -> int:
-        """Have it stop and wait until it has; its exit code."""
+        """Stop it, wait for its end and return its exit code."""
         self.request_stop()
         try:
             return self.process.wait(self._seconds + 2)
@@ -63,7 +63,7 @@ class ChildProcess:
 
 
 def end_with_parent(stop_seconds: float | None) -> None:
-    """In the child: end with the parent; a stop longer than `stop_seconds` is cut short. None: there is no parent."""
+    """End this child with its parent, after at most `stop_seconds`. None: there is no parent."""
     if stop_seconds is None:
         return
     threading.Thread(target=_watch_parent, args=(stop_seconds,), name="parent watch", daemon=True).start()

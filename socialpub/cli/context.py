@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class CommandContext:
     config: Path | None = None
     parts: dict[str, Any] = field(default_factory=dict)
-    """Handed to `runtime.build`: a test's clock and networks."""
+    """Arguments for `runtime.build`: a test's clock and networks."""
     find_fault: "Callable[[BaseException], FileFault | None] | None" = None
-    """Finds out why a file cannot be used, from the moment when the settings are known."""
+    """Returns why a file cannot be used, once the settings are loaded."""
 
     def settings(self) -> "Settings":
         from socialpub.core.settings import loader
-        from socialpub.ops import file_faults
 
-        # Imported before a failure: with too many open files, nothing can be imported.
+        # Before a failure: with too many open files, nothing can be imported.
+        from socialpub.ops import file_faults
 
         settings = loader.load(self.config)
         self.find_fault = partial(file_faults.find, settings=settings)
@@ -44,7 +44,7 @@ class CommandContext:
 
     @contextmanager
     def open(self, role: str = "admin") -> Iterator["Runtime"]:
-        """The parts, for a command that ends soon. Of the log only warnings are shown."""
+        """Build the parts for a short command, which shows only the warnings of the log."""
         from socialpub import runtime
         from socialpub.accounts import usage
         from socialpub.cli import data_folder
@@ -66,8 +66,7 @@ class CommandContext:
 
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
-        """The parts, for a process that stays (`web`, `worker`): with the wake-up, and the log as it is configured."""
-
+        """Build the parts for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
         from socialpub.accounts.hints import Surface
         from socialpub.cli import data_folder
@@ -98,7 +97,7 @@ class CommandContext:
 
 
 def _note_version(_: "Runtime", tx: "Tx") -> None:
-    """Record which version delivers from this database: its next upgrade names the backup after it."""
+    """Record the version that uses this database: the next upgrade names its backup after it."""
     from socialpub.core import version
     from socialpub.db import appliance_state
 

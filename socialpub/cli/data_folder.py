@@ -1,4 +1,8 @@
-"""Who may work in a data folder: the user that owns it, and one web server."""
+"""Who may work in a data folder: the user that owns it, and one web server.
+
+The service could not write files that root leaves in its data folder. Commands do not change the user themselves: they
+cannot know which of root's files they would need. A refusal shows the command to run instead.
+"""
 
 import os
 import pwd
@@ -10,15 +14,13 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 
-# MERGED from cli/file_owner.py: Root does not work in another user's data folder: what it left there, the service
-
 
 class WrongUser(OperatorError):
-    """This must be run as somebody else."""
+    """Another user must run this."""
 
 
 def refuse_root(settings: Settings) -> None:
-    """Raises WrongUser when this is root and the data folder, or where it would be made, is another user's."""
+    """Raise WrongUser if this is root, and the data folder or its parent belongs to another user."""
     if os.geteuid() != 0:
         return
     folder = next(path for path in (settings.data_dir, *settings.data_dir.parents) if path.exists())
@@ -35,14 +37,13 @@ def refuse_root(settings: Settings) -> None:
     )
 
 
-# MERGED from cli/web_lock.py: One web server for a data folder: a second one is refused before it touches anything
-
-
 @contextmanager
 def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[None]:
-    """Be the one that serves this data_dir, at `listen` or at other `addresses`. Raises OperatorError when another
-    process is."""
-    if not settings.data_dir.is_dir():  # which is found out, and told, a moment later
+    """Hold the lock of the one web server of this data_dir. Raise OperatorError if another process has it.
+
+    Its memory contains request rates and disk reservations. `addresses` replace `listen` in the message.
+    """
+    if not settings.data_dir.is_dir():  # a later step reports this
         yield
         return
     settings.run_dir.mkdir(exist_ok=True, mode=0o700)

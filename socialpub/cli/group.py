@@ -1,4 +1,4 @@
-"""A group of commands, each imported when it is used: `--help` is quick, and a worker never loads the web server."""
+"""A group of commands that imports each command when it is used, so that `--help` is quick."""
 
 import gc
 import sys
@@ -16,7 +16,7 @@ from socialpub.cli.output import CommandError, WrongUsage, as_command_error
 
 @contextmanager
 def _safe_usage() -> Iterator[None]:
-    """Wrong arguments are repeated so that they can be shown; the help, which is ours, stays as it is."""
+    """Make the message of wrong arguments safe to print. The help stays as it is."""
     try:
         yield
     except (WrongUsage, click.exceptions.NoArgsIsHelpError):
@@ -26,7 +26,7 @@ def _safe_usage() -> Iterator[None]:
 
 
 def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
-    """`--config` belongs to socialpub itself; behind a command it is a natural mistake."""
+    """Return a better message for `--config` behind a command: it belongs before it."""
     if not isinstance(error, click.NoSuchOption) or error.option_name != "--config" or error.ctx is None:
         return None
     program, _, command = error.ctx.command_path.partition(" ")
@@ -35,7 +35,7 @@ def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
 
 
 def _load(name: str) -> ModuleType:
-    """Import a command's module without garbage collection: it would find nothing, and takes a fifth of the time."""
+    """Import a command's module without garbage collection, which takes a fifth of the time and finds nothing."""
     if name in sys.modules:
         return sys.modules[name]
     gc.disable()
@@ -47,10 +47,10 @@ def _load(name: str) -> ModuleType:
 
 
 class LazyGroup(click.Group):
-    """Shows its commands in the order in which they are given, and turns failures into messages that say what to do."""
+    """Shows its commands in their order, and turns failures into messages that say what to do."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        """`places` gives for each command where it is (`module:function`), and its line in the help."""
+        """`places` contains for each command its place (`module:function`) and its line in the help."""
         placeholders = {name: click.Command(name, short_help=line) for name, (_, line) in places.items()}
         super().__init__(commands=placeholders, **kwargs)
         self._places = {name: place for name, (place, _) in places.items()}
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. What the lower rooms raise becomes a message and exit code 1."""
+        """Run the command. An error of the packages below becomes a message and exit code 1."""
         try:
             with _safe_usage():
                 return super().invoke(ctx)
@@ -84,6 +84,6 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list in the help, without importing a single command."""
+        """Write the list of the help without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])

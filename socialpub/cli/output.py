@@ -1,7 +1,6 @@
-"""What a person at the terminal sees: results and tables on stdout, notes and errors on stderr.
+"""The output of a command: results and tables on stdout, notes and errors on stderr.
 
-Everything that a command shows goes through here. Much of it was written by callers, networks and files: what would
-steer the terminal is spelled out, and nothing in it is markup.
+Much of it comes from callers, networks and files. So control characters are spelled out, and nothing is markup.
 """
 
 import errno
@@ -24,28 +23,30 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.text import Text
 
+    from socialpub.ops.file_faults import FileFault
+
 FILE_WIDTH = 1_000_000
-"""Columns of a table that goes into a file or a pipe: nothing is wrapped or cut there."""
+"""Columns of a table in a file or a pipe, which is never wrapped or cut."""
 
 WHOLE = ("ID", "Time", "Post")
-"""Columns that are copied from: they are never broken, whatever the terminal's width."""
+"""Columns that people copy from. They are never broken, at any width of the terminal."""
 
 Part = str | tuple[str, str]
 """A text, or a text and rich's name of its style."""
 
 
 def print_line(text: str = "") -> None:
-    """One line of a result."""
+    """Print one line of a result."""
     click.echo(visible(text))
 
 
 def print_note(text: str = "") -> None:
-    """One line that the person should know; never a result."""
+    """Print one line that is not a result."""
     click.echo(visible(text), err=True)
 
 
 def ask_hidden(label: str) -> str:
-    """A secret from whoever sits at the terminal; it is not shown while it is typed."""
+    """Ask for a secret, without showing it."""
     return str(click.prompt(label, hide_input=True, err=True))
 
 
@@ -55,20 +56,20 @@ def ask_to_continue(question: str) -> None:
 
 
 def print_error(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
-    """What failed, and what to do about it."""
+    """Print what failed, and what to do about it."""
     for label, text in (("Error", message), ("Hint", hint)):
         if text:
             click.echo(f"{label}: {error_text(text)}", file=file, err=file is None)
 
 
 def error_text(message: str) -> str:
-    """A message of perhaps several lines. No line after the first looks like one of ours, whoever wrote it."""
+    """Return a message whose further lines cannot be taken for lines of ours."""
     first, *more = visible(message, keep="\n").split("\n")
     return "\n".join([first, *(line if line.startswith(("- ", " ")) else f"  {line}" for line in more)])
 
 
 def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Where a mistake of ours was met, as Python prints it."""
+    """Print the traceback of a bug, as Python prints it."""
     lines = "".join(traceback.format_exception(kind, error, trace))
     click.echo(visible(redact(lines), keep="\n"), err=True, nl=False)
 
@@ -78,7 +79,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:
-    """A table on stdout; where there is no row, `empty` on stderr."""
+    """Print a table on stdout, or `empty` on stderr if it has no rows."""
     if not rows:
         print_note(empty)
         return
@@ -148,7 +149,7 @@ def print_styled(*parts: Part, file: IO[str] | None = None) -> None:
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Shows on a terminal that something takes a while."""
+    """Show on a terminal that something takes time."""
     from rich.console import Console
 
     with Console(stderr=True).status(_text(text)):
@@ -156,7 +157,7 @@ def spinner(text: str) -> Iterator[None]:
 
 
 class ByteBar:
-    """How many bytes are done, of those that are expected so far."""
+    """Shows how many of the expected bytes are done."""
 
     def __init__(self, shown: "Progress", doing: str) -> None:
         self._shown = shown
@@ -173,7 +174,7 @@ class ByteBar:
 
 @contextmanager
 def byte_bar(doing: str) -> Iterator[ByteBar | None]:
-    """A bar on stderr; None where nobody would see it."""
+    """Show a bar on stderr. Yield None if it is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -187,7 +188,7 @@ def byte_bar(doing: str) -> Iterator[ByteBar | None]:
 
 
 def format_time(stamp: str | None) -> str:
-    """A stamp as people read it: `2026-11-21 11:30:00 UTC`."""
+    """Return a timestamp for people: `2026-11-21 11:30:00 UTC`."""
     return "" if stamp is None else f"{stamp[:10]} {stamp[11:19]} UTC"
 
 
@@ -199,11 +200,7 @@ def _text(*parts: Part) -> "Text":
     return Text.assemble(*((visible(text), style) for text, style in styled))
 
 
-# MERGED from cli/errors.py: How a command fails: `Error:` says what, `Hint:` what to do about it, and the exit cod
-
-if TYPE_CHECKING:
-    from socialpub.core.errors import OperatorError, SocialpubError
-    from socialpub.ops.file_faults import FileFault
+# --- failures --------------------------------------------------------------------------------------------------------
 
 
 class CommandError(click.ClickException):
@@ -218,7 +215,7 @@ class CommandError(click.ClickException):
 
 
 class WrongUsage(click.UsageError):
-    """What click says about arguments, which it repeats."""
+    """A mistake in the arguments. click's message repeats them."""
 
     def __init__(self, error: click.UsageError) -> None:
         super().__init__(error_text(error.format_message().replace("\t", "  ")), error.ctx)
@@ -227,7 +224,7 @@ class WrongUsage(click.UsageError):
 def as_command_error(
     error: Exception, find_fault: "Callable[[BaseException], FileFault | None] | None" = None
 ) -> CommandError | None:
-    """What to show for an error that a lower room raised; None for a mistake of ours, whose traceback is wanted."""
+    """Return what to show for an error of the packages below, or None for a bug, which needs its traceback."""
     match error:
         case click.FileError():
             return CommandError(error.format_message())
@@ -236,11 +233,11 @@ def as_command_error(
         case _ if find_fault is not None and (fault := find_fault(error)) is not None:
             return CommandError(fault.message, fault.remedy)
         case SocialpubError():
-            # The first one is what `detail` says.
+            # `detail` contains the first one.
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
-            # peewee raises classes of its own, in whose context stands SQLite's.
+            # The context of peewee's own errors is SQLite's.
             return CommandError(
                 f"The database cannot be used: {error}.", "Check the disk, and who owns the files in data_dir."
             )

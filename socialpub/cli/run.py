@@ -1,35 +1,107 @@
-"""`socialpub serve` and `web`: the web server, and the worker that `serve` runs as its child."""
+"""`socialpub serve`, `web` and `worker`: the processes of the appliance. `serve` runs the worker as its child.
+
+Each command imports its own server: a worker never loads the web server.
+"""
 
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from socialpub.accounts import sign_in
-from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.child_process import ChildProcess, end_with_parent, end_with_parent_option
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_note
-from socialpub.cli.setup import create_if_missing
 from socialpub.core import logging
-from socialpub.ops.notify import send
-from socialpub.runtime import Runtime
-from socialpub.web.http import server
 
-# MERGED from cli/worker_supervisor.py: The worker beside the web server in one `serve`: started again when it dies
+if TYPE_CHECKING:
+    from socialpub.runtime import Runtime
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
-"""A worker that lived this long did not die of its start: the next one is not kept waiting."""
+"""A worker that lived this long did not die at its start. The next one starts after the first pause."""
 
 log = logging.get_logger("socialpub.serve")
 
 
+@click.command()
+@end_with_parent_option
+@click.option("--init", "create", is_flag=True, help="First do what `init` does, where there is no configuration.")
+@pass_command_context
+def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> None:
+    """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
+    from socialpub.ops.notify import send
+    from socialpub.web.http import server
+
+    end_with_parent(stop_seconds)
+    if create:
+        from socialpub.cli.setup import create_if_missing
+
+        create_if_missing(context)
+    with context.start("web") as rt:
+        send.refuse_wrong_addresses(rt.settings)
+        supervisor = WorkerSupervisor(rt.settings.config_file)
+        # Both stop at the same moment: the web server sets `stopping` when it must stop.
+        threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()
+        # Before the worker: a second `serve` finds its port in use and starts no second worker.
+        sockets = server.open_for(rt)
+        _offer_dashboard(rt)
+        supervisor.start()
+        try:
+            code = server.run(rt, sockets)
+        finally:
+            supervisor.stop()
+    sys.exit(code)
+
+
+@click.command()
+@pass_command_context
+def web(context: CommandContext) -> None:
+    """Run the web server alone: the API, uploads and stored media."""
+    from socialpub.web.http import server
+
+    with context.start("web") as rt:
+        code = server.run(rt, server.open_for(rt))
+    sys.exit(code)
+
+
+@click.command()
+@end_with_parent_option
+@pass_command_context
+def worker(context: CommandContext, stop_seconds: float | None) -> None:
+    """Run the worker alone: it publishes what is due."""
+    from socialpub.ops.notify import send
+    from socialpub.worker import process
+
+    end_with_parent(stop_seconds)
+    with context.start("worker") as rt:
+        send.refuse_wrong_addresses(rt.settings)
+        code = process.run(rt)
+    sys.exit(code)
+
+
+def _offer_dashboard(rt: "Runtime") -> None:
+    """Show how to set the dashboard's first password."""
+    from socialpub.accounts import sign_in
+    from socialpub.accounts.sign_in import Purpose
+
+    if rt.settings.dashboard.enabled and not sign_in.is_password_set(rt.reader):
+        token = rt.write(sign_in.create_link, Purpose.SET_UP)
+        print_note(f"Set the dashboard's password, once, within a day: {rt.settings.base_url}/setup?token={token}")
+
+
+def _stop_together(stopping: threading.Event, supervisor: "WorkerSupervisor") -> None:
+    stopping.wait()
+    supervisor.request_stop()
+
+
 class WorkerSupervisor:
+    """Starts the worker again when it dies, and ends it with `serve`."""
+
     def __init__(self, config: Path | None) -> None:
         self._config = config
         self._lock = threading.Lock()
@@ -41,14 +113,14 @@ class WorkerSupervisor:
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Have the worker stop; returns at once."""
+        """Ask the worker to stop, and return at once."""
         with self._lock:
             self._stopping.set()
             if self._child is not None:
                 self._child.request_stop()
 
     def stop(self) -> None:
-        """Have the worker stop and wait until it has."""
+        """Stop the worker and wait for its end."""
         self.request_stop()
         if self._child is not None:
             self._child.stop()
@@ -65,7 +137,8 @@ class WorkerSupervisor:
             if self._stopping.is_set():
                 return
             child.request_stop()
-            log.error("the worker ended and is started again", how=describe_exit(code), seconds=pause)
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            log.error("the worker ended and is started again", how=how, seconds=pause)
             self._stopping.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
@@ -75,60 +148,3 @@ class WorkerSupervisor:
                 return None
             self._child = ChildProcess("worker", config=self._config, env=dict(os.environ))
             return self._child
-
-
-def describe_exit(code: int) -> str:
-    """How a process ended: `exit code 1`, `signal 9`."""
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-# MERGED from cli/serve.py: `socialpub serve`: the web server in this process, and the worker as its child.
-
-
-@click.command()
-@end_with_parent_option
-@click.option("--init", "create", is_flag=True, help="First do what `init` does, where there is no configuration.")
-@pass_command_context
-def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> None:
-    """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
-    end_with_parent(stop_seconds)
-    if create:
-        create_if_missing(context)
-    with context.start("web") as rt:
-        send.refuse_wrong_addresses(rt.settings)
-        supervisor = WorkerSupervisor(rt.settings.config_file)
-        # Both stop at the same moment; the web server sets `stopping` when it is asked to stop.
-        threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()
-        # A second `serve` finds its port in use before its worker could take the first one's place.
-        sockets = server.open_for(rt)
-        _offer_dashboard(rt)
-        supervisor.start()
-        try:
-            code = server.run(rt, sockets)
-        finally:
-            supervisor.stop()
-    sys.exit(code)
-
-
-def _offer_dashboard(rt: Runtime) -> None:
-    """Tell how to set the dashboard's first password, to whoever sees this terminal."""
-    if rt.settings.dashboard.enabled and not sign_in.is_password_set(rt.reader):
-        token = rt.write(sign_in.create_link, Purpose.SET_UP)
-        print_note(f"Set the dashboard's password, once, within a day: {rt.settings.base_url}/setup?token={token}")
-
-
-def _stop_together(stopping: threading.Event, supervisor: WorkerSupervisor) -> None:
-    stopping.wait()
-    supervisor.request_stop()
-
-
-# MERGED from cli/web.py: `socialpub web`: the web server alone.
-
-
-@click.command()
-@pass_command_context
-def web(context: CommandContext) -> None:
-    """Run the web server alone: the API, uploads and stored media."""
-    with context.start("web") as rt:
-        code = server.run(rt, server.open_for(rt))
-    sys.exit(code)

@@ -144,7 +144,7 @@ def _open_to_all(folder: Path) -> None:
 _PARTIAL = ".partial"
 _PROBE = """
 import json, sys
-import socialpub.cli.run, socialpub.worker.process, socialpub.ops.backup.create
+import socialpub.web.http.server, socialpub.worker.process, socialpub.ops.backup.create
 import av, magic, PIL.Image, uvloop, httptools, cryptography.hazmat.bindings._rust, argon2
 maps = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/" in line}
 print(json.dumps([sys.prefix, sys.base_prefix, *sorted(path for path in maps if path.startswith("/"))]))

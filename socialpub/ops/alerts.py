@@ -1,4 +1,8 @@
-"""What needs the owner: the facts, and each as an alert with a sentence, a remedy and a page."""
+"""What needs the owner: the facts, and each one as an alert with a sentence, a remedy and a page.
+
+The dashboard, the doctor and notifications use the same words. Everything is read from rows and the disk in a few
+milliseconds, so it may run on the event loop. No network is called. An alert keeps its key as long as it lasts.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,17 +27,15 @@ from socialpub.ops.health import Finding
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
 
-# MERGED from ops/overview.py: What the owner sees first: what needs them, then what is published next and what was
-
 FAILED_SINCE = timedelta(days=7)
 NEAR_FLOOR = 2.0
-"""Less room than so many times what is kept free, and the next videos may not find any."""
+"""With less than this many times the floor, the next videos may find no space."""
 MAX_FAILED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileAlert:
-    """An account that must be connected again, now or within a week."""
+    """An account that must be reconnected, now or within a week."""
 
     id: str
     name: str
@@ -41,9 +43,8 @@ class ProfileAlert:
     reauth_required: bool
     expires_at: str | None
     reason: str | None
-    """What the network said."""
     warning: str
-    """Why, and what to do."""
+    """The reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,18 @@ class HeldProvider:
     provider: str
     scope: str
     what: str
-    """What that keeps back, in words."""
+    """What waits, in words."""
     reason: str
     code: str | None
     since: str
     probe_at: str
-    """When it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRoom:
     free_bytes: int
     floor_bytes: int
-    """What `health.disk_floor_bytes` keeps free: below that nothing is accepted."""
+    """`health.disk_floor_bytes`: with less, nothing is accepted."""
 
     @property
     def is_full(self) -> bool:
@@ -78,19 +78,18 @@ class DiskRoom:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What needs the owner. Instants are stamps."""
+    """The facts. Instants are stamps."""
 
     paused_at: str | None
     restored_from: str | None
-    """The instant of the copy that this is, until it is resumed."""
+    """The instant of the restored backup, until publishing is resumed."""
     restored_keys: list[UnrevokedKey]
     """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
     profiles: list[ProfileAlert]
     failed: FailedDeliveries
-    """Of the last 7 days, but for what was tried again."""
+    """In the last 7 days, except those that were tried again."""
     holds: list[HeldProvider]
     worker: list[Finding]
-    """Late, missing, or with overdue deliveries."""
     clock_jump: str | None
     """A sentence."""
     disk: DiskRoom
@@ -100,7 +99,6 @@ class Needs:
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything at all to be seen to."""
         return any(
             (
                 self.paused_at,
@@ -116,27 +114,19 @@ class Needs:
         )
 
 
-def read_needs(rt: Runtime, door: Surface = Surface.DASHBOARD) -> Needs:
-    """What needs the owner, with remedies that name what stands at this door."""
+def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
+    """Return the facts, with remedies for this surface."""
     reader, now = rt.reader, rt.now()
     copy = last_backup.read(reader)
     return Needs(
         paused_at=appliance_state.paused_at(reader),
         restored_from=appliance_state.restored_from(reader),
         restored_keys=api_keys.list_undecided(reader, stamp(now)),
-        profiles=list(_profiles_in_need(rt, door)),
+        profiles=list(_profiles_in_need(rt, surface)),
         failed=failed_deliveries.lately(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[
-            HeldProvider(
-                row.provider,
-                row.scope,
-                holds.what(row.scope),
-                row.reason,
-                row.code,
-                row.since,
-                row.probe_at,
-            )
-            for row in holds.list_all(reader)
+            HeldProvider(one.provider, one.scope, holds.what(one.scope), one.reason, one.code, one.since, one.probe_at)
+            for one in holds.list_all(reader)
         ],
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.clock_jump(reader, now),
@@ -152,15 +142,13 @@ def _failed_since(reader: Reader, now: datetime) -> str:
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
 
 
-def _profiles_in_need(rt: Runtime, door: Surface) -> Iterator[ProfileAlert]:
+def _profiles_in_need(rt: Runtime, surface: Surface) -> Iterator[ProfileAlert]:
     for row in profile_rows.list_all(rt.reader):
-        warning = token_upkeep.warning(row, rt.now(), door)
+        warning = token_upkeep.warning(row, rt.now(), surface)
         if warning is not None:
             needed = row.status == "reauthRequired"
             yield ProfileAlert(row.id, row.name, row.provider, needed, row.expires_at, row.reason, warning)
 
-
-# MERGED from ops/resume_sentences.py: What going on after a pause means and came to, in the words that every door
 
 CONTINUES = "Publishing continues: what is due is sent, oldest first."
 STILL_SCHEDULED = (
@@ -169,21 +157,21 @@ STILL_SCHEDULED = (
 )
 
 
-def paused_sentences(reader: Reader, door: Surface) -> tuple[str, str] | None:
-    """That nothing goes out, why, and how that ends; None when publishing goes on."""
+def paused_sentences(reader: Reader, surface: Surface) -> tuple[str, str] | None:
+    """Return why nothing is published and how that ends, or None if publishing is not paused."""
     restored_from, paused_at = appliance_state.restored_from(reader), appliance_state.paused_at(reader)
     if paused_at is None:
         return None
     if restored_from is not None:
         return (
             f"This installation was restored from a backup of {restored_from} and is still paused.",
-            f"Stop the original for good. Then {hints.resume(door)}.",
+            f"Stop the original for good. Then {hints.resume(surface)}.",
         )
-    return f"Publishing has been paused since {paused_at}.", f"To continue, {hints.resume(door)}."
+    return f"Publishing has been paused since {paused_at}.", f"To continue, {hints.resume(surface)}."
 
 
 def resume_sentences(resumed: Resumed) -> Iterator[str]:
-    """What was resumed, sentence by sentence, but for what is too late."""
+    """Yield what was resumed, except what is too late."""
     yield CONTINUES
     if resumed.read_back:
         were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
@@ -191,33 +179,33 @@ def resume_sentences(resumed: Resumed) -> Iterator[str]:
 
 
 def too_late_sentence(posts: int, settings: Settings) -> str | None:
-    """The sentence about posts that nothing sends any more; None when there is none."""
+    """Return the sentence about posts that are not sent any more, or None if there are none."""
     if not posts:
         return None
     are = "1 post is" if posts == 1 else f"{posts} posts are"
-    most = units.duration(settings.publishing.max_lateness)
-    return f"{are} more than {most} late (publishing.max_lateness) and will not be sent."
+    limit = units.duration(settings.publishing.max_lateness)
+    return f"{are} more than {limit} late (publishing.max_lateness) and will not be sent."
 
 
 KEYS_MAY_BE_REVOKED = "A key that was revoked after the backup is valid again."
 
 
 def valid_keys_sentence(keys: Sequence[UnrevokedKey]) -> str:
-    """How many keys came with a restored backup."""
+    """Return how many keys came with a restored backup."""
     if len(keys) == 1:
         return "1 API key came with the restored backup and is valid."
     return f"{len(keys)} API keys came with the restored backup and are valid."
 
 
 def describe_key(key: UnrevokedKey) -> str:
-    """One of these keys: name, id, scope and last use."""
+    """Return the name, id, scope and last use of a key."""
     used = f"last used at {key.last_used_at}" if key.last_used_at else "never used"
     return f"“{key.name}” ({key.id}, {key.scope}), {used}"
 
 
-def decide_keys(door: Surface) -> str:
-    """How the owner settles these keys."""
-    if door is Surface.DASHBOARD:
+def decide_keys(surface: Surface) -> str:
+    """Return how the owner keeps or revokes these keys."""
+    if surface is Surface.DASHBOARD:
         return "Press “Keep keys” on the overview, or revoke the keys under Keys."
     return (
         f"To revoke them, run `{commands.line('admin', 'resume', '--revoke-keys')}`. "
@@ -226,8 +214,6 @@ def decide_keys(door: Surface) -> str:
     )
 
 
-# MERGED from ops/causes.py: What needs the owner, in words: a sentence, a remedy and the page where it is seen to.
-
 PAUSED_FOR_LONG = timedelta(days=1)
 
 
@@ -235,7 +221,7 @@ PAUSED_FOR_LONG = timedelta(days=1)
 class Alert:
     kind: AlertKind
     key: str
-    """Which one it is. What stands before the last colon is the subject, which is in need in one way at a time."""
+    """Identifies the alert. The part before the last colon is its subject, which has one alert at a time."""
     sentence: str
     remedy: str
     path: str
@@ -243,11 +229,11 @@ class Alert:
     must_be_fixed: bool = True
     """Otherwise it is allowed, and perhaps meant."""
     calls: bool = True
-    """Whether the owner is told who does not look; otherwise it is only shown."""
+    """Whether the owner is notified. Otherwise it is only shown."""
     passes: bool = False
-    """It has happened and is told once: there is no end of it to tell."""
+    """It is an event: the owner is notified once, and not of its end."""
     details: tuple[str, ...] = ()
-    """Single cases, one a line."""
+    """Single cases, one per line."""
 
     @property
     def subject(self) -> str:
@@ -258,44 +244,27 @@ def subject_of(key: str) -> str:
     return key.rpartition(":")[0]
 
 
-def find_all(rt: Runtime, door: Surface) -> list[Alert]:
-    """All there are, but for failed deliveries, which the overview lists one by one."""
-    return list(list_alerts(rt, read_needs(rt, door), door))
-
-
-def list_alerts(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
-    """What these needs mean in words, with remedies that name what stands at this door."""
-    yield from _paused(rt, needs, door)
-    yield from _worker(rt)
-    yield from _holds(rt, needs, door)
-    yield from (_account(rt, one, door) for one in needs.profiles)
+def list_alerts(rt: Runtime, surface: Surface, needs: Needs | None = None) -> Iterator[Alert]:
+    """Yield an alert for each fact except failed deliveries, with remedies for this surface."""
+    needs = needs or read_needs(rt, surface)
+    yield from _paused(rt, needs, surface)
+    for finding in needs.worker:
+        yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
+    yield from _holds(rt, needs, surface)
+    yield from (_account(rt, one, surface) for one in needs.profiles)
     yield from _disk(rt, needs)
     yield from _clock(rt, needs)
-    yield from _backup(rt, needs, door)
+    yield from _backup(rt, needs, surface)
 
 
-def _paused(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
-    told = paused_sentences(rt.reader, door)
-    if told is None or needs.paused_at is None:
-        return
-    sentence, remedy = told
-    yield Alert(
-        AlertKind.PAUSED,
-        "paused:",
-        sentence,
-        remedy,
-        "/system",
-        must_be_fixed=False,
-        calls=rt.now() - parse(needs.paused_at) >= PAUSED_FOR_LONG,
-    )
+def _paused(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
+    sentences = paused_sentences(rt.reader, surface)
+    if sentences is not None and needs.paused_at is not None:
+        calls = rt.now() - parse(needs.paused_at) >= PAUSED_FOR_LONG
+        yield Alert(AlertKind.PAUSED, "paused:", *sentences, "/system", must_be_fixed=False, calls=calls)
 
 
-def _worker(rt: Runtime) -> Iterator[Alert]:
-    for finding in health.worker_problems(rt.reader, rt.now()):
-        yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
-
-
-def _holds(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
+def _holds(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
     for hold in needs.holds:
         label = rt.providers[hold.provider].label
         yield Alert(
@@ -303,13 +272,13 @@ def _holds(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
             f"network:{hold.provider}/{hold.scope}:",
             f"{label} has refused this app since {hold.since} ({hold.what}): {hold.reason}",
             f"Resolve this with {label}. socialpub tries again at {hold.probe_at}. "
-            f"To try at once, {hints.try_held(door)}.",
+            f"To try at once, {hints.try_held(surface)}.",
             "/system",
             calls=hold.scope != holds.QUESTIONS,
         )
 
 
-def _account(rt: Runtime, profile: ProfileAlert, door: Surface) -> Alert:
+def _account(rt: Runtime, profile: ProfileAlert, surface: Surface) -> Alert:
     name = f"{profile.name} ({rt.providers[profile.provider].label})"
     if profile.reauth_required:
         why = (profile.reason or "its tokens are refused").rstrip(".")
@@ -318,7 +287,7 @@ def _account(rt: Runtime, profile: ProfileAlert, door: Surface) -> Alert:
         ends = profile.expires_at or ""
         can = "could" if parse(ends) <= rt.now() else "can"
         state, sentence = "lapses", f"{name} {can} publish only until {ends}."
-    remedy = hints.sentence(hints.reconnect(profile.provider, door))
+    remedy = hints.sentence(hints.reconnect(profile.provider, surface))
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
@@ -348,10 +317,10 @@ def _clock(rt: Runtime, needs: Needs) -> Iterator[Alert]:
         )
 
 
-def _backup(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
+def _backup(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
     if needs.copy_reminder is None:
         return
-    # Before there is something to lose nobody is called for it.
+    # Without posts there is nothing to lose, and no reason to notify the owner.
     calls = True
     if needs.copy.made_at is None and needs.copy.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
@@ -361,9 +330,9 @@ def _backup(rt: Runtime, needs: Needs, door: Surface) -> Iterator[Alert]:
         AlertKind.COPY,
         f"copy:{state}",
         needs.copy_reminder,
-        last_backup.remedy(door, failed=needs.copy.failed_at is not None),
+        last_backup.remedy(surface, failed=needs.copy.failed_at is not None),
         "/system",
-        # One that was to be made and was not is more than a reminder: whoever set it up relies on it.
+        # A scheduled backup that fails is more than a reminder: its owner relies on it.
         must_be_fixed=needs.copy.failed_at is not None,
         calls=calls,
     )

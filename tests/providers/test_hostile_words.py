@@ -88,7 +88,7 @@ def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_network
 
     attempts = "SELECT message FROM attempt JOIN delivery ON id = delivery_id WHERE post_id = ?"
     assert "quoth" in rt.reader.value(attempts, (post,))
-    owner = [cause.sentence for cause in alerts.find_all(rt, Surface.DASHBOARD)]
+    owner = [cause.sentence for cause in alerts.list_alerts(rt, Surface.DASHBOARD)]
     assert any("quoth" in sentence for sentence in owner)
 
 

@@ -67,7 +67,7 @@ def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.read_needs(rt, door)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
-    for cause in alerts.list_alerts(rt, needs, door):
+    for cause in alerts.list_alerts(rt, door, needs):
         level = Level.PROBLEM if cause.must_be_fixed else Level.NOTE
         known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
     yield _check_database(rt)

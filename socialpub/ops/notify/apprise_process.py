@@ -1,9 +1,8 @@
-"""Sends one message through Apprise, or looks at addresses: `python -m socialpub.ops.notify.apprise_process`.
+"""Sends one message through Apprise, or checks addresses: `python -m socialpub.ops.notify.apprise_process`.
 
-A process of its own for each: Apprise and its hundred services take memory, some can hang for ever, and whatever they
-do ends with the process. The request comes as one line of JSON on standard input, addresses included, since arguments
-are seen by all; the answer, one line too, says in a word why something failed and quotes nothing. When standard input
-ends, so does this process: nobody waits for it any more.
+Each runs in a process of its own: Apprise and its hundred services take memory, some hang, and all of it ends with the
+process. The request is one line of JSON on standard input, since every user can read arguments. The answer is one line
+that gives the cause of a failure in one word and quotes nothing. The process ends when standard input ends.
 """
 
 import json
@@ -22,8 +21,8 @@ READ_SECONDS = 15.0
 """Apprise waits 4 seconds by default: too short for a mail server that looks callers up."""
 
 
-class _Circumstances(logging.Handler):
-    """What services met while they sent: they log it and return no more than that they failed."""
+class _SendErrors(logging.Handler):
+    """Collects the errors that services log. They return only that they failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -36,7 +35,7 @@ class _Circumstances(logging.Handler):
             self.errors.append(error)
 
     def why(self) -> dict[str, Any]:
-        """The reason in a word, and a number where there is one."""
+        """Return the reason in one word, and a status if there is one."""
         found = [cause for error in self.errors for cause in _causes(error)]
         for word, kinds in _WORDS.items():
             if any(_is(error, kind) for error in found for kind in kinds):
@@ -60,7 +59,7 @@ _WORDS: dict[str, tuple[type[BaseException] | str, ...]] = {
     "timeout": (TimeoutError, "ConnectTimeoutError", "ReadTimeoutError"),
     "cut": (smtplib.SMTPServerDisconnected, ConnectionResetError, "ProtocolError"),
 }
-"""The first that fits is the reason. Errors of the libraries that Apprise brings stand there by their names."""
+"""The first match is the reason. Errors of the libraries that Apprise brings are given by name."""
 
 
 def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
@@ -68,7 +67,7 @@ def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and all that it came from."""
+    """Yield the error and everything that caused it."""
     seen: set[int] = set()
     waiting: list[object] = [error]
     while waiting:
@@ -96,7 +95,7 @@ def _end_with_standard_input() -> None:
 
 
 def _check(urls: list[str]) -> dict[str, Any]:
-    """Of each address None, or what is wrong with it."""
+    """Return what is wrong with each address, or None."""
     _be_quiet()
     import apprise
 
@@ -146,8 +145,8 @@ def _service(url: str) -> Any:
     return apprise.Apprise.instantiate(url, asset=asset)
 
 
-def _be_quiet() -> _Circumstances:
-    met = _Circumstances()
+def _be_quiet() -> _SendErrors:
+    met = _SendErrors()
     logging.getLogger().handlers = [logging.NullHandler()]
     apprise_log = logging.getLogger("apprise")
     apprise_log.handlers, apprise_log.propagate = [met], False

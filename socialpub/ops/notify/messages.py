@@ -1,4 +1,9 @@
-"""What a message to the owner says: failed deliveries, drafts, the worker's absence and every other alert."""
+"""What a message to the owner says: failed deliveries, drafts, the worker's absence and every other alert.
+
+It may pass through another company's service. It contains no secret, and only the beginning of a post.
+
+The position in the log of deliveries records which failures were sent, so no clock changes it.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -23,16 +28,14 @@ from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery.deliveries import STOPPED
 from socialpub.runtime import Runtime
 
-# MERGED from ops/notify/telling.py: What the owner is told next: pure decisions over what is found now and what th
-
 
 @dataclass(frozen=True, slots=True)
 class DueAlerts:
-    """What the next message tells."""
+    """The alerts of the next message."""
 
     begun: list[SentAlert] = field(default_factory=list)
     came_and_went: list[SentAlert] = field(default_factory=list)
-    """While the daily limit kept them back."""
+    """While the daily limit was reached."""
     lasting: list[SentAlert] = field(default_factory=list)
     ended: list[SentAlert] = field(default_factory=list)
 
@@ -40,28 +43,26 @@ class DueAlerts:
         return bool(self.begun or self.came_and_went or self.lasting or self.ended)
 
     @property
-    def causes(self) -> list[SentAlert]:
+    def all(self) -> list[SentAlert]:
         return [*self.begun, *self.came_and_went, *self.lasting, *self.ended]
 
-
-# MERGED from ops/notify/failures.py: Deliveries that failed since the owner was last told of some: together they a
 
 NOT_OLDER_THAN = timedelta(days=7)
 MAX_FAILURES = 5
 TEXT_CHARACTERS = 60
-"""Of a post, in a message that may pass through somebody else's service."""
+"""Of a post: the message may pass through another company's service."""
 ERROR_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
     through: int
-    """The entry of the log up to which these are all."""
-    cause: Alert | None
+    """The log entry up to which all failures are included."""
+    alert: Alert | None
 
 
 def begin_failures(rt: Runtime, tx: Tx) -> None:
-    """From here on failures are told, unless they are already."""
+    """Report failures from now on, unless they are reported already."""
     newest = failed_deliveries.newest_entry(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
@@ -71,7 +72,7 @@ def note_told(tx: Tx, through: int) -> None:
 
 
 def find_failures(rt: Runtime) -> Failures:
-    """What the owner has not been told of."""
+    """Return the failures that were not sent to the owner. What was tried again or stopped is not among them."""
     told = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
     through = failed_deliveries.newest_entry(rt.reader)
     if through <= told:
@@ -129,8 +130,6 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-# MERGED from ops/notify/drafts.py: Drafts that arrived in the inbox of a network's app, where the owner finishes t
-
 KEPT_BY_NETWORK = timedelta(hours=24)
 """TikTok drops a draft that was not finished in about a day (integrators, 2026)."""
 DRAFT_REMEDY = (
@@ -139,7 +138,7 @@ DRAFT_REMEDY = (
 
 
 def find_drafts(rt: Runtime) -> list[Alert]:
-    """Every draft that waits for the owner now, oldest first."""
+    """Return an alert for each draft in an app's inbox, oldest first: until it is posted, or the network drops it."""
     since = stamp(rt.now() - KEPT_BY_NETWORK)
     return [_draft_alert(row) for row in delivery_rows.drafts_in_inbox(rt.reader, since)]
 
@@ -159,17 +158,15 @@ def _draft_alert(row: Row) -> Alert:
     )
 
 
-# MERGED from ops/notify/absence.py: A worker that was away: it tells so itself once it is back, since nobody else
-
 LONG_ABSENCE = timedelta(minutes=10)
-"""A restart, or an upgrade, is shorter."""
+"""A restart or an upgrade takes less time."""
 SHOWN_FOR = timedelta(days=1)
 SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
-"""The cause that somebody else may have told meanwhile; its end says the same."""
+"""The alert that the web process may have sent. Its end says the same."""
 
 
 def note_start(rt: Runtime, tx: Tx) -> None:
-    """A worker begins, and has not reported yet."""
+    """Record how long the worker was away, when it starts. Not if it was stopped and missed nothing."""
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     ended = appliance_state.get(tx, appliance_state.WORKER_ENDED_AT)
     appliance_state.remove(tx, appliance_state.WORKER_ENDED_AT)
@@ -183,12 +180,12 @@ def note_start(rt: Runtime, tx: Tx) -> None:
 
 
 def note_end(rt: Runtime, tx: Tx) -> None:
-    """A worker ends because it was told to."""
+    """Record that a worker was stopped."""
     appliance_state.put(tx, appliance_state.WORKER_ENDED_AT, tx.stamp)
 
 
 def find_absence(rt: Runtime) -> Alert | None:
-    """That the worker was away, while that is news."""
+    """Return the alert about a recent absence of the worker."""
     written = appliance_state.get(rt.reader, appliance_state.WORKER_AWAY)
     if written is None:
         return None
@@ -214,12 +211,10 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
 
 
-# MERGED from ops/notify/messages.py: The words of a message to the owner: short plain text with a title, of what i
-
 TITLE_CHARACTERS = 120
 SENTENCE_CHARACTERS = 500
 MAX_NAMED = 12
-"""Of each part. A hundred accounts that lapse on one day are still one message."""
+"""In each part: a hundred accounts may lapse on one day."""
 BODY_CHARACTERS = 12_000
 
 
@@ -229,7 +224,7 @@ class Sender:
 
     base_url: str
     restored_from: str | None = None
-    """The instant of the copy that it is, until it is resumed: it never speaks as its original would."""
+    """The instant of the restored backup, until publishing is resumed."""
 
     @property
     def name(self) -> str:
@@ -242,12 +237,12 @@ def compose(
 ) -> tuple[str, str]:
     """Title and body. `last_of_day` is the daily limit when this is the last message that it allows."""
     parts = [
-        *_part("Needs you", [_told(one, found.get(one.key), sender) for one in message.begun]),
-        *_part("Still needs you", [_told(one, found.get(one.key), sender) for one in message.lasting]),
+        *_part("Needs you", [_item(one, found.get(one.key), sender) for one in message.begun]),
+        *_part("Still needs you", [_item(one, found.get(one.key), sender) for one in message.lasting]),
         *_part("Came up and went, while the daily limit was reached", [_over(one) for one in message.came_and_went]),
         *_part("Well again", [_over(one) for one in message.ended]),
     ]
-    held = sum(one.held_back for one in message.causes)
+    held = sum(one.held_back for one in message.all)
     if held:
         parts.append(f"{'1 of this was' if held == 1 else f'{held:,} of these were'} kept back by yesterday's limit.")
     if last_of_day is not None:
@@ -303,12 +298,12 @@ def _part(heading: str, items: list[str]) -> Iterator[str]:
         yield "\n".join([f"{heading}:", *items[:MAX_NAMED], *more])
 
 
-def _told(known: SentAlert, cause: Alert | None, sender: Sender) -> str:
-    if cause is None:
+def _item(known: SentAlert, alert: Alert | None, sender: Sender) -> str:
+    if alert is None:
         return f"- {cut(known.sentence, SENTENCE_CHARACTERS)}"
-    remedy = f"{cause.remedy[:1].upper()}{cause.remedy[1:]}"
-    lines = [f"- {cut(cause.sentence, SENTENCE_CHARACTERS)}", *(f"  · {one}" for one in cause.details)]
-    return "\n".join([*lines, f"  {remedy}", f"  {sender.base_url}{cause.path}"])
+    remedy = f"{alert.remedy[:1].upper()}{alert.remedy[1:]}"
+    lines = [f"- {cut(alert.sentence, SENTENCE_CHARACTERS)}", *(f"  · {one}" for one in alert.details)]
+    return "\n".join([*lines, f"  {remedy}", f"  {sender.base_url}{alert.path}"])
 
 
 def _over(known: SentAlert) -> str:
@@ -326,9 +321,6 @@ def _moment(now: datetime) -> str:
 
 def _safe(text: str) -> str:
     return visible(redact(text), keep="\n")
-
-
-# MERGED from ops/notify/rounds.py: One round: what needs the owner now, compared with what they know, becomes a me
 
 
 def load_sender(rt: Runtime) -> Sender:

@@ -1,4 +1,11 @@
-"""When the owner is notified: pure decisions over what is found now and what was sent, and the loop that runs them."""
+"""When the owner is notified: a thread compares the alerts of now with those that were sent.
+
+Alerts that begin together are sent together. A lasting alert is repeated each week. One that returns is grouped longer
+each time. An end is sent after it has lasted for a while, except for an event. These decisions are pure functions.
+
+A message and the alerts in it are stored in one transaction. So a process may die at any line, and nothing is sent
+twice or forgotten. A restored installation that is still paused reports only that.
+"""
 
 import threading
 from collections.abc import Mapping
@@ -23,8 +30,6 @@ from socialpub.ops.notify.messages import DueAlerts, Failures
 from socialpub.ops.notify.send import SendingStopped
 from socialpub.runtime import Runtime
 
-# MERGED from ops/notify/telling.py: What the owner is told next: pure decisions over what is found now and what th
-
 GROUPING = (
     timedelta(minutes=1),
     timedelta(minutes=5),
@@ -32,16 +37,16 @@ GROUPING = (
     timedelta(minutes=30),
     timedelta(hours=1),
 )
-"""How long others may join a cause before it is told: the first time within a day, the second, and so on."""
+"""How long an alert waits for others to join it: the first time within a day, the second, and so on."""
 STAYS_WELL = timedelta(minutes=5)
 REMIND = timedelta(days=7)
 REMEMBERED = timedelta(days=1)
-"""What comes back within this time is known for coming back."""
+"""An alert that comes back within this time counts as returning."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertChanges:
-    """What one look at the causes changes in what is known."""
+    """What one round changes in the known alerts."""
 
     known: dict[str, SentAlert]
     changed: list[SentAlert]
@@ -49,10 +54,10 @@ class AlertChanges:
 
 
 def compare(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
-    """What is known once these causes were found."""
+    """Compare the known alerts with those that were found."""
     after: dict[str, SentAlert] = {}
-    for key, cause in found.items():
-        after[key] = _present_alert(known[key], now) if key in known else _new_alert(known, cause, now)
+    for key, alert in found.items():
+        after[key] = _present_alert(known[key], now) if key in known else _new_alert(known, alert, now)
     subjects = {subject_of(key) for key in found}
     for key, old in known.items():
         if key not in found:
@@ -63,40 +68,40 @@ def compare(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: dat
     return AlertChanges(after, changed, [key for key in known if key not in after])
 
 
-def _new_alert(known: Mapping[str, SentAlert], cause: Alert, now: datetime) -> SentAlert:
-    told = [one for one in known.values() if one.subject == cause.subject and one.told_at is not None]
+def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> SentAlert:
+    told = [one for one in known.values() if one.subject == alert.subject and one.told_at is not None]
     return SentAlert(
-        cause.key,
-        cause.subject,
-        cause.kind.value,
-        cause.sentence,
-        cause.passes,
+        alert.key,
+        alert.subject,
+        alert.kind.value,
+        alert.sentence,
+        alert.passes,
         stamp(now),
-        # Each time that something passing happens it has a key of its own.
-        returns=len(told) if cause.passes else 0,
+        # Each event has a key of its own.
+        returns=len(told) if alert.passes else 0,
     )
 
 
 def _present_alert(old: SentAlert, now: datetime) -> SentAlert:
     if old.ended_at is None:
         return old
-    if old.told_at is not None:  # its end was not told yet: for the owner it has been there all along
+    if old.told_at is not None:  # its end was not sent yet: for the owner, it lasted
         return replace(old, ended_at=None, returns=old.returns if old.passes else old.returns + 1)
     short = now - parse(old.ended_at) < STAYS_WELL
     return replace(old, since=old.since if short or old.held_back else stamp(now), ended_at=None)
 
 
 def _missing_alert(old: SentAlert, now: datetime, *, succeeded: bool) -> SentAlert | None:
-    """What is left of a cause that was not found. `succeeded`: its subject is in need in another way now."""
+    """Return what is left of an alert that was not found. `succeeded`: its subject has another alert now."""
     if old.ended_at is None:
         return None if succeeded and not old.passes else replace(old, ended_at=stamp(now))
     if old.held_back or (old.told_at is not None and not old.passes):
-        return old  # there is something left to tell
+        return old  # its end is still to be sent
     return old if now - parse(old.ended_at) < REMEMBERED else None
 
 
 def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
-    """What has waited long enough for others to join it, and all that has not been told besides."""
+    """Return the alerts that have waited long enough for others to join, and all others that were not sent."""
     untold = [one for one in known.values() if one.told_at is None and one.ended_at is None]
     told = [one for one in known.values() if one.told_at is not None and not one.passes]
     found = DueAlerts(
@@ -115,7 +120,7 @@ def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
 
 
 def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
-    """What is known once the owner was told."""
+    """Return the alerts as they are after this message."""
     at = stamp(now)
     return [
         *(replace(one, told_at=at, held_back=False) for one in (*message.begun, *message.lasting)),
@@ -125,22 +130,20 @@ def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
 
 
 def hold_back(message: DueAlerts) -> list[SentAlert]:
-    """What is known once the daily limit kept the owner from being told. Ends and reminders wait by themselves."""
+    """Return the alerts that the daily limit keeps back. Ends and reminders wait without a mark."""
     return [replace(one, held_back=True) for one in message.begun if not one.held_back]
 
 
-def _grouping(cause: SentAlert) -> timedelta:
-    return GROUPING[min(cause.returns, len(GROUPING) - 1)]
+def _grouping(alert: SentAlert) -> timedelta:
+    return GROUPING[min(alert.returns, len(GROUPING) - 1)]
 
-
-# MERGED from ops/notify/rounds.py: One round: what needs the owner now, compared with what they know, becomes a me
 
 KEPT = timedelta(days=7)
-"""What could not be sent for so long is not sent any more: what still lasts is told anew by then."""
+"""How long a message is kept for a service that fails. By then, what lasts is in a newer one."""
 
 
 def begin_rounds(rt: Runtime, tx: Tx) -> None:
-    """Before the first round of a process: these are the services, and what failed before there was any is not told."""
+    """Store the services before the first round of a process. Earlier failures are not reported."""
     names = {service.id: service.name for service in send.list_services(rt, tx)}
     clean_messages(rt, tx)
     notifications.set_services(tx, names)
@@ -148,7 +151,7 @@ def begin_rounds(rt: Runtime, tx: Tx) -> None:
 
 
 def forget_original(tx: Tx) -> None:
-    """Do not repeat what the original of a restored database has sent, or was about to send."""
+    """Do not repeat what the original of a restored database sent or was about to send."""
     if notifications.has_alerts(tx):
         messages.note_told(tx, failed_deliveries.newest_entry(tx))
         notifications.forget_all_alerts(tx)
@@ -156,33 +159,33 @@ def forget_original(tx: Tx) -> None:
 
 
 def run_round(rt: Runtime) -> bool:
-    """One round; whether there is a new message."""
+    """Store a message if one is due. Return whether there is one."""
     now = rt.now()
     restored = appliance_state.restored_from(rt.reader)
     failed = messages.find_failures(rt)
-    found = {cause.key: cause for cause in _find_alerts(rt, failed, restored)}
+    found = {alert.key: alert for alert in _find_alerts(rt, failed, restored)}
     known = {
         key: one
         for key, one in notifications.sent_alerts(rt.reader).items()
         if not restored or one.kind == AlertKind.PAUSED
     }
-    look = compare(known, found, now)
-    due = find_due(look.known, now)
+    changes = compare(known, found, now)
+    due = find_due(changes.known, now)
     today = notifications.count_since(rt.reader, stamp(now.replace(hour=0, minute=0, second=0, microsecond=0)))
     limit = rt.settings.notify.daily_limit
     if due and today < limit:
         last_of_day = limit if today + 1 == limit else None
         text = messages.compose(due, found, messages.load_sender(rt), now, last_of_day=last_of_day)
-        rt.write(_store_message, look, due, text, failed, now_known=mark_sent(due, now))
+        rt.write(_store_message, changes, due, text, failed, now_known=mark_sent(due, now))
         return True
     held = hold_back(due)
-    if look.changed or look.forgotten or held:
-        rt.write(_store_changes, look, held)
+    if changes.changed or changes.forgotten or held:
+        rt.write(_store_changes, changes, held)
     return False
 
 
 def clean_messages(rt: Runtime, tx: Tx) -> None:
-    """Forget old messages, and those that the original of a restored copy has sent or will send itself."""
+    """Remove old messages, and those that the original of a restored backup sends itself."""
     oldest = stamp(tx.now - KEPT)
     if appliance_state.restored_from(tx):
         oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
@@ -190,48 +193,51 @@ def clean_messages(rt: Runtime, tx: Tx) -> None:
 
 
 def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Alert]:
-    door = Surface.DASHBOARD if rt.settings.dashboard.enabled else Surface.SHELL
-    found = [cause for cause in alerts.find_all(rt, door) if cause.calls]
+    surface = Surface.DASHBOARD if rt.settings.dashboard.enabled else Surface.SHELL
+    found = [alert for alert in alerts.list_alerts(rt, surface) if alert.calls]
     found += messages.find_drafts(rt)
-    found += [cause for cause in (messages.find_absence(rt), failed.cause) if cause is not None]
+    found += [alert for alert in (messages.find_absence(rt), failed.alert) if alert is not None]
     wanted = [kind for kind in rt.settings.notify.causes if not restored or kind == AlertKind.PAUSED]
-    return [cause for cause in found if cause.kind in wanted]
+    return [alert for alert in found if alert.kind in wanted]
 
 
-def _store_changes(rt: Runtime, tx: Tx, look: AlertChanges, now_known: list[SentAlert]) -> None:
-    notifications.forget_alerts(tx, look.forgotten)
-    notifications.put_alerts(tx, [*look.changed, *now_known])
+def _store_changes(rt: Runtime, tx: Tx, changes: AlertChanges, now_known: list[SentAlert]) -> None:
+    notifications.forget_alerts(tx, changes.forgotten)
+    notifications.put_alerts(tx, [*changes.changed, *now_known])
 
 
 def _store_message(
     rt: Runtime,
     tx: Tx,
-    look: AlertChanges,
+    changes: AlertChanges,
     due: DueAlerts,
     text: tuple[str, str],
     failed: Failures,
     *,
     now_known: list[SentAlert],
 ) -> None:
-    _store_changes(rt, tx, look, now_known)
+    _store_changes(rt, tx, changes, now_known)
     notifications.add(tx, *text)
     if any(one.kind == AlertKind.DELIVERY for one in due.begun):
         messages.note_told(tx, failed.through)
 
 
-# MERGED from ops/notify/notifier.py: The thread that tells the owner. It waits for services alone, and nobody wait
-
 LOOK_SECONDS = 10.0
 JOIN_SECONDS = 5.0
 SILENT = timedelta(minutes=5)
-"""A worker that has not reported for so long does not tell anybody either."""
+"""After this time without a report of the worker, the web process notifies the owner."""
 
 log = logging.get_logger("socialpub.notify")
 
 
 class Notifier:
+    """The thread that notifies the owner. It runs in the worker, and in the web process for when the worker is gone.
+
+    A lock lets one of them run a round at a time.
+    """
+
     def __init__(self, rt: Runtime, *, stands_in: bool = False) -> None:
-        """`stands_in`: it only acts while no worker reports."""
+        """Prepare the thread. `stands_in`: it only acts while no worker reports."""
         self.rt = rt
         self._stands_in = stands_in
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
@@ -239,19 +245,21 @@ class Notifier:
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
-        """Begin. The owner may add an address at any time. The worker calls this before it delivers: a delivery that
-        fails in its first second is reported."""
+        """Begin, without an address as well: the owner may add one at any time.
+
+        The worker calls this before it delivers: a delivery that fails in its first second is reported.
+        """
         if not self._stands_in and send.list_services(self.rt):
             self._begin()
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for its end, which comes soon after `rt.stopping` is set."""
+        """Wait for its end, soon after `rt.stopping` is set."""
         if self._thread.is_alive():
             self._thread.join(JOIN_SECONDS)
 
     def once(self) -> None:
-        """Look at what needs the owner, and send what they were not sent. Raises `SendingStopped`."""
+        """Run one round, and send each service what it was not sent. Raises `SendingStopped`."""
         if not send.list_services(self.rt) or (self._stands_in and not self._is_silent()):
             return
         if not self._lock.try_acquire():
@@ -281,5 +289,5 @@ class Notifier:
             except SocialpubError as error:
                 log.warning("what needs the owner could not be looked at", reason=error.detail)
             except Exception:
-                # It outlives whatever fails inside it; the next round may go well.
+                # The next round may succeed.
                 log.error("telling the owner failed and is tried again", exc_info=True)

@@ -1,4 +1,11 @@
-"""Sends messages to the services that notify the owner, through Apprise in a child process."""
+"""Sends messages to the services that notify the owner, through Apprise in a child process.
+
+The services are those of `[notify] urls` and those that the owner added in the dashboard. An address contains a
+password, so messages and pages show only its scheme and host. Each service is served by itself. One that fails is tried
+less and less often, and then receives in one message what it missed. After a crash that message may be sent again.
+
+The child process has a time limit, and is killed after it or when this process stops.
+"""
 
 import json
 import os
@@ -31,10 +38,8 @@ from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.ops.notify import messages
 from socialpub.runtime import Runtime
 
-# MERGED from ops/notify/apprise_client.py: Has a child process (`apprise_process.py`) send a message or look at ad
-
 SECONDS = 45.0
-"""One message through one service, Apprise's own start included."""
+"""One message to one service, including the start of Apprise."""
 LOOK_SECONDS = 0.05
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.ops.notify.apprise_process")
@@ -42,7 +47,7 @@ _PASSED_ON = (
     *("PATH", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
     *(name for proxy in ("http_proxy", "https_proxy", "all_proxy", "no_proxy") for name in (proxy, proxy.upper())),
 )
-"""Of our environment, which may hold secrets besides: how the network and the time are here."""
+"""The variables that the child gets. Others may contain secrets."""
 
 _REASONS = {
     "login": "it does not accept the user name or the password",
@@ -68,13 +73,13 @@ _FAULTS = {"unknown": "is of no service that Apprise knows", "incomplete": "is n
 
 
 class SendingStopped(Exception):
-    """This process is stopping: whether the message went out is not known."""
+    """This process is stopping. The message may have been sent."""
 
 
 def send_message(
     url: SecretStr, title: str, body: str, *, stopping: threading.Event | None = None, seconds: float = SECONDS
 ) -> str | None:
-    """Send one message; None when the service took it, else why not, as the end of a sentence. Blocks."""
+    """Send one message. Return None, or why the service did not accept it as the end of a sentence. Blocks."""
     request = {"url": url.get_secret_value(), "title": title, "body": body}
     answer = _ask_process(request, stopping or threading.Event(), seconds)
     if answer is None:
@@ -88,7 +93,7 @@ def send_message(
 
 
 def check_addresses(urls: tuple[SecretStr, ...], *, seconds: float = SECONDS) -> list[str | None]:
-    """Of each address None, or what is wrong with it, as the end of a sentence. What cannot be checked passes."""
+    """Return what is wrong with each address, or None. An address that cannot be checked passes."""
     answer = (
         _ask_process({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), seconds) if urls else None
     )
@@ -97,7 +102,7 @@ def check_addresses(urls: tuple[SecretStr, ...], *, seconds: float = SECONDS) ->
 
 
 def check_address(url: SecretStr, *, seconds: float = SECONDS) -> str | None:
-    """Return what is wrong with one address, as `check` does. An address that cannot be checked is refused as well."""
+    """Return what is wrong with one address. An address that cannot be checked is refused."""
     answer = _ask_process({"urls": [url.get_secret_value()]}, threading.Event(), seconds)
     if answer is None or "wrong" not in answer:
         return "cannot be checked now, because Apprise did not answer; try again"
@@ -105,7 +110,7 @@ def check_address(url: SecretStr, *, seconds: float = SECONDS) -> str | None:
 
 
 def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: float) -> dict[str, Any] | None:
-    """The child's answer; None when it was given up."""
+    """Return the child's answer, or None after the time limit."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     with subprocess.Popen(  # noqa: S603  our own
         _COMMAND,
@@ -136,8 +141,6 @@ def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: fl
         return {"why": "unknown"}
 
 
-# MERGED from ops/notify/services.py: The services that notify the owner: those of `[notify] urls`, then those that
-
 MAX_ADDED = 20
 MAX_URL_CHARACTERS = 2000
 
@@ -146,11 +149,11 @@ MAX_URL_CHARACTERS = 2000
 class Service:
     id: str
     name: str
-    """Scheme and host, `ntfy://ntfy.example.com`. In a list, every further service of the same name has a number."""
+    """Scheme and host, `ntfy://ntfy.example.com`. Further services with the same name have a number."""
     url: SecretStr = field(repr=False)
     """Empty for an added address that this `secret.key` cannot open."""
     is_added: bool = False
-    """Whether the owner added it in the dashboard, and can remove it there."""
+    """The owner added it in the dashboard and can remove it there."""
 
 
 def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
@@ -230,10 +233,8 @@ def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
         yield Service(row.id, row.name, SecretStr(url), is_added=True)
 
 
-# MERGED from ops/notify/sending.py: Sends what is written down: to each service for itself, at most once more than
-
 AT_ONCE = 4
-"""One that hangs delays no other; each takes 45 MB while it is asked."""
+"""Services at the same time, so that one that hangs delays no other. Each takes 45 MB."""
 BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
 
 log = logging.get_logger("socialpub.notify")
@@ -247,7 +248,7 @@ def send_waiting(rt: Runtime) -> int:
     """
     states = {state.id: state for state in notifications.services(rt.reader)}
     ready = [one for one in list_services(rt) if _is_ready(rt, states.get(one.id))]
-    # Whoever keeps us waiting comes last.
+    # Services that failed come last.
     ready.sort(key=lambda one: states[one.id].tries)
     if not ready:
         return 0
@@ -256,7 +257,7 @@ def send_waiting(rt: Runtime) -> int:
 
 
 def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
-    """Send a test message to every service now; what became of each: None, or why it failed. Blocks."""
+    """Send a test message to every service. Return why each one failed, or None. Blocks."""
     title, body = messages.test_message(messages.load_sender(rt), rt.now())
     found = []
     for service in list_services(rt):
@@ -294,8 +295,6 @@ def _note_failed(rt: Runtime, tx: Tx, service: str, failure: str, tries: int) ->
     notifications.note_failed(tx, service, failure, after(tx.stamp, pause))
 
 
-# MERGED from ops/notify/findings.py: Whether the owner can be told: what the doctor and the System page say of eac
-
 WRITTEN = "How the address of each service is written: https://appriseit.com/services/"
 
 
@@ -303,7 +302,7 @@ WRITTEN = "How the address of each service is written: https://appriseit.com/ser
 class ServiceHealth:
     service: Service
     state: ServiceState | None
-    """None before it was used for the first time."""
+    """None before its first use."""
 
     @property
     def name(self) -> str:
@@ -311,13 +310,13 @@ class ServiceHealth:
 
 
 def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
-    """Every service, in the order of the list."""
+    """Return every service in the order of the list."""
     states = {state.id: state for state in notifications.services(reader)}
     return [ServiceHealth(one, states.get(one.id)) for one in list_services(rt, reader)]
 
 
 def wrong_addresses(settings: Settings) -> list[str]:
-    """A sentence for each address of `[notify] urls` that Apprise cannot use, without its secrets."""
+    """Return a sentence for each address of `[notify] urls` that Apprise cannot use, without its secrets."""
     wrong = check_addresses(settings.notify.urls)
     return [
         f"notify.urls: number {number}, {display_url(url.get_secret_value())}, {why}."
@@ -349,7 +348,7 @@ def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
 
 
 def check_services(rt: Runtime, door: Surface) -> Iterator[Finding]:
-    """The doctor's findings."""
+    """Yield the findings for the doctor."""
     found = read_service_health(rt, rt.reader)
     if not found:
         yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(door))

@@ -128,9 +128,9 @@ def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_m
     rt.write(messages.note_start)
     clock.jump(7200)
     rt.db.look_at_clock()
-    kinds = {str(cause.kind) for cause in alerts.find_all(rt, Surface.SHELL)}
+    kinds = {str(cause.kind) for cause in alerts.list_alerts(rt, Surface.SHELL)}
     assert {"clock", "copy"} <= kinds
     with restored(rt, tmp_path, network) as other:
-        assert {str(cause.kind) for cause in alerts.find_all(other, Surface.SHELL)} == {"paused", "worker"}
+        assert {str(cause.kind) for cause in alerts.list_alerts(other, Surface.SHELL)} == {"paused", "worker"}
         assert messages.find_absence(other) is None
         assert last_backup.read(other.reader).made_at is not None

@@ -1,4 +1,4 @@
-"""Taking the service away again. Data and configuration stay: they are its owner's to keep or to remove."""
+"""`socialpub install-service` and `uninstall-service`."""
 
 import os
 import shlex
@@ -16,44 +16,11 @@ from socialpub.cli.output import print_line, print_note
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 
-
-def removal_plan(places: InstallationPlaces) -> Iterator[InstallationStep]:
-    names = [*files.unit_texts(places, Settings())]
-    present = [name for name in names if places.real(places.units / name).exists()]
-    started = [name for name in present if "/" not in name]
-    if places.destdir is None and started:
-        yield InstallationStep(
-            f"Stop {', '.join(started)}", lambda: machine.run_systemctl("disable", "--now", *started)
-        )
-    for name in present:
-        path = places.units / name
-        yield InstallationStep(f"Remove {path}", places.real(path).unlink)
-    drop_ins = places.real(places.units / files.ADDRESSES).parent
-    if drop_ins.is_dir() and set(drop_ins.iterdir()) <= {places.real(places.units / files.ADDRESSES)}:
-        yield InstallationStep(f"Remove {drop_ins}", drop_ins.rmdir)
-    if places.destdir is None and present:
-        yield InstallationStep("Have systemd read the units", lambda: machine.run_systemctl("daemon-reload"))
-    command = places.real(places.command)
-    if command.exists() and not files.is_foreign_command(places):
-        yield InstallationStep(f"Remove {places.command}", command.unlink)
-    # Last, since this very program may lie there.
-    programs = places.real(places.programs)
-    link, environments = places.real(places.environment), places.real(places.environments)
-    if link.is_symlink():
-        yield InstallationStep(f"Remove {places.environment}", link.unlink)
-    if environments.is_dir():
-        yield InstallationStep(f"Remove {places.environments}", lambda: shutil.rmtree(environments))
-    if programs.is_dir() and set(programs.iterdir()) <= {link, environments}:
-        yield InstallationStep(f"Remove {places.programs}", programs.rmdir)
-
-
-# MERGED from cli/installation/command.py: `socialpub install-service` and `uninstall-service`.
-
-FOLDER = click.Path(readable=False, path_type=Path)  # whoever is not root is told that, and no more
+FOLDER = click.Path(readable=False, path_type=Path)  # other users get the message that root is needed
 
 
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Where everything lies; both commands have to be told the same."""
+    """Add the options for the places. All commands of an installation need the same."""
     for name, parameter, usual, what in (
         (
             "--destdir",
@@ -106,13 +73,44 @@ def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None
             raise OperatorError("Only root can take a service away.", "Run it with sudo.")
         machine.refuse_without_systemd()
     data = files.read_config(places).data_dir
-    _do(removal_plan(places), dry_run)
+    _do(_removal_plan(places), dry_run)
     if dry_run:
         return
     print_note()
     print_note(f"Configuration and data stay: {places.configuration} and {data}, with its secret.key.")
     remove = shlex.join(["sudo", "rm", "-r", str(places.configuration), str(data)])
     print_note(f"To remove them for good, and the user: {remove} && sudo userdel {places.user}")
+
+
+def _removal_plan(places: InstallationPlaces) -> Iterator[InstallationStep]:
+    """Yield the steps of a removal. Data and configuration stay."""
+    names = [*files.unit_texts(places, Settings())]
+    present = [name for name in names if places.real(places.units / name).exists()]
+    started = [name for name in present if "/" not in name]
+    if places.destdir is None and started:
+        yield InstallationStep(
+            f"Stop {', '.join(started)}", lambda: machine.run_systemctl("disable", "--now", *started)
+        )
+    for name in present:
+        path = places.units / name
+        yield InstallationStep(f"Remove {path}", places.real(path).unlink)
+    drop_ins = places.real(places.units / files.ADDRESSES).parent
+    if drop_ins.is_dir() and set(drop_ins.iterdir()) <= {places.real(places.units / files.ADDRESSES)}:
+        yield InstallationStep(f"Remove {drop_ins}", drop_ins.rmdir)
+    if places.destdir is None and present:
+        yield InstallationStep("Have systemd read the units", lambda: machine.run_systemctl("daemon-reload"))
+    command = places.real(places.command)
+    if command.exists() and not files.is_foreign_command(places):
+        yield InstallationStep(f"Remove {places.command}", command.unlink)
+    # Last: this program may be there.
+    programs = places.real(places.programs)
+    link, environments = places.real(places.environment), places.real(places.environments)
+    if link.is_symlink():
+        yield InstallationStep(f"Remove {places.environment}", link.unlink)
+    if environments.is_dir():
+        yield InstallationStep(f"Remove {places.environments}", lambda: shutil.rmtree(environments))
+    if programs.is_dir() and set(programs.iterdir()) <= {link, environments}:
+        yield InstallationStep(f"Remove {places.programs}", programs.rmdir)
 
 
 def _do(plan: Iterator[InstallationStep], dry_run: bool) -> None:
@@ -130,10 +128,8 @@ def _say_next(installer: Installer, is_first: bool) -> None:
         print_note(f"    {places.program} install-service")
         return
     typed = files.typed_commands(places)
-    timers = " ".join(
-        path.name for path in sorted(places.units.glob("socialpub-*")) if path.suffix in (".socket", ".timer")
-    )
-    start = f"Start it: sudo systemctl enable --now {machine.WEB} {machine.WORKER} {timers}".rstrip()
+    others = [name for name in files.installed_units(places) if not name.endswith(".service")]
+    start = f"Start it: {shlex.join(['sudo', 'systemctl', 'enable', '--now', machine.WEB, machine.WORKER, *others])}"
     if not is_first:
         if not machine.is_active(machine.WEB):
             print_note(f"It does not run. {start}")

@@ -1,4 +1,8 @@
-"""The files of an installed service: where they are, the configuration, the units and the command."""
+"""The files of an installed service: where they are, the configuration, the command and the units.
+
+Paths are those of the machine that the service runs on, as the files contain them. A package is put together in another
+folder (`destdir`), and `real` returns where a file is there. Nothing else is written.
+"""
 
 import os
 import subprocess
@@ -18,10 +22,8 @@ from socialpub.core.settings import messages, template
 from socialpub.core.settings.loader import Settings
 from socialpub.ops.doctor import addresses
 
-# MERGED from cli/installation/places.py: Where everything of an installed service lies.
-
 HIDDEN = tuple(map(Path, ("/home", "/root", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108
-"""What the units' ProtectHome= and PrivateTmp= take out of the service's sight."""
+"""What ProtectHome= and PrivateTmp= of the units hide from the service."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class InstallationPlaces:
     configuration: Path = Path("/etc/socialpub")
     data: Path = Path("/var/lib/socialpub")
     commands: Path = Path("/usr/local/bin")
-    # Not /etc/systemd/system: that stays its owner's, for `systemctl edit --full` and `mask`, which win over these.
+    # Not /etc/systemd/system: that is for `systemctl edit --full` and `mask`, which take precedence over these.
     units: Path = Path("/usr/local/lib/systemd/system")
     user: str = "socialpub"
     destdir: Path | None = None
@@ -44,7 +46,7 @@ class InstallationPlaces:
 
     @property
     def environment(self) -> Path:
-        """A link to the environment in use: one version takes the place of another in one moment."""
+        """A link to the environment in use. It changes in one moment."""
         return self.programs / ".venv"
 
     @property
@@ -60,7 +62,7 @@ class InstallationPlaces:
         return self.commands / "socialpub"
 
     def checked(self) -> "InstallationPlaces":
-        """The same, if a service can work there. Raises OperatorError."""
+        """Return the same places if a service can work there. Raise OperatorError."""
         for name in ("programs", "configuration", "data", "commands", "units"):
             path: Path = getattr(self, name)
             if not path.is_absolute() or ".." in path.parts or not str(path).isprintable() or " " in str(path):
@@ -88,11 +90,13 @@ def is_hidden(path: Path) -> bool:
     return any(path.is_relative_to(folder) for folder in HIDDEN)
 
 
-# MERGED from cli/installation/steps.py: What an installation does, one sentence each: shown before, as `--dry-run`
+# --- steps ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationStep:
+    """`--dry-run` shows the sentence. Otherwise it is shown before the step is done."""
+
     sentence: str
     do: Callable[[], object]
 
@@ -100,7 +104,7 @@ class InstallationStep:
 def file_step(
     real: Path, shown: Path, text: str, mode: int, owner: tuple[int, int] | None
 ) -> Iterator[InstallationStep]:
-    """Have a file hold this text. No step where it does already."""
+    """Yield a step that writes this text into a file, unless the file contains it."""
     if not real.is_symlink() and real.exists() and real.read_text() == text:
         return
 
@@ -115,7 +119,7 @@ def file_step(
 
 
 def make_folder(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
-    """Make a folder, and those above it, if it is missing."""
+    """Create a folder and its parents where they are missing."""
     missing = [path for path in (real, *real.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir()
@@ -125,25 +129,22 @@ def make_folder(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
 
 
 def set_owner(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
-    """`owner` are the numbers of a user and a group; None: whoever makes it."""
+    """Set mode and owner (the numbers of a user and a group). None keeps the owner."""
     if owner is not None:
         os.chown(real, *owner)
     real.chmod(mode)
 
 
-# MERGED from cli/installation/configuration.py: The service's configuration: made once, never overwritten, and rea
+# --- the configuration ------------------------------------------------------------------------------------------------
 
 NEEDED = ("listen", "data_dir")
-
-
-def new_config_text(places: InstallationPlaces) -> str:
-    return template.config_for(places.data)
+"""All that is read of it. The rest may need credentials that systemd gives to the services alone."""
 
 
 def read_config(places: InstallationPlaces) -> Settings:
-    """What of it the units have to agree with. Raises OperatorError."""
+    """Return the settings that the units depend on. Raise OperatorError."""
     file = places.real(places.config)
-    written = file.read_text("utf-8-sig") if file.exists() else new_config_text(places)
+    written = file.read_text("utf-8-sig") if file.exists() else template.config_for(places.data)
     try:
         values = tomllib.loads(written)
         return Settings.model_validate(
@@ -161,25 +162,25 @@ def read_config(places: InstallationPlaces) -> Settings:
 
 
 def config_refusal(program: Path, config: Path, identity: Mapping[str, Any]) -> str:
-    """What the program of a version says against a configuration, as the service's user; empty: nothing."""
-    asked = subprocess.run(  # noqa: S603
-        [program, "--config", str(config), "config"],
-        capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity,
-    )  # fmt: skip
-    return asked.stderr.strip() if asked.returncode else ""
+    """Return why the program of a version refuses a configuration, or an empty text."""
+    return _failure(identity, program, "--config", config, "config")
 
 
 def make_secret(places: InstallationPlaces, program: Path, identity: Mapping[str, Any]) -> None:
-    """Have the service's user make secret.key. Raises OperatorError."""
-    made = subprocess.run(  # noqa: S603
-        [program, "--config", str(places.config), "init", "--new-secret"],
-        capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity,
-    )  # fmt: skip
-    if made.returncode:
-        raise OperatorError(f"secret.key could not be made. {made.stderr.strip()}")
+    """Create secret.key as the service's user. Raise OperatorError."""
+    if failure := _failure(identity, program, "--config", places.config, "init", "--new-secret"):
+        raise OperatorError(f"secret.key could not be made. {failure}")
 
 
-# MERGED from cli/installation/command_script.py: The command `socialpub` of the machine: root does with it what th
+def _failure(identity: Mapping[str, Any], *words: str | Path) -> str:
+    """Run a program as the service's user. Return its error output if it failed."""
+    done = subprocess.run(  # noqa: S603
+        [*map(str, words)], capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity
+    )
+    return (done.stderr.strip() or f"It ended with {done.returncode}.") if done.returncode else ""
+
+
+# --- the command `socialpub` ------------------------------------------------------------------------------------------
 
 MARK = "# Made by `socialpub install-service`."
 
@@ -211,14 +212,14 @@ def typed_commands(places: InstallationPlaces) -> ServiceCommands:
 
 
 def is_foreign_command(places: InstallationPlaces) -> bool:
-    """Whether something else has that name, such as what `pipx install --global` puts there."""
+    """Return whether another program has that name, such as one that `pipx install --global` installed."""
     path = places.real(places.command)
     if path.is_symlink():
         return True
     return path.exists() and MARK.encode() not in path.read_bytes()
 
 
-# MERGED from cli/installation/units.py: The units as they are installed: fitted to where everything lies, and the
+# --- units ------------------------------------------------------------------------------------------------------------
 
 _FILES = resources.files("socialpub.cli") / "examples"
 _KINDS = (".service", ".socket", ".timer")
@@ -227,8 +228,12 @@ ADDRESSES = f"{SOCKET}.d/listen.conf"
 _STATE = Path("/var/lib")
 
 
+def installed_units(places: InstallationPlaces) -> list[str]:
+    return sorted(path.name for path in places.units.glob("socialpub-*") if path.suffix in _KINDS)
+
+
 def unit_texts(places: InstallationPlaces, settings: Settings) -> dict[str, str]:
-    """Every file by its name, relative to the folder of the units."""
+    """Return every file by its name, relative to the folder of the units."""
     found = {
         file.name: _fitted(file.read_text("utf-8"), places)
         for file in sorted(_FILES.iterdir(), key=lambda file: file.name)
@@ -261,7 +266,7 @@ def _fitted(text: str, places: InstallationPlaces) -> str:
 
 
 def _with_data(line: str, data: Path) -> list[str]:
-    """A line of a unit whose data lies elsewhere: systemd makes what lies below /var/lib, and nothing else."""
+    """Adapt a line of a unit to another data folder: systemd creates only folders below /var/lib."""
     below = data.is_relative_to(_STATE)
     if line.startswith("StateDirectory=") and below:
         return [f"StateDirectory={data.relative_to(_STATE)}"]

@@ -1,4 +1,4 @@
-"""`socialpub go-back`: an upgrade undone, with the former environment and the backup from before the upgrade.
+"""`socialpub go-back`: undo an upgrade, with the former environment and the backup from before the upgrade.
 
 Everything that can refuse does so before anything is stopped. The database changes in one moment, and the environment
 in another. Both are the former ones at the end, or both are the present ones.
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from socialpub.ops.backup.rollback import Environment, Rollback
 
 BACKUP, TIMER = "socialpub-backup.service", "socialpub-backup.timer"
 UNITS = (TIMER, machine.SOCKET, machine.WEB, machine.WORKER, BACKUP)
-"""In the order in which they stop. A request or the timer would start the present version again in between."""
+"""In the order in which they stop. Otherwise a request or the timer would start the present version again."""
 
 
 @click.command("go-back")
@@ -63,7 +63,7 @@ def go_back(dry_run: bool, yes: bool, destdir: Path | None, **where: Any) -> Non
 
 @dataclass
 class WayBack:
-    """What going back needs on this machine, and how far it has come."""
+    """The steps back on this machine, and how many are done."""
 
     places: InstallationPlaces
     settings: Settings
@@ -72,12 +72,12 @@ class WayBack:
     """The backup that takes the place of the database. None: the former version works with the present one."""
     running: list[str]
     done: Rollback | None = None
-    is_switched: bool = field(default=False)
+    is_switched: bool = False
     """Whether the former environment is in use again."""
 
     @classmethod
     def find(cls, places: InstallationPlaces) -> "WayBack":
-        """Raises OperatorError, with the reason, where there is no way back."""
+        """Return the way back. Raise OperatorError with the reason if there is none."""
         if os.geteuid() != 0:
             raise OperatorError("Only root can go back to a former version of the service.", "Run it with sudo.")
         machine.refuse_without_systemd()
@@ -120,7 +120,7 @@ class WayBack:
                 self._roll_back,
             )
         yield InstallationStep(f"Have {places.environment} lead to {former.folder}", self._switch)
-        gone = [name for name in _installed_units(places) if name not in former.units]
+        gone = [name for name in files.installed_units(places) if name not in former.units]
         if gone:
             yield InstallationStep(
                 f"Remove {', '.join(gone)}, which {former.version} does not have", partial(_remove, places, gone)
@@ -133,7 +133,7 @@ class WayBack:
             yield InstallationStep(f"Start {', '.join(again)}", partial(_each, "start", again))
 
     def go(self, steps: list[InstallationStep]) -> None:
-        """Take every step. What fails before the first change leaves the present version running."""
+        """Do every step. A failure before the first change leaves the present version running."""
         try:
             for step in steps:
                 step.do()
@@ -194,7 +194,7 @@ class WayBack:
 
 
 def _refuse_configuration(places: InstallationPlaces, former: Environment) -> None:
-    """Raises OperatorError with the keys that the former version does not know. It is asked itself."""
+    """Raise OperatorError with the keys that the former version does not know. Its own program checks them."""
     identity = machine.user_identity(places)
     said = files.config_refusal(former.program, places.config, identity)
     if not said:
@@ -205,12 +205,6 @@ def _refuse_configuration(places: InstallationPlaces, former: Environment) -> No
     raise OperatorError(
         f"Version {former.version} does not accept the configuration, so nothing was changed. {said}",
         f"Remove from {places.config} what it names, then run this again.",
-    )
-
-
-def _installed_units(places: InstallationPlaces) -> list[str]:
-    return sorted(
-        path.name for path in places.units.glob("socialpub-*") if path.suffix in (".service", ".socket", ".timer")
     )
 
 

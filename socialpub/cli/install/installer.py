@@ -1,7 +1,7 @@
-"""From an installed package to a service, and every later version in the former one's place.
+"""From an installed package to a service, and from one version of the service to the next.
 
-Asks nothing, overwrites nothing of its owner's, and can be run again at any time: what is right already is left as it
-is. The order matters: whatever can fail does so before the version in use is touched.
+It asks nothing, overwrites no file of the owner, and can run again at any time: it changes only what differs. The order
+matters: everything that can fail does so before the version in use is touched.
 """
 
 import os
@@ -15,11 +15,12 @@ from socialpub.cli.install import environment, files, machine
 from socialpub.cli.install.files import DEFAULT_PLACES, InstallationPlaces, InstallationStep
 from socialpub.core import commands, version
 from socialpub.core.errors import OperatorError
+from socialpub.core.settings import template
 
 
 @dataclass
 class Installer:
-    """`notes` gather what its owner should know in the end."""
+    """`notes` are shown to the owner at the end."""
 
     places: InstallationPlaces
     notes: list[str] = field(default_factory=list)
@@ -30,7 +31,7 @@ class Installer:
         return self.places.destdir is not None
 
     def check(self) -> None:
-        """Raises OperatorError where no service can be made."""
+        """Raise OperatorError if no service can be installed."""
         self.places.checked()
         if self.is_staged:
             return
@@ -45,7 +46,7 @@ class Installer:
             machine.user_identity(self.places)
 
     def plan(self) -> Iterator[InstallationStep]:
-        """The steps. Each is made when those before it are done, or without doing any."""
+        """Yield the steps. Each is planned after those before it, whether they were done or only shown."""
         places = self.places
         data = files.read_config(places).data_dir
         if places.data not in (DEFAULT_PLACES.data, data):
@@ -89,7 +90,7 @@ class Installer:
             def write() -> None:
                 files.make_folder(config.parent, 0o750, self._owner(of_root=True))
                 config.touch(0o600)
-                config.write_text(files.new_config_text(places))
+                config.write_text(template.config_for(places.data))
                 files.set_owner(config, 0o640, self._owner(of_root=True))
 
             yield InstallationStep(f"Write {places.config}", write)
@@ -158,7 +159,7 @@ class Installer:
         running = [unit for unit in (machine.SOCKET, machine.WEB, machine.WORKER) if machine.is_active(unit)]
         if renewed:
             yield InstallationStep("Have systemd read the units", partial(machine.run_systemctl, "daemon-reload"))
-        # Only what this version brings: who has disabled the timer has a reason.
+        # Only the new units of this version: the owner may have disabled others.
         added = [name for name in fresh if name.endswith((".socket", ".timer"))]
         if added and machine.is_enabled(machine.WEB):
             yield InstallationStep(f"Enable {', '.join(added)}", partial(machine.run_systemctl, "enable", *added))
@@ -180,7 +181,7 @@ class Installer:
         return {} if self.is_staged else machine.user_identity(self.places)
 
     def _refuse_configuration(self, built: Path) -> None:
-        """Raises OperatorError when the version in use accepts the configuration and the new one does not."""
+        """Raise OperatorError if the version in use accepts the configuration and the new one does not."""
         if self.is_staged:
             return
         places, identity = self.places, self._identity()
@@ -199,7 +200,7 @@ class Installer:
         return not real.exists() or real.read_text() != text
 
     def _give_away(self, config: Path, data: Path) -> Iterator[InstallationStep]:
-        """Owners of what a package brought along, or somebody else than this command made."""
+        """Yield steps for the owners of files that a package or another user created."""
         user = self.places.user
         uid, gid = self._owner() or (0, 0)
         if config.exists() and not _can_read(config, uid, gid):

@@ -1,4 +1,8 @@
-"""The machine of a service: the user that it runs as, and systemd."""
+"""The machine of a service: systemd, and the user that the service runs as.
+
+Services stop before those of the new version start: two versions never share a database. The socket stays open and
+keeps callers waiting.
+"""
 
 import os
 import pwd
@@ -13,15 +17,13 @@ from socialpub.cli.install.files import InstallationPlaces
 from socialpub.core import commands
 from socialpub.core.errors import OperatorError
 
-# MERGED from cli/installation/systemctl.py: What systemd is told. Services are stopped before the new version's ar
-
 WORKER, WEB, SOCKET = "socialpub-worker.service", "socialpub-web.service", "socialpub-web.socket"
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _BOOTED = Path("/run/systemd/system")
 
 
 def refuse_without_systemd() -> None:
-    """Raises OperatorError where systemd does not run."""
+    """Raise OperatorError if systemd does not run."""
     if _find_systemctl() is None or not _BOOTED.is_dir():
         raise OperatorError(
             "systemd does not run on this machine, and a service is one of its units.",
@@ -32,7 +34,7 @@ def refuse_without_systemd() -> None:
 
 
 def run_systemctl(*arguments: str) -> None:
-    """Raises OperatorError."""
+    """Run systemctl. Raise OperatorError."""
     done = _ask_systemctl(*arguments)
     if done.returncode:
         raise OperatorError(
@@ -51,11 +53,11 @@ def is_enabled(unit: str) -> bool:
 
 
 def restart_units(running: list[str], added: list[str], renew_socket: bool) -> None:
-    """Have those that ran run the new version, and what it added; a socket is only closed when it became another.
+    """Restart the units that ran, and start those that the new version added. The socket closes only if it changed.
 
-    Whatever cannot be started, such as a socket whose port is another program's, keeps no other one stopped.
+    A unit that cannot start, such as a socket whose port is in use, does not keep the others stopped.
     """
-    # The worker first: it may be in a call that makes a post public, and web answers until it has ended.
+    # The worker first: it may be in a call that makes a post public. Until then, web still responds.
     for unit in (WORKER, WEB):
         if unit in running:
             run_systemctl("stop", unit)
@@ -78,11 +80,11 @@ def _ask_systemctl(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _find_systemctl() -> str | None:
-    """Not the one that root's PATH, which may be somebody else's, leads to."""
+    """Return the system's own: another user may have changed root's PATH."""
     return shutil.which("systemctl", path=SYSTEM_PATH)
 
 
-# MERGED from cli/installation/service_user.py: The user that the service runs as: no login, no home but the data f
+# --- the service's user -----------------------------------------------------------------------------------------------
 
 
 def user_exists(places: InstallationPlaces) -> bool:
@@ -113,7 +115,7 @@ def create_user(places: InstallationPlaces) -> None:
 
 
 def user_identity(places: InstallationPlaces) -> dict[str, Any]:
-    """Whom a process is started as, as `subprocess` takes it: the service's user with its groups alone."""
+    """Return the service's user and its one group, as arguments of `subprocess`."""
     entry = pwd.getpwnam(places.user)
     if entry.pw_uid == 0:
         raise OperatorError(f"{places.user} is root.", "Give the service a user of its own: --user socialpub")
@@ -122,7 +124,7 @@ def user_identity(places: InstallationPlaces) -> dict[str, Any]:
 
 @contextmanager
 def acting_as_user(places: InstallationPlaces) -> Iterator[None]:
-    """Have root open and make files as the service's user, so that all files in its data folder stay its own."""
+    """Open and create files as the service's user, so that it owns all files in its data folder."""
     who, groups, umask = user_identity(places), os.getgroups(), os.umask(0o077)
     os.setgroups([])
     os.setegid(who["group"])

@@ -55,7 +55,7 @@ def sandbox(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another address: --listen 127.0.0.1:0"
         ) from None
     lock = None if no_journal else _hold_journal(journal)
-    # Whoever reads the address may already ask it to stop.
+    # Before the address is printed: its reader may already ask the process to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     url = _url(host, sock.getsockname()[1])
     print_line(f"{url}/")
@@ -63,7 +63,7 @@ def sandbox(
     with suppress(KeyboardInterrupt):
         world = World(journal=lock.path if lock else None)
         world.listens_on = host
-        # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.
+        # The real TikTok pulls photos only from public https addresses, which an appliance on trial does not have.
         world.tiktok.public_urls_only = False
         server.run(world, sock)
 
@@ -73,7 +73,7 @@ def _url(host: str, port: int) -> str:
 
 
 def _hold_journal(chosen: Path | None) -> FileLock:
-    """The journal, held against other sandboxes: the chosen one, else the first of this folder that is free."""
+    """Lock the chosen journal against other sandboxes, or the first free one of this folder."""
     path, number = chosen or Path(JOURNAL), 1
     while not _try_to_hold(lock := FileLock(path.absolute())):
         if chosen:
@@ -116,7 +116,7 @@ def _explain(url: str, journal: FileLock | None) -> None:
 
 
 def provider_lines(url: str) -> str:
-    """The part of a configuration that makes socialpub take the sandbox at `url` for the networks."""
+    """Return the part of a configuration that makes socialpub use the sandbox at `url`."""
     return f"""\
 [providers.x]
 client_id = "sandbox"

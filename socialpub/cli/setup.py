@@ -1,4 +1,4 @@
-"""`socialpub init` and `config`: the folder in which everything begins, and the files that come with socialpub."""
+"""`socialpub init` and `config`: a new configuration, and the files that come with socialpub."""
 
 import os
 import shutil
@@ -15,8 +15,6 @@ from socialpub.core import commands
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
-
-# MERGED from cli/init.py: `socialpub init`: the folder in which everything begins.
 
 KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
 
@@ -48,7 +46,7 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
 
 
 def create_if_missing(context: CommandContext) -> None:
-    """Write what `init` writes where the configuration is meant to lie, if there is none: a container's first start."""
+    """Write what `init` writes if there is no configuration yet, as at the first start of a container."""
     file = loader.named_file(context.config) or commands.USUAL_FILES[0]
     give = commands.system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
     owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run this as the user that owns it."
@@ -93,10 +91,10 @@ def _make_new_secret(context: CommandContext) -> None:
     print_note("backups made before can only be restored with the old key: make a new one. Keep the new key safe.")
 
 
-# MERGED from cli/config.py: `socialpub config`: which configuration counts here, and the files that come with soci
+# --- config -----------------------------------------------------------------------------------------------------------
 
 EXAMPLES = resources.files("socialpub.cli") / "examples"
-"""In a checkout these are links to the files that lie at its top."""
+"""In a checkout these are links to the files at its top."""
 UNITS = {
     "web": "socialpub-web.service",
     "socket": "socialpub-web.socket",
@@ -139,7 +137,7 @@ def _read(name: str) -> str:
 
 
 def _for_this_installation(unit: str) -> str:
-    """The unit with this very program in place of the one in /opt/socialpub, in its first lines as well."""
+    """Replace the program of /opt/socialpub by this one, in the comments as well."""
     beside = Path(sys.executable).with_name("socialpub")
     program = str(beside) if beside.exists() else shutil.which("socialpub")
     if program is None:

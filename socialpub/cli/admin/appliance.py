@@ -20,8 +20,6 @@ from socialpub.ops.notify import send
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 
-# MERGED from cli/admin/queue.py: `pause` and `resume`: nothing starts meanwhile, and the API goes on accepting.
-
 
 @click.command()
 @pass_command_context
@@ -81,7 +79,7 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
 
 
 def list_valid_keys(keys: Sequence[UnrevokedKey]) -> None:
-    """List the keys that came with a restored backup, and how the owner settles them."""
+    """List the keys of a restored backup, and how the owner settles them."""
     if keys:
         print_note(f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}")
         for key in keys:
@@ -101,13 +99,13 @@ def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
 
 
 def note_paused(rt: Runtime) -> None:
-    """Tell whoever expects something to be published that nothing is."""
+    """Note that publishing is paused, if it is."""
     told = alerts.paused_sentences(rt.reader, Surface.SHELL)
     if told is not None:
         print_note(" ".join(told))
 
 
-# MERGED from cli/admin/password.py: `set-password`.
+# --- the password -----------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -129,7 +127,7 @@ def set_password(context: CommandContext) -> None:
             print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.restart()}.")
 
 
-# MERGED from cli/admin/secret.py: `rotate-secret`.
+# --- the secret key ---------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -163,7 +161,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     print_note(f"{commands.start()}.")
 
 
-# MERGED from cli/admin/notify_test.py: `notify-test`: whether messages to the owner arrive.
+# --- notifications ----------------------------------------------------------------------------------------------------
 
 
 @click.command("notify-test")
@@ -197,7 +195,7 @@ def notify_test(context: CommandContext) -> None:
         )
 
 
-# MERGED from cli/admin/compact.py: `compact`.
+# --- the database -----------------------------------------------------------------------------------------------------
 
 
 @click.command()

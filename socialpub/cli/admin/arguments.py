@@ -11,7 +11,7 @@ from socialpub.runtime import Runtime
 
 
 class IdType(click.ParamType[str]):
-    """An id as `list-…` shows it, in its one spelling."""
+    """An id as `list-…` shows it, in its canonical form."""
 
     name = "id"
 
@@ -44,7 +44,7 @@ DURATION = DurationType()
 
 
 def known_provider(rt: Runtime, name: str) -> Provider:
-    """The network that the argument PROVIDER names."""
+    """Return the network of the argument PROVIDER."""
     if name not in rt.providers:
         raise click.BadParameter(f"{name!r} is none of {', '.join(rt.providers)}.", param_hint="PROVIDER")
     return rt.providers[name]

@@ -1,4 +1,4 @@
-"""`connect-profile` and `refresh-profile`: an account's consent, and the tokens that came of it."""
+"""`connect-profile` and `refresh-profile`: the consent of an account, and its tokens."""
 
 import sys
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
             for sentence in changes or ["The account data has not changed."]:
                 print_note(sentence)
             if profile.refresh_token is None:
-                tokens.renew(rt, profile_id)  # raises what to do about it
+                tokens.renew(rt, profile_id)  # raises with a hint
         except Withdrawn:
             raise CommandError(
                 f"The profile “{profile.name}” is disconnected.",
@@ -94,7 +94,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
 
 
 def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
-    """The web server asks for the tokens with what it knows of the app: another app's would be refused there."""
+    """Raise CommandError if the web server, which requests the tokens, runs with another configuration."""
     changed = machine.find_changed_keys(rt).get("web", [])
     matters = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
     if matters:
@@ -106,7 +106,7 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
 
 
 def _check_way_back(rt: Runtime, provider_name: str) -> None:
-    """Our web server must be where a browser will look for it, or behind a proxy that is not seen from here."""
+    """Raise CommandError if the browser would not come back to our web server. A proxy may hide it from here."""
     base_url, label = rt.settings.base_url, rt.providers[provider_name].label
     if not consents.comes_back(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
@@ -148,17 +148,17 @@ def _explain(rt: Runtime, provider_name: str, begun: StartedConnection) -> None:
 
 @contextmanager
 def _give_up_at_the_end(rt: Runtime, begun: StartedConnection) -> Iterator[None]:
-    """Whoever leaves before the end leaves nothing open behind."""
+    """End the consent when the command ends, on Ctrl-C as well."""
     try:
         yield
     except KeyboardInterrupt:
         raise CommandError(NOTHING_CONNECTED) from None
     finally:
-        rt.write(consents.give_up, begun.id)  # changes nothing when it has ended already
+        rt.write(consents.give_up, begun.id)  # no effect after its end
 
 
 def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
-    """How it ended once the browser has come back to the web process."""
+    """Wait until the browser has come back to the web process."""
     with spinner("Waiting for your browser to come back (Ctrl-C to cancel)"):
         while (finished := _outcome(rt, begun)) is None:
             rt.stopping.wait(POLL_SECONDS)
@@ -166,7 +166,7 @@ def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
 
 
 def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connected:
-    """The address by hand; asked for again while it is none. The web process may have been faster."""
+    """Read the address, several times if it is wrong. The web process may finish before."""
     print_note("Then paste the address at which the browser ended, even if it shows an error there:")
     for _ in range(MAX_PASTES):
         line = sys.stdin.readline()
@@ -189,7 +189,7 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
 
 
 def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
-    """How it ended; None while it has not. Raises CommandError."""
+    """Return the outcome, or None. Raise CommandError for a failure."""
     outcome = consents.outcome(rt, begun.id)
     if isinstance(outcome, consents.Failed):
         raise CommandError(outcome.message, outcome.hint)

@@ -15,8 +15,6 @@ from socialpub.db.connection import Row
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 
-# MERGED from cli/admin/profiles.py: `import-profile`, `list-profiles`, `rename-profile`, `disconnect-profile`, `se
-
 
 @click.command()
 @click.argument("provider_name", metavar="PROVIDER")
@@ -49,7 +47,7 @@ def _text(file: TextIO) -> str:
 
 
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
-    """The profile's id, and which account it is."""
+    """Print the profile's id and its account."""
     print_line(outcome.profile_id)
     profile = profile_rows.find(rt.reader, outcome.profile_id)
     assert profile is not None
@@ -146,7 +144,7 @@ _PROFILE_SHAPE = (
 
 
 def _profile_shape(profile: Row, warning: str | None) -> dict[str, object]:
-    """The API's fields, and what only the owner sees: why the profile needs them, and the stored options."""
+    """Return the API's fields, the stored options, and the reason why the profile needs its owner."""
     shape = {name: profile[column] for name, column in _PROFILE_SHAPE if profile[column] is not None}
     if warning is not None:
         shape["warning"] = warning
@@ -159,7 +157,7 @@ def _profile_notes(profile: Row, warning: str | None) -> str:
     return "; ".join([warning, *notes] if warning else notes)
 
 
-# MERGED from cli/admin/boards.py: `list-boards` and `create-board`: the ids that `boardId` and `boardSectionId` wa
+# --- boards of Pinterest ----------------------------------------------------------------------------------------------
 
 
 @click.command()

@@ -10,11 +10,13 @@ import click
 import httpx2
 
 from socialpub.cli.demo import walkthrough
+from socialpub.cli.demo.api_client import ApiClient, Transcript
 from socialpub.cli.demo.media import DemoVideo
 from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.demo.walkthrough import LABELS, ApiClient, Posts, Transcript
+from socialpub.cli.demo.walkthrough import Posts
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
+from socialpub.providers.registry import LABELS
 
 POLL_SECONDS = 1.0
 

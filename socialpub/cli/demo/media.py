@@ -1,4 +1,7 @@
-"""The demo's picture and video."""
+"""The demo's image and video, created while the appliance starts.
+
+A child process encodes the video (`python -m socialpub.cli.demo.video_encoder FILE`): the demo itself needs no decoder.
+"""
 
 import io
 import math
@@ -10,11 +13,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from socialpub.cli.output import CommandError
 
-# MERGED from cli/demo/image.py: A picture for the demo, made on the spot: an evening sky with a few words.
+TIMEOUT_SECONDS = 60
 
 
 def paint_image(words: str, width: int = 1200, height: int = 675) -> bytes:
-    """A PNG of an evening over hills, with `words` on it."""
+    """Return a PNG of an evening over hills, with `words` on it."""
     sky = Image.linear_gradient("L").resize((width, height))
     picture = Image.composite(
         Image.new("RGB", (width, height), (255, 158, 94)), Image.new("RGB", (width, height), (38, 36, 92)), sky
@@ -38,13 +41,8 @@ def paint_image(words: str, width: int = 1200, height: int = 675) -> bytes:
     return file.getvalue()
 
 
-# MERGED from cli/demo/video.py: A short video for the demo, made while the appliance starts.
-
-TIMEOUT_SECONDS = 60
-
-
 class DemoVideo:
-    """One that is being made, by a process of its own."""
+    """A video that a child process encodes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +54,7 @@ class DemoVideo:
         )
 
     def wait(self) -> bytes:
-        """The finished video. Raises CommandError."""
+        """Return the finished video. Raise CommandError."""
         try:
             _, output = self._encoder.communicate(timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -68,6 +66,6 @@ class DemoVideo:
         return self.path.read_bytes()
 
     def cancel(self) -> None:
-        """Nobody needs it any more."""
+        """End the child process."""
         self._encoder.kill()
         self._encoder.communicate()

@@ -1,6 +1,6 @@
-"""The demo's processes: the sandbox and the appliance on free ports, with a folder of their own, and their end.
+"""The demo's processes: the sandbox and the appliance on free ports, with a folder of their own.
 
-What an earlier run left in the folder is used again: the same data, and the sandbox remembers its posts.
+A later run uses the same folder again: the same data, and the same posts in the sandbox.
 """
 
 import socket
@@ -19,13 +19,13 @@ from socialpub.core.settings import template
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
-"""By which the sandbox's TikTok believes whose address it is; the appliance serves it."""
+"""The file that verifies the appliance's address for the sandbox's TikTok."""
 START_SECONDS = 60.0
 POLL_SECONDS = 0.1
 
 
 class DemoProcesses:
-    """`url` is the appliance's address, `sandbox_url` the sandbox's. A context: leaving it ends both."""
+    """`url` is the appliance's address, `sandbox_url` the sandbox's. As a context manager, it ends both."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -113,20 +113,20 @@ class DemoProcesses:
 
 
 def _with_verification(lines: str) -> str:
-    """The sandbox's lines, and the file that TikTok's portal asked for."""
+    """Add the file of TikTok's portal to the sandbox's lines."""
     section = "[providers.tiktok]\n"
     name, content = VERIFICATION["file_name"], VERIFICATION["content"]
     return lines.replace(section, f'{section}verification_file = "{name}"\nverification_content = "{content}"\n')
 
 
 def _wait_until(condition: Callable[[], bool]) -> bool:
-    """Whether it became true in time."""
+    """Return whether it became true in time."""
     pause = threading.Event()
     return any(condition() or pause.wait(POLL_SECONDS) for _ in range(int(START_SECONDS / POLL_SECONDS)))
 
 
 def _free_port(usual: int) -> int:
-    """The usual port where it is free, else any: addresses that stay the same are easier to come back to."""
+    """Return the usual port if it is free, otherwise any, so that addresses stay the same."""
     for port in (usual, 0):
         with socket.socket() as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

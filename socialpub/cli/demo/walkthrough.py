@@ -1,13 +1,10 @@
-"""What the demo shows of itself: numbered steps, each command as one could type it, and what came of it."""
+"""The demo: connect accounts, create a key, and publish as any caller does."""
 
-import json
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
@@ -16,215 +13,12 @@ from socialpub.accounts import api_keys, boards, connect, consents, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
+from socialpub.cli.demo.api_client import ApiClient, Transcript
 from socialpub.cli.demo.media import DemoVideo, paint_image
 from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.output import CommandError, Part, print_styled, spinner
+from socialpub.cli.output import CommandError
 from socialpub.core import commands
 from socialpub.runtime import Runtime
-
-MARGIN = "   "
-LINE_WIDTH = 93
-"""Characters that a line of JSON may have before it is broken, without the margin."""
-
-
-class Transcript:
-    def __init__(self, file: IO[str] | None = None) -> None:
-        """`file`: None is stdout."""
-        self._file = file
-        self._number = 0
-        self._hides_commands = False
-
-    def step(self, title: str) -> None:
-        """A numbered heading."""
-        self._number += 1
-        self._print()
-        self._print((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
-
-    def command(self, line: str) -> None:
-        if self._hides_commands:
-            return
-        for one in line.split("\n"):
-            self._print((MARGIN + one, "dim"))
-
-    def note(self, text: str) -> None:
-        self._print(MARGIN + text)
-
-    def result(self, text: str, good: bool = True) -> None:
-        sign = ("✓ ", "green") if good else ("✗ ", "red")
-        self._print(MARGIN, sign, text)
-
-    @contextmanager
-    def hiding_commands(self) -> Iterator[None]:
-        """Show results only: the same commands have been shown before."""
-        self._hides_commands = True
-        try:
-            yield
-        finally:
-            self._hides_commands = False
-
-    def _print(self, *parts: Part) -> None:
-        print_styled(*parts, file=self._file)
-
-
-def format_json(value: Any, before: int = 0, depth: int = 2) -> str:
-    """JSON on one line where it fits, else one member a line; `before` characters stand on its line already."""
-    flat = json.dumps(value, ensure_ascii=False)
-    if before + len(flat) <= LINE_WIDTH or not isinstance(value, dict | list) or not value:
-        return flat
-    indent = "  " * depth
-    if isinstance(value, list):
-        inner = [format_json(item, len(indent), depth + 1) for item in value]
-    else:
-        names = [json.dumps(name) + ": " for name in value]
-        members = zip(names, value.values(), strict=True)
-        inner = [name + format_json(item, len(indent) + len(name), depth + 1) for name, item in members]
-    first, last = ("[", "]") if isinstance(value, list) else ("{", "}")
-    joined = f",\n{indent}".join(inner)
-    return f"{first}\n{indent}{joined}\n{'  ' * (depth - 1)}{last}"
-
-
-# MERGED from cli/demo/consent_click.py: A browser for the demo: opens a network's consent page, consents, and foll
-
-TIMEOUT_SECONDS = 30
-
-
-def allow(consent_url: str, account: str) -> None:
-    """Give `account`'s consent to all that the page asks for. Raises `CommandError` when no page led back."""
-    with httpx2.Client(trust_env=False, timeout=TIMEOUT_SECONDS) as browser:
-        page = browser.get(consent_url)
-        form = ConsentForm()
-        form.feed(page.text)
-        if page.status_code != 200 or form.action is None or account not in form.accounts:
-            raise CommandError(
-                f"The sandbox shows no consent page for @{account} ({page.status_code}).", "Its log tells more."
-            )
-        response = browser.post(
-            urljoin(consent_url, form.action), data={**form.fields, "account": account, "decision": "allow"}
-        )
-        if response.status_code not in (302, 303) or "location" not in response.headers:
-            raise CommandError(
-                f"The sandbox's consent page did not lead back ({response.status_code}).", "Its log tells more."
-            )
-        # Whatever page comes now: the appliance tells how it ended.
-        browser.get(urljoin(consent_url, response.headers["location"]))
-
-
-class ConsentForm(HTMLParser):
-    """What the page's one form would send if nothing on it were changed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.action: str | None = None
-        self.fields: dict[str, str] = {}
-        self.accounts: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.action = found.get("action", "")
-        elif tag == "input" and found.get("name") == "account":
-            self.accounts.add(found.get("value", ""))
-        elif tag == "input" and "name" in found and "disabled" not in found and _is_sent(found):
-            self.fields[found["name"]] = found.get("value", "on")
-
-
-def _is_sent(found: dict[str, str]) -> bool:
-    """A box or a choice is sent only when it is marked."""
-    return found.get("type") not in ("checkbox", "radio") or "checked" in found
-
-
-# MERGED from cli/demo/api_client.py: The demo's calls of the real HTTP API, from a file to a published post.
-
-WAIT_SECONDS = 60
-LABELS = {"x": "X", "tiktok": "TikTok", "pinterest": "Pinterest"}
-PRIVATE = "for its owner alone (SELF_ONLY), so it has no public address"
-DATA_OPTION = "  -d '"
-
-
-class ApiClient:
-    def __init__(self, url: str, transcript: Transcript) -> None:
-        self._url = url
-        self._transcript = transcript
-        self._key = ""
-        self._client = httpx2.Client(trust_env=False, timeout=WAIT_SECONDS + 30)
-
-    def close(self) -> None:
-        self._client.close()
-
-    def use_key(self, key: str, folder: Path) -> None:
-        """The key from now on; and show what the next commands take for granted."""
-        self._key = key
-        show = self._transcript
-        show.result("made; it can read and write")
-        show.note("To try what follows in another terminal, begin with these lines:")
-        show.command(f"cd {folder}")
-        show.command(f"API={self._url}/api/v1")
-        show.command(f"AUTH='Authorization: Bearer {key}'")
-        show.command("JSON='Content-Type: application/json'")
-
-    def upload(self, content: bytes, file_name: str, mime_type: str) -> str:
-        """Reserve, send, complete; the artifact's id."""
-        body = {"fileName": file_name, "mimeType": mime_type, "fileSize": len(content)}
-        reservation = self._call("POST", "/uploads", body)
-        headers = dict(reservation["requiredHeaders"])
-        given = "".join(f' -H "{name}: {value}"' for name, value in headers.items())
-        self._transcript.command(f'curl{given} -T {file_name} "$uploadUrl"   # that of the answer')
-        _check(self._client.put(reservation["uploadUrl"], content=content, headers=headers))
-        artifact = self._call("POST", "/uploads/complete", {"artifactId": reservation["artifactId"]})
-        facts = f"{artifact['kind']}, {artifact['mimeType']}, {artifact['sizeBytes']:,} bytes"
-        self._transcript.result(f"{file_name} is examined: {facts}")
-        return str(reservation["artifactId"])
-
-    def publish(
-        self, text: str, profiles: list[str], artifact_id: str, alt: str, options: Mapping[str, Mapping[str, Any]]
-    ) -> str:
-        """Create a post that goes out now; its id."""
-        body = {
-            "post": {"body": text},
-            "profiles": profiles,
-            "media": [{"artifactId": artifact_id, "alt": alt}],
-            "providerOptions": options,
-        }
-        post = self._call("POST", "/posts", body)
-        self._transcript.result(f"post {post['id']} is accepted, {post['status']}")
-        return str(post["id"])
-
-    def wait_for(self, post_id: str, kind: str) -> dict[str, Any]:
-        """The post once every delivery has an outcome, or as it is when that takes too long."""
-        path = f"/posts/{post_id}?wait={WAIT_SECONDS}"
-        post: dict[str, Any] = self._call("GET", path, waiting_for=f"Publishing the {kind}")
-        for delivery in post["deliveries"]:
-            label = LABELS[delivery["provider"]]
-            good = delivery["status"] == "published"
-            otherwise = PRIVATE if good else delivery.get("errorMessage") or f"no outcome within {WAIT_SECONDS} seconds"
-            outcome = delivery.get("url") or otherwise
-            self._transcript.result(f"{kind:<7}  {label:<9}  {delivery['status']:<9}  {outcome}", good)
-        return post
-
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, waiting_for: str = "") -> Any:
-        given = "" if body is None else ' -H "$JSON"'
-        data = "" if body is None else f" \\\n{DATA_OPTION}{format_json(body, len(DATA_OPTION))}'"
-        self._transcript.command(f'curl -H "$AUTH"{given} "$API{path}"{data}')
-        headers = {"authorization": f"Bearer {self._key}"}
-        with spinner(waiting_for) if waiting_for else nullcontext():
-            response = self._client.request(method, f"{self._url}/api/v1{path}", json=body, headers=headers)
-        _check(response)
-        return response.json()["data"]
-
-
-def _check(response: httpx2.Response) -> None:
-    if response.is_success:
-        return
-    try:
-        problem = response.json()
-        reasons = [error["message"] for error in problem.get("errors", ())]
-        detail = "\n- ".join([problem["detail"], *reasons])
-    except (ValueError, LookupError, TypeError):
-        detail = response.text[:500]
-    raise CommandError(f"The appliance answered {response.status_code}: {detail}", "Its log tells more.")
-
-
-# MERGED from cli/demo/walkthrough.py: What the demo does: connect accounts, make a key, and publish as any caller
 
 Posts = dict[str, dict[str, Any]]
 """What was published and how it ended, by "picture" and "video"."""
@@ -235,6 +29,7 @@ ALTS = {
     "picture": "An evening sky over violet hills",
     "video": "The sun goes down behind violet hills",
 }
+CONSENT_SECONDS = 30
 
 
 def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, video: DemoVideo) -> Posts:
@@ -267,18 +62,18 @@ def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, vid
 
 
 def sign_in_link(processes: DemoProcesses) -> str:
-    """The address that lets a browser into the dashboard, once."""
+    """Return the address that signs a browser in to the dashboard, once."""
     with CommandContext(processes.config).open() as rt:
         return f"{processes.url}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}"
 
 
 def use_config(config: Path) -> str:
-    """The line by which commands in another terminal find the demo's appliance."""
+    """Return the line that leads commands in another terminal to the demo's appliance."""
     return f"export {commands.CONFIG_VARIABLE}={shlex.quote(str(config))}"
 
 
 def _connect_accounts(rt: Runtime, processes: DemoProcesses, transcript: Transcript) -> dict[str, str]:
-    """The profiles' ids, by network."""
+    """Connect an account of each network. Return the profiles' ids by network."""
     transcript.step("Connect an account of each network, on its own consent page")
     transcript.command(use_config(processes.config))
     profiles = {}
@@ -290,7 +85,7 @@ def _connect_accounts(rt: Runtime, processes: DemoProcesses, transcript: Transcr
 
 
 def _connect(rt: Runtime, provider: str) -> str:
-    """An account's consent as its owner gives it, in a browser that comes back to the appliance; the profile's id."""
+    """Connect an account as its owner does in a browser. Return the profile's id."""
     begun = connect.begin(rt, provider)
     allow(begun.url, ACCOUNT)
     outcome = consents.outcome(rt, begun.id)
@@ -304,7 +99,7 @@ def _connect(rt: Runtime, provider: str) -> str:
 
 
 def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
-    """A board's id. The sandbox's accounts have boards from the beginning."""
+    """Return a board's id. The sandbox's accounts have boards."""
     transcript.step("Choose a board, which every pin needs")
     transcript.command(commands.line("admin", "list-boards", profile_id))
     listed = boards.list_all(rt, profile_id)
@@ -315,3 +110,51 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     board = listed[0].board
     transcript.result(f"“{board.name}”, board {board.id}")
     return board.id
+
+
+# --- a browser for the consent pages ----------------------------------------------------------------------------------
+
+
+def allow(consent_url: str, account: str) -> None:
+    """Give the consent of `account` as a browser does: read the page and send its form. Raise CommandError."""
+    with httpx2.Client(trust_env=False, timeout=CONSENT_SECONDS) as browser:
+        page = browser.get(consent_url)
+        form = ConsentForm()
+        form.feed(page.text)
+        if page.status_code != 200 or form.action is None or account not in form.accounts:
+            raise CommandError(
+                f"The sandbox shows no consent page for @{account} ({page.status_code}).", "Its log tells more."
+            )
+        response = browser.post(
+            urljoin(consent_url, form.action), data={**form.fields, "account": account, "decision": "allow"}
+        )
+        if response.status_code not in (302, 303) or "location" not in response.headers:
+            raise CommandError(
+                f"The sandbox's consent page did not lead back ({response.status_code}).", "Its log tells more."
+            )
+        # The appliance reports the outcome, whatever this page shows.
+        browser.get(urljoin(consent_url, response.headers["location"]))
+
+
+class ConsentForm(HTMLParser):
+    """The fields of the page's form, unchanged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action: str | None = None
+        self.fields: dict[str, str] = {}
+        self.accounts: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.action = found.get("action", "")
+        elif tag == "input" and found.get("name") == "account":
+            self.accounts.add(found.get("value", ""))
+        elif tag == "input" and "name" in found and "disabled" not in found and _is_sent(found):
+            self.fields[found["name"]] = found.get("value", "on")
+
+
+def _is_sent(found: dict[str, str]) -> bool:
+    """Return whether a browser sends this input: a box or a choice must be checked."""
+    return found.get("type") not in ("checkbox", "radio") or "checked" in found

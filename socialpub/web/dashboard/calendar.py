@@ -174,14 +174,14 @@ class CalendarEntry:
         state = labels.outcomes_badge(status, outcomes)
         if status is PostStatus.SCHEDULED and at <= now:
             state = DUE
-        return cls(post, times.localized(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
+        return cls(post, times.to_local(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
 
     @property
     def time(self) -> str:
         """`09:30`, with the zone in an hour that is repeated on that day."""
         other = self.local.replace(fold=1 - self.local.fold)
         twice = other.utcoffset() != self.local.utcoffset()
-        return f"{self.local:%H:%M} {times.abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
+        return f"{self.local:%H:%M} {times.zone_abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
 
     @property
     def exact_time(self) -> str:

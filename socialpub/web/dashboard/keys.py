@@ -5,6 +5,7 @@ second key.
 """
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -72,14 +73,14 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
         return _page(rt, visit, form, key_id, {"expires_on" if error.errors[0].path else "form": error.detail})
     except Conflict:
         return _page(rt, visit, Form([("write", "on")]), api_keys.new_id(), {"form": MADE_ALREADY}, http_status=409)
-    shown = _shown(rt, api_keys.get(rt.reader, key_id), {})
+    (shown,) = _describe(rt, [api_keys.get(rt.reader, key_id)])
     return visit.show("key_created.html", whole_key=key, one=shown, base_address=_base_address(rt, visit))
 
 
 @page()
 async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
     """Show what revoking it means."""
-    one = _shown(rt, api_keys.get(rt.reader, visit.params["keyId"]), _requests_today(rt))
+    (one,) = _describe(rt, [api_keys.get(rt.reader, visit.params["keyId"])])
     return visit.show("key_revoke.html", one=one)
 
 
@@ -101,15 +102,9 @@ async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _page(
-    rt: Runtime,
-    visit: Visit,
-    form: Form,
-    key_id: str,
-    errors: dict[str, str] | None = None,
-    http_status: int = 400,
+    rt: Runtime, visit: Visit, form: Form, key_id: str, errors: dict[str, str] | None = None, http_status: int = 400
 ) -> Answer:
-    requests = _requests_today(rt)
-    keys = [_shown(rt, key, requests) for key in reversed(api_keys.list_all(rt.reader))]
+    keys = _describe(rt, reversed(api_keys.list_all(rt.reader)))
     rows = [row for row in profile_rows.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "keys.html",
@@ -126,19 +121,19 @@ def _page(
     )
 
 
-def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
-    names = labels.profile_names(profile_rows.list_all(rt.reader)) if key.profiles else {}
-    return ShownKey(
-        key,
-        key.state(rt.stamp()),
-        tuple(LABELS.get(name, name) for name in key.providers or ()),
-        tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
-        requested.get(key.id, 0),
-    )
-
-
-def _requests_today(rt: Runtime) -> dict[str, int]:
-    return counters.usage_by_day(rt.reader, rt.now())[0].requests
+def _describe(rt: Runtime, keys: Iterable[Key]) -> list[ShownKey]:
+    names = labels.profile_names(profile_rows.list_all(rt.reader))
+    requests = counters.usage_by_day(rt.reader, rt.now())[0].requests
+    return [
+        ShownKey(
+            key,
+            key.state(rt.stamp()),
+            tuple(LABELS.get(name, name) for name in key.providers or ()),
+            tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
+            requests.get(key.id, 0),
+        )
+        for key in keys
+    ]
 
 
 def _expiry(visit: Visit) -> datetime | None:
@@ -148,7 +143,7 @@ def _expiry(visit: Visit) -> datetime | None:
         return visit.now + timedelta(days=days)
     if visit.form.text("expires") != "date" and not date:
         return None
-    end = times.of_date(date, visit.zone, end=True)
+    end = times.read_day(date, visit.zone, end=True)
     if end is None:
         raise InvalidRequest.at("expires_on", message="must be a date, such as 2027-01-31")
     return end

@@ -70,15 +70,15 @@ def test_a_zone_without_a_name_is_shown_by_its_distance_from_utc() -> None:
     lord_howe = read("2027-04-04T01:45", "Australia/Lord_Howe")
     assert lord_howe.choices == [("first", "01:45 UTC+11"), ("second", "01:45 UTC+10:30")]
     instant = lord_howe.instants[1]
-    assert times.written(instant, lord_howe.zone) == "4 Apr 2027, 01:45 UTC+10:30"
-    assert times.exactly(instant, lord_howe.zone) == "4 Apr 2027, 01:45 UTC+10:30"
-    assert times.written(instant, ZoneInfo("Australia/Sydney")) == "4 Apr 2027, 02:15 AEDT"
+    assert times.format_time(instant, lord_howe.zone) == "4 Apr 2027, 01:45 UTC+10:30"
+    assert times.format_exactly(instant, lord_howe.zone) == "4 Apr 2027, 01:45 UTC+10:30"
+    assert times.format_time(instant, ZoneInfo("Australia/Sydney")) == "4 Apr 2027, 02:15 AEDT"
 
 
 @pytest.mark.parametrize("instant", [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in range(3)])
 def test_what_a_field_shows_of_an_instant_is_read_back_as_that_instant(instant: datetime) -> None:
     zone = ZoneInfo("Europe/Berlin")
-    value, which = times.of_query(instant.isoformat(), zone) or ("", "")
+    value, which = times.read_query_time(instant.isoformat(), zone) or ("", "")
     found = times.read_local(value, zone)
     assert found is not None
     assert found.instant(which) == instant
@@ -86,5 +86,5 @@ def test_what_a_field_shows_of_an_instant_is_read_back_as_that_instant(instant: 
 
 
 def test_an_address_that_names_a_repeated_time_leaves_the_choice_open() -> None:
-    assert times.of_query("2026-10-25T02:30", ZoneInfo("Europe/Berlin")) == ("2026-10-25T02:30", "")
-    assert times.of_query("tomorrow", ZoneInfo("Europe/Berlin")) is None
+    assert times.read_query_time("2026-10-25T02:30", ZoneInfo("Europe/Berlin")) == ("2026-10-25T02:30", "")
+    assert times.read_query_time("tomorrow", ZoneInfo("Europe/Berlin")) is None

@@ -65,7 +65,7 @@ class ListFilter:
     def day(self, name: str, *, end: bool = False) -> str | None:
         """Read the stamp at which a day of the browser's zone begins or ends."""
         text = self.text(name)
-        found = times.of_date(text, self.zone, end=end) if text else None
+        found = times.read_day(text, self.zone, end=end) if text else None
         if text and found is None:
             self.errors[name] = "This is no date, such as 2026-11-30."
         return None if found is None else stamp(found)
@@ -75,7 +75,7 @@ class ListFilter:
         text = self.text(name)
         if text is None:
             return None
-        found = times.of_field(text, self.zone)
+        found = times.read_time(text, self.zone)
         if found is not None and end:
             found += _REST_OF_MINUTE
         found = found or _with_offset(text)
@@ -83,7 +83,7 @@ class ListFilter:
             quoted = f"“{text[:MAX_QUOTED_LETTERS]}”"
             self.errors[name] = f"{quoted} is no date and time; it was left out. Write it like 2026-11-25T09:00."
             return None
-        self.shown[name] = times.for_field(stamp(found), self.zone)
+        self.shown[name] = f"{times.to_local(found, self.zone):%Y-%m-%dT%H:%M}"
         return stamp(found)
 
 

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from socialpub.core.clock import parse, stamp
 
-LONGEST_NAME = 64
+MAX_ZONE_LETTERS = 64
 
 FIRST, SECOND = "first", "second"
-"""Which of two is meant, where the clocks are set back and show a time twice."""
+"""They choose one of two instants when the clocks are set back and show a time twice."""
 
 _UNITS = (
     (timedelta(days=365), "year"),
@@ -28,9 +28,9 @@ _UNITS = (
 
 
 @lru_cache(maxsize=256)
-def zone_named(name: str) -> tzinfo:
-    """The zone of this name (`Europe/Berlin`); UTC for one that is not known."""
-    if not name or len(name) > LONGEST_NAME:
+def find_zone(name: str) -> tzinfo:
+    """Return the zone of this name (`Europe/Berlin`); UTC for an unknown one."""
+    if not name or len(name) > MAX_ZONE_LETTERS:
         return UTC
     try:
         return ZoneInfo(name)
@@ -39,37 +39,35 @@ def zone_named(name: str) -> tzinfo:
 
 
 def is_zone(name: str) -> bool:
-    """Whether there is a zone of this name."""
-    return name == "UTC" or zone_named(name) is not UTC
+    return name == "UTC" or find_zone(name) is not UTC
 
 
 def zone_name(zone: tzinfo) -> str:
     return getattr(zone, "key", "UTC")
 
 
-def localized(instant: datetime, zone: tzinfo) -> datetime:
-    """The instant by this zone's clock; on the last and first day that can be written down, by that of UTC."""
+def to_local(instant: datetime, zone: tzinfo) -> datetime:
+    """Return the instant by this zone's clock; on the first and last day of all, by the clock of UTC."""
     try:
         return instant.astimezone(zone)
     except OverflowError:
         return instant.astimezone(UTC)
 
 
-def written(instant: datetime, zone: tzinfo, *, with_zone: bool = True, seconds: bool = False) -> str:
-    """`22 Nov 2026, 10:00 CET`, or with `seconds` `22 Nov 2026, 10:00:30 CET`."""
-    shown = localized(instant, zone)
-    text = f"{shown.day} {shown:%b %Y, %H:%M}{f':{shown:%S}' if seconds else ''}"
-    return f"{text} {abbreviation(shown)}" if with_zone else text
+def format_time(instant: datetime, zone: tzinfo, *, seconds: bool = False) -> str:
+    """Return `22 Nov 2026, 10:00 CET`, or with `seconds` `22 Nov 2026, 10:00:30 CET`."""
+    shown = to_local(instant, zone)
+    return f"{_date(shown)}, {shown:%H:%M}{f':{shown:%S}' if seconds else ''} {zone_abbreviation(shown)}"
 
 
-def exactly(instant: datetime, zone: tzinfo) -> str:
-    """`22 Nov 2026, 10:00:30 CET`: with the seconds, where there are some."""
-    shown = localized(instant, zone)
-    return f"{_date(shown)}, {_field_value(shown).partition('T')[2]} {abbreviation(shown)}"
+def format_exactly(instant: datetime, zone: tzinfo) -> str:
+    """Return `22 Nov 2026, 10:00:30 CET`. Seconds are left out if they are zero."""
+    shown = to_local(instant, zone)
+    return f"{_date(shown)}, {_field_value(shown).partition('T')[2]} {zone_abbreviation(shown)}"
 
 
-def relative(instant: datetime, now: datetime) -> str:
-    """`in 3 hours`, `2 days ago`, `now`."""
+def _relative(instant: datetime, now: datetime) -> str:
+    """Return `in 3 hours`, `2 days ago`, `now`."""
     distance = instant - now
     for unit, name in _UNITS:
         count = round(abs(distance) / unit)
@@ -79,13 +77,13 @@ def relative(instant: datetime, now: datetime) -> str:
     return "now"
 
 
-def element(text: str | None, zone: tzinfo, now: datetime, *, absent: str = "–", seconds: bool = False) -> Markup:
-    """A stamp as a `time` element with the relative time behind it."""
+def time_element(text: str | None, zone: tzinfo, now: datetime, *, absent: str = "–", seconds: bool = False) -> Markup:
+    """Return a stamp as a `time` element, with the relative time behind it."""
     if text is None:
         return Markup(absent)  # noqa: S704  # a constant of the templates
     instant = parse(text)
     return Markup('<time datetime="{}">{} <small>{}</small></time>').format(
-        stamp(instant), written(instant, zone, seconds=seconds), relative(instant, now)
+        stamp(instant), format_time(instant, zone, seconds=seconds), _relative(instant, now)
     )
 
 
@@ -93,7 +91,7 @@ def element(text: str | None, zone: tzinfo, now: datetime, *, absent: str = "–
 class LocalTime:
     """A time by a zone's clock, and the instants at which that clock shows it.
 
-    There is one instant, or none where the clocks are set forward, or two where they are set back.
+    There is one instant; none where the clocks are set forward, two where they are set back.
     """
 
     local: datetime
@@ -110,37 +108,35 @@ class LocalTime:
         return len(self.instants) > 1
 
     def instant(self, which: str) -> datetime | None:
-        """Return the instant. `which` (`FIRST`, `SECOND`) chooses where there are two. None: it chooses none."""
+        """Return the instant. `which` (`FIRST`, `SECOND`) chooses one of two; None if it does not."""
         if not self.is_repeated:
             return self.instants[0] if self.instants else None
         return dict(zip((FIRST, SECOND), self.instants, strict=True)).get(which)
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """Where there are two instants: each with its name, `02:30 CEST (UTC+2)`."""
-        shown = [localized(one, self.zone) for one in self.instants]
-        return [
-            (
-                which,
-                f"{one:%H:%M} {abbreviation(one)}{'' if abbreviation(one) == _offset(one) else f' ({_offset(one)})'}",
-            )
-            for which, one in zip((FIRST, SECOND), shown, strict=False)
-        ]
+        """`FIRST` and `SECOND` with their names, `02:30 CEST (UTC+2)`."""
+        found = []
+        for which, instant in zip((FIRST, SECOND), self.instants, strict=False):
+            shown = to_local(instant, self.zone)
+            zone, offset = zone_abbreviation(shown), _offset(shown)
+            found.append((which, f"{shown:%H:%M} {zone}" if zone == offset else f"{shown:%H:%M} {zone} ({offset})"))
+        return found
 
     @property
     def complaint(self) -> str:
-        """Why the clock's time names no single instant, and what to do."""
+        """Why the time names no single instant, and what to do."""
         where = f"{self.local:%H:%M} on {_date(self.local)} in {zone_name(self.zone)}"
         if self.is_skipped:
-            valid = localized(_change_of_clocks(self.local, self.zone), self.zone)
+            valid = to_local(_change_of_clocks(self.local, self.zone), self.zone)
             date = "" if valid.date() == self.local.date() else f"{_date(valid)}, "
-            return f"the clocks skip {where}. The next valid time is {date}{valid:%H:%M} {abbreviation(valid)}"
+            return f"the clocks skip {where}. The next valid time is {date}{valid:%H:%M} {zone_abbreviation(valid)}"
         names = " and at ".join(name for _, name in self.choices)
         return f"the clocks show {where} twice: at {names}. Choose one of them"
 
 
 def read_local(text: str, zone: tzinfo) -> LocalTime | None:
-    """Read the value of a field of the type `datetime-local`. None: it is no time."""
+    """Read the value of a `datetime-local` field. None: it is no time."""
     try:
         local = datetime.fromisoformat(text)
         if local.tzinfo is not None:
@@ -153,16 +149,16 @@ def read_local(text: str, zone: tzinfo) -> LocalTime | None:
     return LocalTime(local, zone, tuple(found))
 
 
-def which_of(instant: datetime, zone: tzinfo) -> str:
-    """Return which of two equal times by the zone's clock this instant is; empty where the time comes once."""
-    local = read_local(localized(instant, zone).replace(tzinfo=None, fold=0).isoformat(), zone)
+def which_time(instant: datetime, zone: tzinfo) -> str:
+    """Return which of two equal times by the zone's clock this instant is; an empty text for a unique time."""
+    local = read_local(to_local(instant, zone).replace(tzinfo=None, fold=0).isoformat(), zone)
     names = (FIRST, SECOND) if local and local.is_repeated else ()
     return next((name for name in names if local and local.instant(name) == instant), "")
 
 
 def _change_of_clocks(skipped: datetime, zone: tzinfo) -> datetime:
-    """The instant at which the clocks are set forward over this time, to the second."""
-    # Read by the offset after the change, the time lies before it; by the offset before, it lies behind it.
+    """Return the instant at which the clocks skip this time, to the second."""
+    # By the offset after the change, the time is before the change; by the offset before it, the time is after it.
     before, behind = (skipped.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (1, 0))
     offset = before.astimezone(zone).utcoffset()
     while behind - before > timedelta(seconds=1):
@@ -174,14 +170,14 @@ def _change_of_clocks(skipped: datetime, zone: tzinfo) -> datetime:
     return behind.replace(microsecond=0)
 
 
-def abbreviation(shown: datetime) -> str:
-    """Return the short name of the zone, `CET`, or `UTC+10:30` for a zone that has a number instead of a name."""
+def zone_abbreviation(shown: datetime) -> str:
+    """Return the short name of the zone, `CET`, or `UTC+10:30` for a zone that has only a number."""
     name = shown.tzname() or ""
     return name if name[:1].isalpha() else _offset(shown)
 
 
 def _offset(shown: datetime) -> str:
-    """`UTC+2`, `UTC-3:30`."""
+    """Return `UTC+2`, `UTC-3:30`."""
     minutes = round((shown.utcoffset() or timedelta()) / timedelta(minutes=1))
     hours, rest = divmod(abs(minutes), 60)
     return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' if rest else ''}"
@@ -191,11 +187,11 @@ def _date(day: datetime) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-def of_field(text: str, zone: tzinfo) -> datetime | None:
-    """The instant that a field of the type `datetime-local` names in this zone; None when it is none.
+def read_time(text: str, zone: tzinfo) -> datetime | None:
+    """Read the instant of a `datetime-local` field of a filter; None for another text.
 
-    For filters, which take any time: one that the clocks skip counts by the clock before the change, and of one that
-    comes twice the first is meant. A form that schedules reads with `read_local`.
+    A filter takes any time. A skipped time counts by the clock before the change, and a repeated one is the first. A
+    form that schedules uses `read_local`.
     """
     try:
         local = datetime.fromisoformat(text)
@@ -204,8 +200,8 @@ def of_field(text: str, zone: tzinfo) -> datetime | None:
         return None
 
 
-def of_date(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
-    """When the day that a field of the type `date` names begins in this zone, or ends; None when it is none."""
+def read_day(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
+    """Read the begin or the end of the day of a `date` field; None for another text."""
     try:
         day = datetime.strptime(text, "%Y-%m-%d") + timedelta(days=1 if end else 0)
         return day.replace(tzinfo=zone).astimezone(UTC)
@@ -213,24 +209,19 @@ def of_date(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
         return None
 
 
-def for_field(text: str | None, zone: tzinfo) -> str:
-    """A stamp as the value of such a field, to the minute."""
-    return "" if text is None else f"{localized(parse(text), zone):%Y-%m-%dT%H:%M}"
+def field_value(text: str | None, zone: tzinfo) -> str:
+    """Return a stamp as the value of a `datetime-local` field. Seconds are left out if they are zero."""
+    return "" if text is None else _field_value(to_local(parse(text), zone))
 
 
-def exact_for_field(text: str | None, zone: tzinfo) -> str:
-    """A stamp as the value of such a field, with its seconds where it has some."""
-    return "" if text is None else _field_value(localized(parse(text), zone))
-
-
-def of_query(text: str, zone: tzinfo) -> tuple[str, str] | None:
-    """The time that an address names (`?at=`, a stamp or a time in this zone), as the value of a field, and which of
-    two equal times it is; None for a text that is neither."""
+def read_query_time(text: str, zone: tzinfo) -> tuple[str, str] | None:
+    """Read the time of an address (`?at=`, a stamp or a time in this zone) as the value of a field, and which of two
+    equal times it is. None for another text."""
     try:
         if read_local(text, zone) is not None:
             return _field_value(datetime.fromisoformat(text)), ""
         instant = parse(text)
-        return exact_for_field(stamp(instant), zone), which_of(instant, zone)
+        return field_value(stamp(instant), zone), which_time(instant, zone)
     except (ValueError, OverflowError):
         return None
 

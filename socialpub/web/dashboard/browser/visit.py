@@ -76,7 +76,7 @@ class Visit:
         self.query = Form.read(request.query_string)
         self.params = request.path_params
         self.root = request.relative_root
-        self.zone = times.zone_named(cookie_values.get(security.ZONE_COOKIE, "").replace("%2F", "/"))
+        self.zone = times.find_zone(cookie_values.get(security.ZONE_COOKIE, "").replace("%2F", "/"))
         self.now = self.rt.now()
         self.headers: list[Header] = []
         """Further headers of the answer."""
@@ -192,10 +192,10 @@ class Visit:
 
     def written(self, text: str) -> str:
         """Return a stamp as a time in the browser's zone, for a sentence."""
-        return times.written(parse(text), self.zone)
+        return times.format_time(parse(text), self.zone)
 
     def _when(self, text: str | None, absent: str = "–", *, seconds: bool = False) -> Markup:
-        return times.element(text, self.zone, self.now, absent=absent, seconds=seconds)
+        return times.time_element(text, self.zone, self.now, absent=absent, seconds=seconds)
 
 
 PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]

@@ -112,7 +112,7 @@ async def _ask(
     sent, now = _values(rt, form, context), _values(rt, present, context)
     if all(mark(sent.get(name)) == mark(now.get(name)) for name in fields):
         return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form, sent twice
-    zone = times.zone_named(form.zone)
+    zone = times.find_zone(form.zone)
     ours, theirs = _changed(sent, base.marks), _changed(now, base.marks)
     compared = [
         ComparedValue(
@@ -234,7 +234,7 @@ def _in_words(rt: Runtime, name: str, value: Any, zone: tzinfo) -> str:
     if name == TEXT:
         return str(value) or "No text"
     if name == TIME:
-        return times.exactly(parse(value), zone) if value else "Now"
+        return times.format_exactly(parse(value), zone) if value else "Now"
     if name == MEDIA:
         return "; ".join(_medium(rt, *item) for item in value or ()) or "None"
     if value is None:

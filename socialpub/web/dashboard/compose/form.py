@@ -90,7 +90,7 @@ class ComposeForm:
     @property
     def local_time(self) -> LocalTime | None:
         """The fields for the time. None for a text that is no time."""
-        return times.read_local(self.time, times.zone_named(self.zone))
+        return times.read_local(self.time, times.find_zone(self.zone))
 
     def moved(self, artifact_id: str, direction: str) -> "ComposeForm":
         """Move one file before its neighbor (`up`) or behind it (`down`)."""
@@ -168,9 +168,9 @@ def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeFor
             FormMedia(item["artifactId"], item.get("alt", "")) for item in post["media"] if whole or "url" in item
         ),
         when=AT if at else NOW,
-        time=times.exact_for_field(at, zone),
+        time=times.field_value(at, zone),
         zone=times.zone_name(zone),
-        which=times.which_of(parse(at), zone) if at else "",
+        which=times.which_time(parse(at), zone) if at else "",
         options=options,
         disclosed=sharing_guidelines.is_commercial(options.get("tiktok", {})),
     )

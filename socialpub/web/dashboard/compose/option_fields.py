@@ -127,7 +127,6 @@ def value_text(key: str, given: Any) -> str:
 
 
 def field_hint(option: Option, *, listed: bool = False) -> str:
-    """Return the text below the field."""
     if listed and option.name in LISTED_HINTS:
         return LISTED_HINTS[option.name]
     return HINTS.get(option.name, option.meaning).replace("`", "")
@@ -208,23 +207,49 @@ def fields(
     known: NetworkChoices | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> dict[str, OptionField]:
-    """Every option of this network by key; one that the network has closed only if it has a value.
+    """Return every option of this network by key; a closed one only if it has a value.
 
-    `shown` are the values in the fields (as stored, or as `read`). Where a field is blank, the value in `stored` holds,
-    which the blank choice names after the word `blank`. Otherwise the default holds: the words in `defaults` by key,
+    `shown` are the values in the fields (as stored, or as `read`). In a blank field the value in `stored` applies,
+    which the blank choice names after the word `blank`. Otherwise the default applies: the words in `defaults` by key,
     or the table's."""
-    known = known or NetworkChoices()
-    return {
-        option.name: _field(
-            network, option, shown.get(option.name), stored or {}, blank, errors or {}, known, defaults or {}
+    known, stored, errors, defaults = known or NetworkChoices(), stored or {}, errors or {}, defaults or {}
+    found = {}
+    for option in OPTIONS[network]:
+        key, value = option.name, shown.get(option.name)
+        if option.closed and not value:
+            continue
+        applies, offered = stored.get(key, option.default), known.choices.get(key)
+        control, choices = _control(option, offered, _text(value))
+        if control == "select":
+            source = blank if key in stored else "Default"
+            held = defaults.get(key) if key not in stored else None
+            held = held or (None if applies is None else _label(offered or (), applies) or _shown(option, applies))
+            choices = (OptionChoice("", "Not set" if held is None else f"{source}: {held}"), *choices)
+        elif control == "pictures":
+            choices = (OptionChoice("", NO_PICTURE), *choices)
+        limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
+        chosen_from = control in ("select", "boxes", "pictures")
+        found[key] = OptionField(
+            name=f"{PREFIX}{network}.{key}",
+            key=key,
+            label=OPTION_LABELS[key],
+            control=control,
+            value=_text(value),
+            ticked=tuple(map(str, value)) if isinstance(value, list) else (),
+            choices=choices,
+            hint=field_hint(option, listed=key in known.choices),
+            error=errors.get(key),
+            locked=known.locked.get(key),
+            placeholder="" if applies is None or chosen_from else _shown(option, applies),
+            minimum=option.minimum if option.type is OptionType.INTEGER else None,
+            maximum=option.maximum if limited else None,
+            of_one_post=option.of_one_post,
         )
-        for option in OPTIONS[network]
-        if not option.closed or shown.get(option.name)
-    }
+    return found
 
 
 def read(form: Form, network: str) -> dict[str, Any]:
-    """The options that the form gives for this network, without the blank ones."""
+    """Return the options of the form for this network, without the blank ones."""
     found: dict[str, Any] = {}
     for option in OPTIONS[network]:
         texts = [text.strip() for text in form.texts(f"{PREFIX}{network}.{option.name}")]
@@ -236,7 +261,7 @@ def read(form: Form, network: str) -> dict[str, Any]:
 
 
 def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The options with the artifacts that were uploaded for them, by the name of the file field."""
+    """Return the options with the artifacts that were uploaded for them, by the name of the file field."""
     found = {network: dict(given) for network, given in options.items()}
     for name, artifact_id in uploads.items():
         network, _, key = name.removeprefix(PREFIX).removesuffix(UPLOAD).partition(".")
@@ -262,7 +287,7 @@ def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
 
 
 def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
-    """What is wrong with options of this network, by key; the words of the form instead of the API's."""
+    """Return the errors of this network's options by key, in the words of the form."""
     found: dict[str, str] = {}
     for error in errors:
         if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
@@ -282,7 +307,7 @@ def _value(option: Option, text: str) -> Any:
 
 
 def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
-    """A section chosen from a list comes as `board/section`; it counts on its own board only."""
+    """A section from a list comes as `board/section`. It counts only on its own board."""
     board, slash, section = str(given.get(SECTION, "")).partition("/")
     if not slash:
         return given
@@ -290,50 +315,10 @@ def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
     return {**rest, SECTION: section} if board == given.get("boardId") else rest
 
 
-def _field(
-    network: str,
-    option: Option,
-    value: Any,
-    stored: Mapping[str, Any],
-    blank: str,
-    errors: Mapping[str, str],
-    known: NetworkChoices,
-    defaults: Mapping[str, str],
-) -> OptionField:
-    holds = stored.get(option.name, option.default)
-    offered = known.choices.get(option.name)
-    control, choices = _control(option, offered, _text(value))
-    if control == "select":
-        source = blank if option.name in stored else "Default"
-        held = defaults.get(option.name) if option.name not in stored else None
-        held = held or (None if holds is None else _label(offered or (), holds) or _shown(option, holds))
-        words = "Not set" if held is None else f"{source}: {held}"
-        choices = (OptionChoice("", words), *choices)
-    elif control == "pictures":
-        choices = (OptionChoice("", NO_PICTURE), *choices)
-    limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
-    return OptionField(
-        name=f"{PREFIX}{network}.{option.name}",
-        key=option.name,
-        label=OPTION_LABELS[option.name],
-        control=control,
-        value=_text(value),
-        ticked=tuple(map(str, value)) if isinstance(value, list) else (),
-        choices=tuple(choices),
-        hint=field_hint(option, listed=option.name in known.choices),
-        error=errors.get(option.name),
-        locked=known.locked.get(option.name),
-        placeholder="" if holds is None or control in ("select", "boxes", "pictures") else _shown(option, holds),
-        minimum=option.minimum if option.type is OptionType.INTEGER else None,
-        maximum=option.maximum if limited else None,
-        of_one_post=option.of_one_post,
-    )
-
-
 def _control(
     option: Option, offered: Sequence[OptionChoice] | None, value: str
 ) -> tuple[str, tuple[OptionChoice, ...]]:
-    """The kind of control, and what it offers: a value that is no longer offered stays to be seen."""
+    """Return the kind of control and its choices. A value that is no longer offered remains visible."""
     match option.type:
         case OptionType.BOOLEAN:
             words = [(text, value_text(option.name, text == "true").capitalize()) for text in ("true", "false")]
@@ -359,7 +344,7 @@ def _control(
 
 
 def _label(choices: Sequence[OptionChoice], value: Any) -> str | None:
-    """What the network calls a stored value, such as a board."""
+    """Return the network's name of a stored value, such as a board."""
     return next((one.label for one in choices if _text(value) in (one.value, one.value.rpartition("/")[2])), None)
 
 

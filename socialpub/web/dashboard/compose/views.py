@@ -57,7 +57,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     form = replace(form, profiles=tuple(one for one in known if one in wanted))
     if not form.profiles and len(known) == 1:
         form = replace(form, profiles=tuple(known))
-    at = times.of_query(visit.query.text("at"), visit.zone)
+    at = times.read_query_time(visit.query.text("at"), visit.zone)
     if at is not None:
         form = replace(form, when=compose_form.AT, time=at[0], which=at[1])
     return await form_page.show(visit, form, context, messages)
@@ -122,7 +122,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
 def _accepted(form: ComposeForm, context: FormContext) -> str:
     status = "The post is accepted and is being published."
     if form.scheduled_at is not None:
-        status = f"The post is scheduled for {times.written(form.scheduled_at, times.zone_named(form.zone))}."
+        status = f"The post is scheduled for {times.format_time(form.scheduled_at, times.find_zone(form.zone))}."
     return f"{status} {PROCESSING}" if "tiktok" in context.chosen_networks(form.profiles) else status
 
 

@@ -316,7 +316,7 @@ async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     present = PostVersion.of(post)
-    value, which = times.of_query(visit.query.text("at") or post["scheduledAt"], visit.zone) or ("", "")
+    value, which = times.read_query_time(visit.query.text("at") or post["scheduledAt"], visit.zone) or ("", "")
     chosen_for = PostVersion.read(visit.query) or present
     new = NewTime(value, which, chosen_for, times.read_local(value, visit.zone))
     return _show_time(visit, post, new) if chosen_for.is_of(post) else _ask_version(visit, post, new)
@@ -329,7 +329,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
     if visit.form.text("do") == KEEP:
         return _go_back(visit, status=submissions.KEPT)
     # The zone that the form showed: the browser may have moved to another one.
-    visit.zone = times.zone_named(visit.form.text("zone")) if visit.form.text("zone") else visit.zone
+    visit.zone = times.find_zone(visit.form.text("zone")) if visit.form.text("zone") else visit.zone
     given, which = visit.form.text("at"), visit.form.text("which")
     local = times.read_local(given, visit.zone)
     new = NewTime(given, which, PostVersion.read(visit.form) or PostVersion.of(post), local)
@@ -338,7 +338,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
     at = local.instant(which)
     if at is None:
         return _show_time(visit, post, new, f"{local.complaint[0].upper()}{local.complaint[1:]}.")
-    said = f"it goes out on {times.written(at, visit.zone)}."
+    said = f"it goes out on {times.format_time(at, visit.zone)}."
     change = Change(given=frozenset({"scheduled_at"}), scheduled_at=at)
     try:
         check_changeable(rt, post)

@@ -1,6 +1,5 @@
 """`/posts/{postId}`: a post, its deliveries, and what can be done to it."""
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,18 +28,16 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     details = actions.load_details(rt, visit)
     post = details.post
     refresh_seconds = _refresh_seconds(details)
-    wants_preview = visit.query.ticked("preview")
     if refresh_seconds is None and visit.is_fragment:
         visit.headers.append((b"hx-refresh", b"true"))  # the actions have changed as well: reload the whole page
     # Weighing a text can take a while, and the page shows the text already: previews need a click.
-    previewed = (
-        await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post["id"])) if wants_preview else None
-    )
+    previewed = None
+    if visit.query.ticked("preview"):
+        previewed = await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post["id"]))
     return visit.show(
         "post.html",
         details=details,
         post=post,
-        media=[_media(visit, item) for item in post["media"]],
         actions=actions.list_actions(rt, post),
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
@@ -72,25 +69,6 @@ def _refresh_seconds(details: PostDetails) -> int | None:
     if status == "scheduled":
         return rendering.REFRESH_LATER_SECONDS
     return rendering.REFRESH_SOON_SECONDS if status == "pending" else None
-
-
-@dataclass(frozen=True, slots=True)
-class PostMedia:
-    """A file of the post. `url` is None when its bytes were removed."""
-
-    artifact_id: str
-    kind: str
-    content_type: str
-    alt: str | None
-    url: str | None
-
-
-def _media(visit: Visit, item: dict[str, Any]) -> PostMedia:
-    content_type = item.get("contentType", "")
-    url = item.get("url")
-    return PostMedia(
-        item["artifactId"], content_type.partition("/")[0], content_type, item.get("alt"), url and visit.own_href(url)
-    )
 
 
 def _link(url: str | None) -> str | None:

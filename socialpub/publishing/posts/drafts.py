@@ -17,6 +17,8 @@ from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media.uploads import Examined
 from socialpub.runtime import Runtime
 
+MAX_MEDIA = 20
+
 
 @dataclass(frozen=True, slots=True)
 class DraftMedia:

@@ -21,13 +21,18 @@ from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, log_ent
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
 from socialpub.publishing.delivery import deliveries, read_back, waiting
+from socialpub.publishing.media import uploads
 from socialpub.publishing.posts import audiences, content, drafts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
 
 def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
-    """Accept a post; its id. Raises InvalidRequest naming every failing field."""
+    """Accept a post and the files that arrived with it; return its id.
+
+    Raises InvalidRequest naming every failing field, and Unavailable.
+    """
+    uploads.adopt(rt, tx, [item.arriving for item in draft.media if item.arriving])
     targets = drafts.targets(rt, tx, draft, caller, tx.now)
     post_id = accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
     record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))

@@ -1,62 +1,203 @@
-"""From the body of a request to a draft, and from an accepted post to the answer."""
+"""What a caller sends to create or change a post: its shape, the draft that it means, and what the rows refuse.
 
-from collections.abc import Callable, Sequence
+A caller gets every error in one answer: a misspelled field does not hide that the artifact is unknown.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import orjson
+from pydantic import ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.errors import FieldError, InvalidRequest, NotFound
-from socialpub.core.secrets import signed_urls
-from socialpub.core.validation import Path
-from socialpub.db.connection import Reader, Tx
-from socialpub.db.queries import api_json
+from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.validation import AlsoCalled, Keys, Path
+from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
-from socialpub.publishing.posts import drafts, validation
-from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
-from socialpub.publishing.posts.idempotency import StoredResponse
+from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.posts import drafts
+from socialpub.publishing.posts.drafts import MAX_MEDIA, Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import PostChange, PostDraft, ProviderOptions
-from socialpub.web.http import idempotent
-from socialpub.web.http.answer import Answer, created
-from socialpub.web.http.request import Request
-from socialpub.web.http.shapes import read_id, read_instant
-
-# MERGED from web/api/mapping.py: From the shapes of requests to what the domain takes, and what else is wrong with
+from socialpub.web.http.shapes import (
+    LEFT_OUT,
+    Alt,
+    FreeForm,
+    Id,
+    Ids,
+    Instant,
+    InstantOrNull,
+    Shape,
+    Trimmed,
+    optional,
+    read_id,
+    read_instant,
+    required,
+)
 
 T = TypeVar("T")
 
+ALT = "Alternative text, strongly recommended for images"
+CONTENT = "Text and time"
+MEDIA = "Files in their order. Needed when there is no `post.body`"
+OPTIONS = "Options by network, such as Pinterest's `boardId`"
+PROFILES = "Where it goes: ids from `GET /profiles`, each once"
 
-def to_draft(body: PostDraft) -> Draft:
-    return Draft(
-        body=body.post.body,
-        scheduled_at=body.post.scheduled_at,
-        profiles=tuple(body.profiles),
-        media=tuple(DraftMedia(item.artifact_id, item.alt) for item in body.media or ()),
-        options=to_options(body.provider_options),
+
+def _known_keys(provider: str) -> Keys:
+    return Keys(tuple(option.name for option in registry.OPTIONS[provider]))
+
+
+class ProviderOptions(Shape):
+    """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
+    those stored with the profile."""
+
+    x: Annotated[FreeForm, _known_keys("x"), AlsoCalled(("twitter",))] = optional("Options for X")
+    tiktok: Annotated[FreeForm, _known_keys("tiktok")] = optional("Options for TikTok")
+    pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """What was sent, by provider."""
+        return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
+
+
+class MediaReference(Shape):
+    """A file of a post, by the artifact that was uploaded."""
+
+    artifact_id: Id = required("A verified upload, as `POST /uploads/complete` names it")
+    alt: Alt = optional(ALT)
+
+
+_TEXT = AlsoCalled(("text", "content", "caption", "message"))
+_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
+
+
+class PostContent(Shape):
+    """Text and time."""
+
+    body: Annotated[Trimmed, _TEXT] = optional("Text, without white space around it. Needed when there is no media")
+    scheduled_at: Annotated[Instant, _TIME] = optional(
+        "When to publish, in the future and with an offset. Left out, it is published now"
     )
 
 
-def to_change(body: PostChange) -> Change:
-    given = set()
-    if body.post is not None:
-        given |= body.post.model_fields_set
-    if body.media is not None:
-        given.add("media")
-    if body.provider_options is not None:
-        given.add("options")
-    return Change(
-        given=frozenset(given),
-        body=body.post.body if body.post else None,
-        scheduled_at=body.post.scheduled_at if body.post else None,
-        media=tuple(DraftMedia(item.artifact_id, item.alt) for item in body.media or ()),
-        options=to_options(body.provider_options),
+class PostDraft(Shape):
+    """A post to be made, of uploaded media. It has `post.body`, `media`, or both."""
+
+    post: PostContent = required(CONTENT)
+    profiles: Ids = required(PROFILES)
+    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
+    provider_options: ProviderOptions = optional(OPTIONS)
+
+    @classmethod
+    def across(cls, value: Any) -> Sequence[FieldError]:
+        return _needs_content(value)
+
+    def to_draft(self) -> Draft:
+        return Draft(
+            body=self.post.body,
+            scheduled_at=self.post.scheduled_at,
+            profiles=tuple(self.profiles),
+            media=tuple(DraftMedia(item.artifact_id, item.alt) for item in self.media or ()),
+            options=_to_options(self.provider_options),
+        )
+
+
+def _needs_content(value: Any) -> Sequence[FieldError]:
+    """A post has a body, media, or both."""
+    if isinstance(value, dict) and "media" not in value:
+        post = value.get("post")
+        if isinstance(post, dict) and "body" not in post:
+            return [FieldError(("post", "body"), "is required when there is no media")]
+    return ()
+
+
+class FormMediaItem(Shape):
+    """A file of a post in a multipart form: a file part, or an artifact that exists already. Exactly one of `fileField`
+    and `artifactId`."""
+
+    file_field: Annotated[str, Field(min_length=1)] = optional("The name of the form's part that holds the file")
+    artifact_id: Id = optional("A verified upload, in place of a part")
+    alt: Alt = optional(ALT)
+
+
+class FormDraft(Shape):
+    """A post to be made, of files in the same form. It has `post.body`, `media`, or both."""
+
+    post: PostContent = required(CONTENT)
+    profiles: Ids = required(PROFILES)
+    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
+    provider_options: ProviderOptions = optional(OPTIONS)
+
+    @classmethod
+    def across(cls, value: Any) -> Sequence[FieldError]:
+        errors = list(_needs_content(value))
+        media = value.get("media") if isinstance(value, dict) else None
+        for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
+            if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
+                errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
+        return errors
+
+    def to_draft(self, files: Mapping[str, Examined]) -> Draft:
+        """`files` are the examined parts by field."""
+        media = []
+        for item in self.media or ():
+            file = files[item.file_field] if item.file_field else None
+            media.append(DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file))
+        return Draft(
+            body=self.post.body,
+            scheduled_at=self.post.scheduled_at,
+            profiles=tuple(self.profiles),
+            media=tuple(media),
+            options=_to_options(self.provider_options),
+        )
+
+
+class ContentChange(Shape):
+    """Text and time to change."""
+
+    body: Annotated[Trimmed, _TEXT] = optional("The new text")
+    scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
+        "The new time, in the future and with an offset; `null` publishes at once"
     )
 
 
-def to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | None:
+class PostChange(Shape):
+    """What to change about a scheduled post: at least one field. Sending a present value again is fine."""
+
+    # In words alone the document could not say that {} is refused; that {"post": {}} is too, it says in words.
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    post: ContentChange = optional(CONTENT)
+    media: list[MediaReference] = Field(
+        LEFT_OUT,
+        max_length=MAX_MEDIA,
+        description="The media instead of the present ones; may be empty if a body remains",
+    )
+    provider_options: ProviderOptions = optional("The options instead of all present ones of the post")
+
+    @classmethod
+    def across(cls, value: Any) -> Sequence[FieldError]:
+        if isinstance(value, dict) and (value == {} or value == {"post": {}}):
+            return [FieldError((), "has nothing to change; give at least one field")]
+        return ()
+
+    def to_change(self) -> Change:
+        given = set() if self.post is None else set(self.post.model_fields_set)
+        if self.media is not None:
+            given.add("media")
+        if self.provider_options is not None:
+            given.add("options")
+        return Change(
+            given=frozenset(given),
+            body=self.post.body if self.post else None,
+            scheduled_at=self.post.scheduled_at if self.post else None,
+            media=tuple(DraftMedia(item.artifact_id, item.alt) for item in self.media or ()),
+            options=_to_options(self.provider_options),
+        )
+
+
+def _to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | None:
     return None if options is None else options.as_dict()
 
 
@@ -64,7 +205,7 @@ def to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | N
 
 
 def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldError]) -> list[FieldError]:
-    """What the rows and the clock refuse about those fields of a draft or a change that are well-formed."""
+    """Return what the rows and the clock refuse about the well-formed fields of a draft or a change."""
     body = _object(value)
     profiles = _readable(body.get("profiles"), read_id)
     media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
@@ -89,7 +230,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
 
 
 def _reindexed(error: FieldError, indexes: dict[str, list[int]]) -> FieldError:
-    """Unreadable items were left out: the index becomes that of the request again."""
+    """Restore the index of the request: unreadable items were left out."""
     path: Path = error.path
     if len(path) > 1 and path[0] in indexes and isinstance(path[1], int):
         path = (path[0], indexes[str(path[0])][path[1]], *path[2:])
@@ -108,7 +249,7 @@ def _instant(value: Any) -> datetime | None:
 
 
 def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
-    """The items of an array that can be read, by index."""
+    """Return the readable items of an array, by index."""
     if not isinstance(value, list):
         return None
     found: dict[int, T] = {}
@@ -118,44 +259,3 @@ def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
         except PydanticCustomError:
             continue
     return found
-
-
-# MERGED from web/api/create_post.py: What JSON and multipart have in common once a draft is whole: accept the post
-
-
-async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
-    """Run the write `fn(rt, tx, *args) -> post id` and answer with the post it made."""
-    post_id = await idempotent.write_once(rt, request, _keep, fn, *args)
-    return created(render_created(rt.reader, post_id), _location(rt, post_id))
-
-
-async def be_strict(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> None:
-    """With `?strict=true` a post that a network would refuse is not accepted. Raises InvalidRequest."""
-    if request.query.strict:
-        # Weighing a text and opening files can take a while: not on the event loop.
-        await rt.read_aside(lambda reader: validation.refuse_problems(rt, reader, draft, caller))
-
-
-def _keep(rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
-    return StoredResponse(201, post_id, render_created(tx, post_id))
-
-
-def replay(rt: Runtime, kept: StoredResponse) -> Answer:
-    """The first answer again. Where it showed a file, the kept body holds the storage key: it is signed now."""
-    post = orjson.loads(kept.body)
-    for item in post["media"]:
-        if "url" in item:
-            item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
-    return created(orjson.dumps(post), _location(rt, post["id"]))
-
-
-def render_created(reader: Reader, post_id: str) -> bytes:
-    """The post as the API shows it. Raises NotFound."""
-    shown = api_json.post(reader, post_id)
-    if shown is None:
-        raise NotFound("There is no post with this id.")
-    return shown
-
-
-def _location(rt: Runtime, post_id: str) -> str:
-    return f"{rt.settings.base_url}/api/v1/posts/{post_id}"

@@ -1,26 +1,17 @@
-"""Multipart `POST /posts`: a post and its files in one request, all of it or nothing (spec 4.2, contract 5.8)."""
+"""The form of a multipart `POST /posts`: one `payload` and up to 20 file parts (spec 4.2, contract 5.8)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.errors import FieldError, InvalidRequest, PayloadTooLarge, cut
-from socialpub.db.connection import Tx
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
-from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.web.api.drafts import accept, be_strict, to_options
-from socialpub.web.api.requests import FormDraft
 from socialpub.web.http import multipart
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.endpoint import PAYLOAD, FormBody
+from socialpub.web.http.endpoint import PAYLOAD
 from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
 from socialpub.web.http.request import Request
-
-# MERGED from web/api/multipart.py: The form of a multipart `POST /posts`: one `payload` and up to 20 file parts (s
 
 
 class PayloadForm(MultipartForm):
@@ -58,30 +49,25 @@ class PayloadForm(MultipartForm):
 
 
 async def read_form(rt: Runtime, request: Request) -> PayloadForm | None:
-    """The form of a request, as `multipart.receive` does it."""
+    """Receive the form of a request (`multipart.receive_form`)."""
     return await multipart.receive_form(rt, request, PayloadForm())
-
-
-# MERGED from web/api/multipart_files.py: The file parts of a form: matched with the media items that name them, ex
 
 
 async def verify_files(
     rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str
 ) -> dict[str, Examined]:
-    """Match the parts with the media items, examine them, and have them on the disk under their own names.
+    """Match the parts with the media items, examine them, store them under their own names, and return them by field.
 
-    `fields` holds the `fileField` of each media item, None for one that has an `artifactId`. Returns the files by
-    field; `uploads.adopt` makes them stay. Raises InvalidRequest with all that is wrong at the first stage that fails
-    (names, types, contents), and Unavailable.
+    `fields` contains the `fileField` of each media item, None for an item with an `artifactId`. `posts.create` makes
+    them stay. Raises InvalidRequest with every error of the first stage that fails (names, types,
+    contents), and Unavailable.
     """
     paths = _match(form, fields)
-    errors = [
-        FieldError(paths[part.field], uploads.unaccepted(part.declared_type))
-        for part in form.parts
-        if part.incoming is None
-    ]
-    if errors:
-        raise _unacceptable(errors)
+    refused = [part for part in form.parts if part.incoming is None]
+    if refused:
+        raise InvalidRequest.of(
+            [FieldError(paths[part.field], uploads.unaccepted(part.declared_type)) for part in refused]
+        )
     results = await multipart.examine_files(rt, form.parts, key_id)
     errors = [
         FieldError(paths[part.field], result.reason)
@@ -89,7 +75,7 @@ async def verify_files(
         if isinstance(result, MediaRejected)
     ]
     if errors:
-        raise _unacceptable(errors)
+        raise InvalidRequest.of(errors)
     files = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
@@ -98,7 +84,7 @@ async def verify_files(
 
 
 def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple[str | int, ...]]:
-    """Where in the payload each part is named. Raises InvalidRequest unless each is named exactly once."""
+    """Return where the payload names each part. Raises InvalidRequest unless it names each exactly once."""
     paths: dict[str, tuple[str | int, ...]] = {}
     errors = []
     names = [part.field for part in form.parts]
@@ -126,40 +112,3 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
     if errors:
         raise InvalidRequest.of(errors)
     return paths
-
-
-def _unacceptable(errors: Sequence[FieldError]) -> InvalidRequest:
-    return InvalidRequest.of(errors)
-
-
-# MERGED from web/api/multipart_posts.py: Multipart `POST /posts`: a post and its files in one request, all of it o
-
-
-async def create_from_form(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
-    """Accept a post together with its files."""
-    body: FormDraft = request.body
-    fields = [item.file_field for item in body.media or ()]
-    files = await verify_files(rt, form, fields, caller.key_id)
-    draft = _to_draft(body, files)
-    await be_strict(rt, request, draft, caller)
-    return await accept(rt, request, _write_post, list(files.values()), draft, caller)
-
-
-MULTIPART_POST = FormBody(read=read_form, shape=FormDraft, handler=create_from_form)
-
-
-def _write_post(rt: Runtime, tx: Tx, files: Sequence[Examined], draft: Draft, caller: Caller) -> str:
-    uploads.adopt(rt, tx, files)
-    return posts.create(rt, tx, draft, caller)
-
-
-def _to_draft(body: FormDraft, files: Mapping[str, Examined]) -> Draft:
-    arriving = [(item, files[item.file_field] if item.file_field else None) for item in body.media or ()]
-    media = tuple(DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file) for item, file in arriving)
-    return Draft(
-        body=body.post.body,
-        scheduled_at=body.post.scheduled_at,
-        profiles=tuple(body.profiles),
-        media=media,
-        options=to_options(body.provider_options),
-    )

@@ -9,18 +9,21 @@ import orjson
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound, cut_path
-from socialpub.db.connection import Reader
+from socialpub.core.secrets import signed_urls
+from socialpub.db.connection import Reader, Tx
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.publishing.posts import audiences, posts, retries, validation
+from socialpub.publishing.posts.drafts import Draft
+from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.publishing.posts.validation import CheckedDelivery
 from socialpub.runtime import Runtime
-from socialpub.web.api import drafts
-from socialpub.web.api.drafts import accept, check_rows, replay, to_change, to_draft
-from socialpub.web.api.multipart import MULTIPART_POST
-from socialpub.web.api.requests import CreateQuery, PostChange, PostDraft, PostQuery, PostsQuery, RetryRequest
-from socialpub.web.http.answer import JSON, Answer, ok
-from socialpub.web.http.endpoint import authenticate_again, endpoint
+from socialpub.web.api import multipart
+from socialpub.web.api.drafts import FormDraft, PostChange, PostDraft, check_rows
+from socialpub.web.api.multipart import PayloadForm
+from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
+from socialpub.web.http.answer import JSON, Answer, created, ok
+from socialpub.web.http.endpoint import FormBody, authenticate_again, endpoint, write_once
 from socialpub.web.http.request import Request
 
 
@@ -29,22 +32,127 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
     return posts.visible(rt.reader, caller, path_params["postId"])
 
 
-@endpoint(scope="write", query=CreateQuery, body=PostDraft, form=MULTIPART_POST, check_rows=check_rows, replay=replay)
+# --- creating --------------------------------------------------------------------------------------------------------
+
+
+def _created(rt: Runtime, post: bytes, post_id: str) -> Answer:
+    return created(post, f"{rt.settings.base_url}/api/v1/posts/{post_id}")
+
+
+def _store(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
+    """Within a write, the post shows storage keys instead of signed URLs."""
+    return StoredResponse(201, post_id, _show(tx, post_id))
+
+
+def replay(rt: Runtime, stored: StoredResponse) -> Answer:
+    """Answer as the first time, with URLs that are signed now."""
+    post = orjson.loads(stored.body)
+    for item in post["media"]:
+        if "url" in item:
+            item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
+    return _created(rt, orjson.dumps(post), post["id"])
+
+
+async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
+    """Accept a post together with its files."""
+    body: FormDraft = request.body
+    fields = [item.file_field for item in body.media or ()]
+    files = await multipart.verify_files(rt, form, fields, caller.key_id)
+    return await _create(rt, request, body.to_draft(files), caller)
+
+
+_FORM = FormBody(read=multipart.read_form, shape=FormDraft, handler=create_with_files)
+
+
+@endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Accept a post: published now, or at its time."""
-    draft = to_draft(request.body)
-    await drafts.be_strict(rt, request, draft, caller)
-    return await accept(rt, request, posts.create, draft, caller)
+    return await _create(rt, request, request.body.to_draft(), caller)
+
+
+async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
+    if request.query.strict:
+        # Weighing a text and opening files can take a while: not on the event loop.
+        await rt.read_aside(lambda reader: validation.refuse_problems(rt, reader, draft, caller))
+    post_id = await write_once(rt, request, _store, posts.create, draft, caller)
+    return _created(rt, _show(rt.reader, post_id), post_id)
+
+
+@endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
+async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """Publish a post again where it failed."""
+    failed_id, include_unknown = request.path_params["postId"], request.body.include_unknown
+    post_id = await write_once(rt, request, _store, retries.retry, failed_id, caller, include_unknown)
+    return _created(rt, _show(rt.reader, post_id), post_id)
 
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)
 async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """What each network would refuse about a post, before it is sent. Nothing is stored."""
-    draft = to_draft(request.body)
+    draft = request.body.to_draft()
     # Weighing a text and opening files can take a while: not on the event loop.
     checked = await rt.read_aside(lambda reader: validation.validate(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
-    return ok(orjson.dumps({"valid": valid, "deliveries": [_checked(delivery) for delivery in checked]}))
+    return ok(orjson.dumps({"valid": valid, "deliveries": [_render_checked(delivery) for delivery in checked]}))
+
+
+def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "profileId": delivery.profile_id,
+        "provider": delivery.provider,
+        "problems": [{"path": cut_path(problem.path), "message": problem.message} for problem in delivery.problems],
+    }
+    if delivery.notes:
+        shown["notes"] = delivery.notes
+    return shown
+
+
+# --- changing --------------------------------------------------------------------------------------------------------
+
+
+@endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
+async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """Change a scheduled post whose time is still to come."""
+    post_id = request.path_params["postId"]
+    await rt.write_soon(posts.edit, post_id, request.body.to_change(), caller)
+    return ok(_show(rt.reader, post_id))
+
+
+@endpoint(scope="write", resource=is_visible)
+async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """Cancel a scheduled post that has not started."""
+    post_id = request.path_params["postId"]
+    await rt.write_soon(posts.cancel, post_id, caller)
+    return ok(_show(rt.reader, post_id))
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _show(reader: Reader, post_id: str) -> bytes:
+    """Return the post as the API shows it. Raises NotFound."""
+    shown = api_json.post(reader, post_id)
+    if shown is None:
+        raise NotFound("There is no post with this id.")
+    return shown
+
+
+@endpoint(scope="read", resource=is_visible, query=PostQuery)
+async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """One post; with `?wait=` as soon as it is settled or canceled, or when the time is over."""
+    post_id = request.path_params["postId"]
+    query: PostQuery = request.query
+    if query.wait is not None:
+        await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
+        if not is_visible(rt, authenticate_again(request), request.path_params):
+            raise NotFound("Nothing here has this id any more, or it is outside of this key's scope.")
+    return ok(_show(rt.reader, post_id))
+
+
+@endpoint(scope="read", resource=is_visible)
+async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+    """Why it is as it is: every attempt of the post's deliveries, oldest first."""
+    return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
 
 
 @endpoint(scope="read", query=PostsQuery)
@@ -66,8 +174,8 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         visible = audiences.visible_audiences(reader, caller, query.profile_ids, query.providers)
         return post_list.read(reader, replace(wanted, audiences=visible))
 
-    looks_through = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
-    is_long = wanted.long or (looks_through and audiences.are_many(rt.reader))
+    by_audience = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
+    is_long = wanted.long or (by_audience and audiences.are_many(rt.reader))
     page = await rt.read_aside(read) if is_long else read(rt.reader)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:
@@ -76,65 +184,12 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
     return Answer(200, b'{"data":[%b%b' % (b",".join(page.shown), end))
 
 
-@endpoint(scope="read", resource=is_visible, query=PostQuery)
-async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """One post; with `?wait=` as soon as it is settled or canceled, or when the time is over."""
-    post_id = request.path_params["postId"]
-    query: PostQuery = request.query
-    if query.wait is not None:
-        await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
-        if not is_visible(rt, authenticate_again(request), request.path_params):
-            raise NotFound("Nothing here has this id any more, or it is outside of this key's scope.")
-    return ok(drafts.render_created(rt.reader, post_id))
-
-
-@endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
-async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Change a scheduled post whose time is still to come."""
-    post_id = request.path_params["postId"]
-    await rt.write_soon(posts.edit, post_id, to_change(request.body), caller)
-    return ok(drafts.render_created(rt.reader, post_id))
-
-
-@endpoint(scope="write", resource=is_visible)
-async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Cancel a scheduled post that has not started."""
-    post_id = request.path_params["postId"]
-    await rt.write_soon(posts.cancel, post_id, caller)
-    return ok(drafts.render_created(rt.reader, post_id))
-
-
-@endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
-async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Publish a post again where it failed."""
-    post_id = request.path_params["postId"]
-    return await accept(rt, request, retries.retry, post_id, caller, request.body.include_unknown)
-
-
-@endpoint(scope="read", resource=is_visible)
-async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Why it is as it is: every attempt of the post's deliveries, oldest first."""
-    return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
-
-
 async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: bytes) -> None:
-    """A page that takes megabytes: however long it is, one post of it is in memory at a time, and others are answered
-    in between."""
+    """Send a page of megabytes: one post is in memory at a time, and other requests are answered in between."""
     await request.start(200, ((b"content-type", JSON),))
     await request.send(b'{"data":[' + b",".join(page.shown), more=True)
     for post_id in page.rest:
         # A quick reader never makes us wait, and then no other request would get its turn.
         await asyncio.sleep(0)
-        await request.send(b"," + drafts.render_created(rt.reader, post_id), more=True)
+        await request.send(b"," + _show(rt.reader, post_id), more=True)
     await request.send(end, more=False)
-
-
-def _checked(delivery: CheckedDelivery) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "profileId": delivery.profile_id,
-        "provider": delivery.provider,
-        "problems": [{"path": cut_path(problem.path), "message": problem.message} for problem in delivery.problems],
-    }
-    if delivery.notes:
-        shown["notes"] = delivery.notes
-    return shown

@@ -1,34 +1,24 @@
-"""The bodies and queries of every endpoint (spec section 4, limits: section 8)."""
+"""The queries of every endpoint, and the bodies that are not posts (spec section 4, limits: section 8)."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from socialpub.core import ids, units
-from socialpub.core.errors import FieldError
 from socialpub.core.units import MAX_VIDEO_BYTES
-from socialpub.core.validation import AlsoCalled, Keys, wrong
+from socialpub.core.validation import AlsoCalled, wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
-from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing.media import uploads
 from socialpub.web.api.enumerations import DeliveryOutcome, PostStatus, Provider
 from socialpub.web.http.shapes import (
     LARGEST,
-    LEFT_OUT,
     WHERE_IDS_ARE,
-    Alt,
-    FreeForm,
     Id,
-    Ids,
-    Instant,
-    InstantOrNull,
     Query,
     Shape,
-    Trimmed,
     optional,
     read_flag,
     read_instant,
@@ -36,132 +26,7 @@ from socialpub.web.http.shapes import (
     required,
 )
 
-MAX_MEDIA = 20
-
-ALT = "Alternative text, strongly recommended for images"
-CONTENT = "Text and time"
-MEDIA = "Files in their order. Needed when there is no `post.body`"
-OPTIONS = "Options by network, such as Pinterest's `boardId`"
-PROFILES = "Where it goes: ids from `GET /profiles`, each once"
-
-# --- posts -----------------------------------------------------------------------------------------------------------
-
-
-def _known_keys(provider: str) -> Keys:
-    return Keys(tuple(option.name for option in registry.OPTIONS[provider]))
-
-
-class ProviderOptions(Shape):
-    """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
-    those stored with the profile."""
-
-    x: Annotated[FreeForm, _known_keys("x"), AlsoCalled(("twitter",))] = optional("Options for X")
-    tiktok: Annotated[FreeForm, _known_keys("tiktok")] = optional("Options for TikTok")
-    pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
-
-    def as_dict(self) -> dict[str, dict[str, Any]]:
-        """What was sent, by provider."""
-        return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
-
-
-class MediaReference(Shape):
-    """A file of a post, by the artifact that was uploaded."""
-
-    artifact_id: Id = required("A verified upload, as `POST /uploads/complete` names it")
-    alt: Alt = optional(ALT)
-
-
-_TEXT = AlsoCalled(("text", "content", "caption", "message"))
-_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
 _LENGTH = ("limit", "pageSize", "perPage", "size", "count")
-
-
-class PostContent(Shape):
-    """Text and time."""
-
-    body: Annotated[Trimmed, _TEXT] = optional("Text, without white space around it. Needed when there is no media")
-    scheduled_at: Annotated[Instant, _TIME] = optional(
-        "When to publish, in the future and with an offset. Left out, it is published now"
-    )
-
-
-class PostDraft(Shape):
-    """A post to be made, of uploaded media. It has `post.body`, `media`, or both."""
-
-    post: PostContent = required(CONTENT)
-    profiles: Ids = required(PROFILES)
-    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
-    provider_options: ProviderOptions = optional(OPTIONS)
-
-    @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
-        return needs_content(value)
-
-
-def needs_content(value: Any) -> Sequence[FieldError]:
-    """A post has a body, media, or both."""
-    if isinstance(value, dict) and "media" not in value:
-        post = value.get("post")
-        if isinstance(post, dict) and "body" not in post:
-            return [FieldError(("post", "body"), "is required when there is no media")]
-    return ()
-
-
-class FormMediaItem(Shape):
-    """A file of a post in a multipart form: a file part, or an artifact that exists already. Exactly one of `fileField`
-    and `artifactId`."""
-
-    file_field: Annotated[str, Field(min_length=1)] = optional("The name of the form's part that holds the file")
-    artifact_id: Id = optional("A verified upload, in place of a part")
-    alt: Alt = optional(ALT)
-
-
-class FormDraft(Shape):
-    """A post to be made, of files in the same form. It has `post.body`, `media`, or both."""
-
-    post: PostContent = required(CONTENT)
-    profiles: Ids = required(PROFILES)
-    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
-    provider_options: ProviderOptions = optional(OPTIONS)
-
-    @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
-        errors = list(needs_content(value))
-        media = value.get("media") if isinstance(value, dict) else None
-        for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
-            if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
-                errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
-        return errors
-
-
-class ContentChange(Shape):
-    """Text and time to change."""
-
-    body: Annotated[Trimmed, _TEXT] = optional("The new text")
-    scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
-        "The new time, in the future and with an offset; `null` publishes at once"
-    )
-
-
-class PostChange(Shape):
-    """What to change about a scheduled post: at least one field. Sending a present value again is fine."""
-
-    # In words alone the document could not say that {} is refused; that {"post": {}} is too, it says in words.
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
-
-    post: ContentChange = optional(CONTENT)
-    media: list[MediaReference] = Field(
-        LEFT_OUT,
-        max_length=MAX_MEDIA,
-        description="The media instead of the present ones; may be empty if a body remains",
-    )
-    provider_options: ProviderOptions = optional("The options instead of all present ones of the post")
-
-    @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
-        if isinstance(value, dict) and (value == {} or value == {"post": {}}):
-            return [FieldError((), "has nothing to change; give at least one field")]
-        return ()
 
 
 class RetryRequest(Shape):

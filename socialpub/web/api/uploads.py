@@ -10,15 +10,14 @@ from socialpub.publishing.media.uploads import VerifiedArtifact
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
-from socialpub.web.http import idempotent
 from socialpub.web.http.answer import Answer, created, ok
-from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.endpoint import endpoint, write_once
 from socialpub.web.http.request import Request
 
 
-def _replay(rt: Runtime, kept: StoredResponse) -> Answer:
-    """The reservation as it was kept, with an upload URL signed now."""
-    return created(_reservation(rt, *orjson.loads(kept.body)))
+def _replay(rt: Runtime, stored: StoredResponse) -> Answer:
+    """Answer with the same reservation, and an upload URL that is signed now."""
+    return created(_reservation(rt, *orjson.loads(stored.body)))
 
 
 @endpoint(scope="write", body=UploadRequest, replay=_replay)
@@ -26,12 +25,10 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
     """Reserve room for one file and say where to send it."""
     body: UploadRequest = request.body
 
-    def keep(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
+    def store(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
         return StoredResponse(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
-    artifact_id = await idempotent.write_once(
-        rt, request, keep, uploads.reserve, body.file_name, body.mime_type, body.file_size
-    )
+    artifact_id = await write_once(rt, request, store, uploads.reserve, body.file_name, body.mime_type, body.file_size)
     return created(_reservation(rt, artifact_id, body.mime_type))
 
 

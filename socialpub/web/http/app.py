@@ -157,10 +157,10 @@ def _without_last_slash(path: str) -> str:
 async def _answer_problem(problem: SocialpubError, request: Request) -> None:
     """Answer with this problem, whatever of the body has not arrived: the server discards the rest."""
     length = request.content_length or 0
-    if isinstance(problem, NotFound | MethodNotAllowed) and length > request.most_body_bytes:
+    if isinstance(problem, NotFound | MethodNotAllowed) and length > request.max_body_bytes:
         # Only now the key counts: most requests to an unknown address have no large body.
         if endpoint.find_caller(request) is not None:
-            request.most_body_bytes = MAX_BODY_BYTES
+            request.max_body_bytes = MAX_BODY_BYTES
         problem = request.too_large(length) or problem
     answer = await _page_of_missing(problem, request) or problems.answer_problem(problem, request)
     ends_connection = problem.status == 413 or length > MAX_BODY_BYTES or request.waits_for_continue

@@ -1,4 +1,8 @@
-"""`endpoint`: what happens to every request before its handler, in the order that the contract names."""
+"""`endpoint`: what happens to every request before its handler, in the order that the contract names.
+
+401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets a caller who may call
+it, a resource that exists and a body of the right shape. It returns an `Answer`.
+"""
 
 import asyncio
 import re
@@ -16,88 +20,30 @@ from socialpub.core import actor, ids
 from socialpub.core.errors import FieldError, Forbidden, MethodNotAllowed, NotFound, Unauthorized, UnsupportedMediaType
 from socialpub.core.validation import Mistakes
 from socialpub.publishing.posts import idempotency
+from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.runtime import Runtime
-from socialpub.web.http import idempotent, shapes
+from socialpub.web.http import shapes
 from socialpub.web.http.answer import JSON, Answer
-from socialpub.web.http.idempotent import Replay
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
 from socialpub.web.http.shapes import Query, Shape, read_query
-
-# MERGED from web/authentication.py: Whose API key a request carries; wrong keys are counted by address, right ones
-
-AUTHORIZATION_FORM = "Authorization: Bearer <API_KEY>"
-UNKNOWN_KEY = "This API key is not known, has expired or was revoked."
-
-
-def authenticate(request: Request) -> Caller:
-    """Returns who calls. Raises Unauthorized and RateLimited."""
-    state = request.state
-    if b"authorization" not in request.headers:
-        raise unauthorized(f"Send an API key: {AUTHORIZATION_FORM}.")
-    caller = find_caller(request)
-    if caller is None:
-        raise wrong_key(request, _what_is_wrong(request.headers[b"authorization"]))
-    request.most_body_bytes = MAX_BODY_BYTES
-    state.last_uses.note(caller.key_id)
-    request.rate_headers = state.rate_limits.count(caller.key_id)
-    return caller
-
-
-def find_caller(request: Request) -> Caller | None:
-    """Return the caller whose key the request carries, and count nothing."""
-    scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() != b"bearer":
-        return None
-    return api_keys.authenticate(request.state.rt.reader, token.strip().decode("latin-1"), request.state.rt.clock.now())
-
-
-def _what_is_wrong(authorization: bytes) -> str:
-    """Return what to change. The detail repeats nothing of the header, which may be a key."""
-    scheme, _, token = authorization.partition(b" ")
-    if scheme.startswith(b"spk_"):
-        return f"Put Bearer before the key: {AUTHORIZATION_FORM}."
-    if scheme.lower() != b"bearer":
-        return f"Send the key with the scheme Bearer: {AUTHORIZATION_FORM}."
-    if not token.strip().startswith(b"spk_"):
-        return f"An API key begins with spk_. Put the key alone behind Bearer: {AUTHORIZATION_FORM}."
-    return UNKNOWN_KEY
-
-
-def authenticate_again(request: Request) -> Caller:
-    """Who calls, after a wait in which the key may have ended. Raises Unauthorized."""
-    rt = request.state.rt
-    assert request.caller is not None
-    caller = api_keys.find_caller(rt.reader, request.caller.key_id, rt.now())
-    if caller is None:
-        raise unauthorized(UNKNOWN_KEY)
-    return caller
-
-
-def wrong_key(request: Request, detail: str) -> Unauthorized:
-    """The refusal of a wrong key or token, counted for the address it comes from. Raises RateLimited instead."""
-    request.state.rate_limits.count_failure(request.client_address)
-    return unauthorized(detail)
-
-
-def unauthorized(detail: str) -> Unauthorized:
-    return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))
-
-
-# MERGED from web/endpoint.py: `endpoint`: what happens to every request before its handler, in the order that the
 
 Handler = Callable[..., Awaitable[Answer | None]]
 Resource = Callable[[Runtime, Caller, dict[str, str]], bool]
 RowCheck = Callable[[Runtime, Caller, Any, Sequence[FieldError]], list[FieldError]]
+Replay = Callable[[Runtime, StoredResponse], Answer]
 
 MULTIPART = b"multipart/form-data"
 PAYLOAD = "payload"
 """The field of a form that holds the JSON."""
 LARGE_BODY_BYTES = 1 << 16
-"""From here on reading a body takes milliseconds: not on the event loop."""
+"""A body of this size takes milliseconds to read: not on the event loop."""
+AUTHORIZATION_FORM = "Authorization: Bearer <API_KEY>"
+UNKNOWN_KEY = "This API key is not known, has expired or was revoked."
+_REPLAYED = (b"idempotency-replayed", b"true")
 
 
 class ReceivedForm(Protocol):
-    """A form that has arrived; files of it that nobody keeps are gone after the `with`."""
+    """A form that has arrived. The `with` around it removes the files that no row names."""
 
     @property
     def payload(self) -> bytes: ...
@@ -110,8 +56,8 @@ class ReceivedForm(Protocol):
 class FormBody:
     """The body of an endpoint when it comes as a multipart form instead of as JSON.
 
-    `read(rt, request)` receives the form, or returns None when it has refused it itself; `shape` is that of the form's
-    payload; `handler(rt, caller, request, form)` takes the place of the endpoint's own.
+    `read(rt, request)` receives the form, or returns None after it has answered with a refusal. `shape` is the shape of
+    the form's payload. `handler(rt, caller, request, form)` replaces the endpoint's own.
     """
 
     read: Callable[[Runtime, Request], Awaitable[AbstractContextManager[ReceivedForm] | None]]
@@ -120,8 +66,8 @@ class FormBody:
 
 
 class BodyRead(NamedTuple):
-    """A body once it was read. `shape` is None when it has not the shape that is wanted; `is_text` is false when some
-    of its text cannot be compared, being no Unicode."""
+    """A parsed body. `shape` is None when the body has the wrong shape. `is_text` is false when some of its text is not
+    valid Unicode and cannot be compared."""
 
     value: Any
     shape: Shape | None
@@ -129,35 +75,20 @@ class BodyRead(NamedTuple):
     is_text: bool
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Endpoint:
-    """A handler with everything that stands before it."""
+    """A handler with everything that happens before it. `endpoint` explains the fields."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        *,
-        scope: str | None,
-        resource: Resource | None,
-        body: type[Shape] | None,
-        form: FormBody | None,
-        query: type[Query] | None,
-        check_rows: RowCheck | None,
-        replay: Replay | None,
-        body_optional: bool,
-        streams: bool,
-    ) -> None:
-        self.handler = handler
-        self.scope = scope
-        self.resource = resource
-        self.body = body
-        self.body_optional = body_optional
-        self.streams = streams
-        self.form = form
-        self.query = query
-        self.check_rows = check_rows
-        self.replay = replay
-        self.__name__: str = getattr(handler, "__name__", "endpoint")
-        self.__doc__ = handler.__doc__
+    handler: Handler
+    scope: str | None
+    resource: Resource | None
+    body: type[Shape] | None
+    form: FormBody | None
+    query: type[Query] | None
+    check_rows: RowCheck | None
+    replay: Replay | None
+    body_optional: bool
+    streams: bool
 
     async def __call__(self, request: Request) -> Answer | None:
         rt = request.state.rt
@@ -184,72 +115,18 @@ class Endpoint:
         if self.body is None:
             await request.finish()
             return await self.handler(rt, caller, request)
-        if is_form:
-            return await self._handle_form(rt, caller, request)
-        body = await request.read()
-        if self.body_optional and not body:
-            body = b"{}"
-        return await self._handle_body(rt, caller, request, self.body, body, lambda: self.handler(rt, caller, request))
-
-    async def _handle_form(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
+        if not is_form:
+            body = await request.read()
+            if self.body_optional and not body:
+                body = b"{}"
+            return await self._answer_body(rt, request, self.body, body, partial(self.handler, rt, caller, request))
         assert self.form is not None
-        handler, shape = self.form.handler, self.form.shape
         received = await self.form.read(rt, request)
         if received is None:
             return None
         with received as form:
-            return await self._handle_body(
-                rt, caller, request, shape, form.payload, lambda: handler(rt, caller, request, form), form
-            )
-
-    async def _handle_body(
-        self,
-        rt: Runtime,
-        caller: Caller,
-        request: Request,
-        shape: type[Shape],
-        body: bytes,
-        work: Callable[[], Awaitable[Answer | None]],
-        form: ReceivedForm | None = None,
-    ) -> Answer | None:
-        field = None if form is None else PAYLOAD
-        is_large = len(body) >= LARGE_BODY_BYTES
-        read = await asyncio.to_thread(_read, shape, body, field) if is_large else _read(shape, body, field)
-
-        def check() -> None:
-            # Looking at the files of a form is costly: whatever the rows refuse is found out before. Without a form the
-            # write itself finds it out, and asking twice would only cost time.
-            self._check(rt, caller, request, read, always_check_rows=form is not None)
-
-        if not read.is_text:
-            check()
-        if self.replay is None:
-            check()
-            return await work()
-        parts = () if form is None else form.fingerprints
-
-        async def fingerprint() -> str:
-            asked = partial(idempotency.fingerprint, request.path, read.value, parts)
-            return await asyncio.to_thread(asked) if is_large else asked()
-
-        return await idempotent.run_once(
-            rt,
-            request,
-            fingerprint=fingerprint,
-            check=check,
-            work=work,
-            replay=self.replay,
-        )
-
-    def _check(self, rt: Runtime, caller: Caller, request: Request, read: BodyRead, *, always_check_rows: bool) -> None:
-        """Take the body's shape. Raises InvalidRequest with everything that is wrong, with the rows as well."""
-        request.body = read.shape
-        mistakes = read.mistakes
-        if self.check_rows is not None and (mistakes or always_check_rows):
-            for error in self.check_rows(rt, caller, read.value, mistakes.errors):
-                mistakes.add(error)
-        if mistakes:
-            raise mistakes.refusal(f"The field {PAYLOAD}" if always_check_rows else "The body")
+            work = partial(self.form.handler, rt, caller, request, form)
+            return await self._answer_body(rt, request, self.form.shape, form.payload, work, form)
 
     def _is_form(self, request: Request) -> bool:
         content_type = request.content_type
@@ -260,14 +137,60 @@ class Endpoint:
         accepted = "application/json or multipart/form-data" if self.form else "application/json"
         raise UnsupportedMediaType(f"Send the body as {accepted}, and name that type in Content-Type.")
 
+    async def _answer_body(
+        self,
+        rt: Runtime,
+        request: Request,
+        shape: type[Shape],
+        body: bytes,
+        work: Callable[[], Awaitable[Answer | None]],
+        form: ReceivedForm | None = None,
+    ) -> Answer | None:
+        """Answer with `work`, or with what it answered before under the same Idempotency-Key (contract 1.11)."""
+        is_large = len(body) >= LARGE_BODY_BYTES
+        reading = partial(_read, shape, body, None if form is None else PAYLOAD)
+        read = await asyncio.to_thread(reading) if is_large else reading()
+        check = partial(self._check, rt, request, read, is_form=form is not None)
+        if not read.is_text:
+            check()
+        key = None if self.replay is None else idempotency.read_key(request.headers.get(b"idempotency-key"))
+        if key is None or self.replay is None:
+            check()
+            return await work()
+        parts = () if form is None else form.fingerprints
+        hashing = partial(idempotency.fingerprint, request.path, read.value, parts)
+        fingerprint = await asyncio.to_thread(hashing) if is_large else hashing()
+        assert request.caller is not None
+        request_key = RequestKey(request.caller.key_id, key, fingerprint)
+        stored = idempotency.find(rt, rt.reader, request_key, rt.now())
+        if stored is None:
+            # After the look-up: a request that was accepted yesterday replays even when its body would fail today.
+            check()
+            stored = await rt.write_soon(idempotency.begin, request_key)
+        if stored is not None:
+            answer = self.replay(rt, stored)
+            return answer._replace(headers=(*answer.headers, _REPLAYED))
+        request.idempotency_key = request_key
+        try:
+            return await work()
+        except (Exception, asyncio.CancelledError):
+            await rt.write_soon(idempotency.forget, request_key)
+            raise
 
-def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:
-    value, mistakes = shapes.parse_json(body, field)
-    is_text = not mistakes
-    found, more = shape.read(value)
-    if more:
-        mistakes.merge(more.errors, more.total)
-    return BodyRead(value, found, mistakes, is_text)
+    def _check(self, rt: Runtime, request: Request, read: BodyRead, *, is_form: bool) -> None:
+        """Set the request's body. Raises InvalidRequest with everything that the shape and the rows refuse.
+
+        Examining the files of a form is costly, so the rows are checked first. A write without a form checks them
+        itself, and checking twice would only cost time.
+        """
+        request.body = read.shape
+        mistakes = read.mistakes
+        if self.check_rows is not None and (mistakes or is_form):
+            assert request.caller is not None
+            for error in self.check_rows(rt, request.caller, read.value, mistakes.errors):
+                mistakes.add(error)
+        if mistakes:
+            raise mistakes.refusal(f"The field {PAYLOAD}" if is_form else "The body")
 
 
 def endpoint(
@@ -284,32 +207,120 @@ def endpoint(
 ) -> Callable[[Handler], Endpoint]:
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
-    `scope`: `read`, `write`, or None where no key is needed (`caller` is None then).
-    `resource(rt, caller, path_params)` returns whether what the path names is there for this caller. `body` and `query`
-    are shapes; the handler finds them in `request.body` and `request.query`. Without `query` no parameter is known. A
-    body that no shape describes is taken to its end before the handler runs, unless that `streams` it itself. With
-    `body_optional` an empty body is that of an empty object. `form` takes the body when it comes as a form. When the
-    shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about the
-    rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was kept. A handler that
-    returns None has answered itself (`request.start`).
+    - `scope`: `read`, `write`, or None where no key is needed (`caller` is None then).
+    - `resource(rt, caller, path_params)` returns whether this caller sees what the path names.
+    - `body` and `query` are shapes. The handler finds them in `request.body` and `request.query`. Without `query`, no
+      parameter is known. A body without a shape is discarded before the handler runs, unless the handler `streams` it.
+      With `body_optional`, an empty body means an empty object.
+    - `form` replaces body and handler when the body comes as a form.
+    - `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about a body whose shape fails.
+    - `replay` makes the endpoint obey an Idempotency-Key: it renders the stored response again, with new signed URLs.
+
+    A handler that returns None has answered itself (`request.start`).
     """
+    return lambda handler: Endpoint(
+        handler=handler,
+        scope=scope,
+        resource=resource,
+        body=body,
+        form=form,
+        query=query,
+        check_rows=check_rows,
+        replay=replay,
+        body_optional=body_optional,
+        streams=streams,
+    )
 
-    def make(handler: Handler) -> Endpoint:
-        return Endpoint(
-            handler,
-            scope=scope,
-            resource=resource,
-            body=body,
-            form=form,
-            query=query,
-            check_rows=check_rows,
-            replay=replay,
-            body_optional=body_optional,
-            streams=streams,
-        )
 
-    return make
+async def write_once(
+    rt: Runtime, request: Request, store: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
+) -> Any:
+    """Run the write `fn(rt, tx, *args)`. Under an Idempotency-Key, keep `store(rt, tx, result)` in the same write."""
+    if request.idempotency_key is None:
+        return await rt.write_soon(fn, *args)
+    return await rt.write_soon(idempotency.store_response, request.idempotency_key, store, fn, *args)
 
+
+def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:
+    value, mistakes = shapes.parse_json(body, field)
+    is_text = not mistakes
+    found, more = shape.read(value)
+    if more:
+        mistakes.merge(more.errors, more.total)
+    return BodyRead(value, found, mistakes, is_text)
+
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def _check_ids(path_params: dict[str, str]) -> None:
+    for name, text in path_params.items():
+        if _ID.fullmatch(text):
+            continue
+        known = ids.parse(text)
+        if known is None:
+            raise NotFound("Nothing here has this id: it is not a UUID.")
+        path_params[name] = known
+
+
+# --- the caller ------------------------------------------------------------------------------------------------------
+
+
+def authenticate(request: Request) -> Caller:
+    """Return the caller, and count the request. Raises Unauthorized and RateLimited."""
+    state = request.state
+    if b"authorization" not in request.headers:
+        raise unauthorized(f"Send an API key: {AUTHORIZATION_FORM}.")
+    caller = find_caller(request)
+    if caller is None:
+        raise wrong_key(request, _explain_key(request.headers[b"authorization"]))
+    request.max_body_bytes = MAX_BODY_BYTES
+    state.last_uses.note(caller.key_id)
+    request.rate_headers = state.rate_limits.count(caller.key_id)
+    return caller
+
+
+def find_caller(request: Request) -> Caller | None:
+    """Return the caller whose key the request carries, and count nothing."""
+    scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer":
+        return None
+    return api_keys.authenticate(request.state.rt.reader, token.strip().decode("latin-1"), request.state.rt.clock.now())
+
+
+def authenticate_again(request: Request) -> Caller:
+    """Return the caller after a wait in which the key may have ended. Raises Unauthorized."""
+    rt = request.state.rt
+    assert request.caller is not None
+    caller = api_keys.find_caller(rt.reader, request.caller.key_id, rt.now())
+    if caller is None:
+        raise unauthorized(UNKNOWN_KEY)
+    return caller
+
+
+def wrong_key(request: Request, detail: str) -> Unauthorized:
+    """Count a wrong key or token for its address; return the refusal. Raises RateLimited."""
+    request.state.rate_limits.count_failure(request.client_address)
+    return unauthorized(detail)
+
+
+def unauthorized(detail: str) -> Unauthorized:
+    return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))
+
+
+def _explain_key(authorization: bytes) -> str:
+    """Return what to change. The detail repeats nothing of the header, which may be a key."""
+    scheme, _, token = authorization.partition(b" ")
+    if scheme.startswith(b"spk_"):
+        return f"Put Bearer before the key: {AUTHORIZATION_FORM}."
+    if scheme.lower() != b"bearer":
+        return f"Send the key with the scheme Bearer: {AUTHORIZATION_FORM}."
+    if not token.strip().startswith(b"spk_"):
+        return f"An API key begins with spk_. Put the key alone behind Bearer: {AUTHORIZATION_FORM}."
+    return UNKNOWN_KEY
+
+
+# --- routes ----------------------------------------------------------------------------------------------------------
 
 Answering = Callable[[Request], Awaitable[Answer | None]]
 """An endpoint, or a page of the dashboard. One that returns None has answered itself."""
@@ -319,7 +330,7 @@ class Methods:
     """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
 
     def __init__(self, path: str, instead: Mapping[str, str], **by_method: Answering) -> None:
-        """`instead` says what to send in place of a method that this path does not support."""
+        """`instead` advises what to send in place of a method that this path does not support."""
         self.instead = instead
         self.path = path.replace(":path}", "}")
         self.by_method = by_method
@@ -342,19 +353,6 @@ class Methods:
 
 
 def route(path: str, instead: Mapping[str, str] | None = None, **methods: Answering) -> Route:
-    """The address `path` with what answers each method there, and the advice for methods that callers expect."""
+    """Route `path` to what answers each method there; `instead` advises about methods that callers expect."""
     # The path's own 405 answers for every method, so the route takes them all.
     return Route(path, Methods(path, instead or {}, **methods), methods=None)
-
-
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-
-
-def _check_ids(path_params: dict[str, str]) -> None:
-    for name, text in path_params.items():
-        if _ID.fullmatch(text):
-            continue
-        known = ids.parse(text)
-        if known is None:
-            raise NotFound("Nothing here has this id: it is not a UUID.")
-        path_params[name] = known

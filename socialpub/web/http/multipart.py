@@ -26,8 +26,8 @@ from socialpub.media.reservations import DiskReservation
 from socialpub.media.types import Facts, MediaRejected, canonical_type, is_undeclared
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import MAX_MEDIA
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.body_memory import COMPLETE_SECONDS
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
@@ -328,7 +328,7 @@ async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> 
 
 
 async def keep_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
-    """Have it on the disk under its own name; `uploads.adopt` makes it stay."""
+    """Have it on the disk under its own name; `posts.create` makes it stay."""
     assert part.incoming is not None
     artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
     storage_key = rt.files.new_key(artifact_id, facts.mime_type)

@@ -86,8 +86,9 @@ class Request:
         "caller",
         "headers",
         "id",
+        "idempotency_key",
+        "max_body_bytes",
         "method",
-        "most_body_bytes",
         "path",
         "path_params",
         "query",
@@ -98,7 +99,6 @@ class Request:
         "started_at",
         "state",
         "status",
-        "ticket",
     )
 
     def __init__(self, state: WebState, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -121,12 +121,12 @@ class Request:
         """The address as it is documented (`/api/v1/posts/{postId}`), once it is known to be one of ours."""
         self.path_params: dict[str, str] = {}
         self.caller: Caller | None = None
-        self.most_body_bytes = MAX_ANONYMOUS_BODY_BYTES
+        self.max_body_bytes = MAX_ANONYMOUS_BODY_BYTES
         """A larger body is refused. A valid key or session raises this."""
         self._receiving = self._received_last = False
         self.body: Any = None
         self.query: Any = None
-        self.ticket: RequestKey | None = None
+        self.idempotency_key: RequestKey | None = None
         """The announced Idempotency-Key of this request, when it has one."""
         self.rate_headers: tuple[Header, ...] = ()
         self.status = 0
@@ -255,10 +255,10 @@ class Request:
 
     def too_large(self, size_bytes: int) -> PayloadTooLarge | None:
         """Return the refusal of a body of this size; None where this caller may send it."""
-        if size_bytes <= self.most_body_bytes:
+        if size_bytes <= self.max_body_bytes:
             return None
-        detail = f"The body may have at most {units.size(self.most_body_bytes)}"
-        if self.most_body_bytes == MAX_ANONYMOUS_BODY_BYTES:
+        detail = f"The body may have at most {units.size(self.max_body_bytes)}"
+        if self.max_body_bytes == MAX_ANONYMOUS_BODY_BYTES:
             detail += " without a valid API key or session."
         else:
             detail += ". Media goes to an upload, not into the JSON."

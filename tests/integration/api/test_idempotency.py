@@ -178,10 +178,10 @@ def test_a_crash_between_accept_and_answer_makes_no_second_post(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write is on the disk; the process ends before a byte of the answer leaves."""
-    from socialpub.web.api import drafts
+    from socialpub.web.api import posts as api_posts
 
     with monkeypatch.context() as crash:
-        crash.setattr(drafts, "_location", lambda *_: (_ for _ in ()).throw(SystemExit))
+        crash.setattr(api_posts, "_created", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             create(client, draft)
     assert count(rt) == 1

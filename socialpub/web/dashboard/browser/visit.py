@@ -272,7 +272,7 @@ async def read_visit(request: Request) -> Visit:
     session = sign_in.find_session(rt, rt.reader, token) if token else None
     visitor = values.get(security.cookie_name(request, "visitor"), "")
     if session is not None:
-        request.most_body_bytes = MAX_BODY_BYTES
+        request.max_body_bytes = MAX_BODY_BYTES
         visit = Visit(request, values, session, visitor)
         if sign_in.is_note_due(rt, session):
             await rt.write_soon(sign_in.note_use, session.id, request.client_address)

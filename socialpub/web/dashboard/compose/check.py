@@ -18,7 +18,7 @@ from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.validation import CheckedDelivery
 from socialpub.runtime import Runtime
 from socialpub.web.api import drafts
-from socialpub.web.api.requests import PostDraft
+from socialpub.web.api.drafts import PostDraft
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.compose import form as compose_form
 from socialpub.web.dashboard.compose import media, option_fields
@@ -126,7 +126,7 @@ async def check(
     if shape is None or errors:
         own = _locate(errors, form, context)
         return CheckResult(Messages([*files, *own, *_check_guidelines(form, context, None)]), True)
-    draft = drafts.to_draft(shape)
+    draft = shape.to_draft()
 
     def ask_networks(reader: Reader) -> tuple[list[CheckedDelivery], Content]:
         checked = validation.validate(rt, reader, draft, OWNER, editing)

@@ -16,10 +16,9 @@ from socialpub.providers.registry import OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, PRIVACY_LEVELS, is_draft
 from socialpub.publishing.posts import previews
-from socialpub.publishing.posts.drafts import Draft, DraftMedia
+from socialpub.publishing.posts.drafts import MAX_MEDIA, Draft, DraftMedia
 from socialpub.publishing.posts.previews import PostPreview
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import MAX_MEDIA
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit

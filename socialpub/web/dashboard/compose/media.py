@@ -205,7 +205,7 @@ async def complete(rt: Runtime, visit: Visit) -> Answer:
 
 async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Work) -> Answer:
     try:
-        visit.request.most_body_bytes = MAX_UPLOAD_REQUEST_BYTES
+        visit.request.max_body_bytes = MAX_UPLOAD_REQUEST_BYTES
         text = await visit.request.read()
         visit.check_form()
         value, mistakes = shapes.parse_json(text)

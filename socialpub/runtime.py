@@ -38,13 +38,13 @@ T = TypeVar("T")
 class Wakeup(Protocol):
     """Wakes the worker for a delivery. It may be lost: the reconciler wakes it again."""
 
-    def ring(self, delivery_id: str) -> None: ...
+    def notify(self, delivery_id: str) -> None: ...
 
 
 class NoWakeup:
     """For processes and tests that leave it to the reconciler."""
 
-    def ring(self, delivery_id: str) -> None:
+    def notify(self, delivery_id: str) -> None:
         pass
 
 
@@ -64,6 +64,8 @@ class Runtime:
     service_manager: ServiceManager = field(default_factory=ServiceManager)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
+    running_tasks: dict[str, float] = field(default_factory=dict)
+    """When each periodic task of this process that runs was due, on the monotonic clock."""
     _memories: dict[type, object] = field(default_factory=dict)
 
     @property

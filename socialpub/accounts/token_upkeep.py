@@ -1,6 +1,5 @@
 """Token upkeep: renewal before a network forgets them, warnings to the owner, and revocation."""
 
-import threading
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +7,7 @@ from datetime import datetime, timedelta
 from socialpub.accounts import grants, hints, rate_limits, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
-from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
 from socialpub.db.states import ProfileStatus
@@ -170,18 +169,6 @@ REVOKE_ENDPOINT = "revoke"
 """Under this name a failed revocation waits in `not_before`."""
 
 
-def start_revocation(rt: Runtime) -> threading.Thread | None:
-    """Do it on a thread of its own, one at a time: a network that hangs must not hold up whoever calls this.
-
-    The thread, or None when nothing is due or one is at it already.
-    """
-    if not _due_revocations(rt) or not _at_work.acquire(blocking=False):
-        return None
-    thread = threading.Thread(target=_work_revocations, args=(rt,), name="revocation", daemon=True)
-    thread.start()
-    return thread
-
-
 def revoke_disconnected(rt: Runtime) -> int:
     """Revoke and erase the tokens of disconnected profiles; how many were erased.
 
@@ -199,18 +186,6 @@ def revoke_disconnected(rt: Runtime) -> int:
         finally:
             held.release()
     return erased
-
-
-_at_work = threading.Lock()
-
-
-def _work_revocations(rt: Runtime) -> None:
-    try:
-        revoke_disconnected(rt)
-    except SocialpubError as error:
-        revocation_log.warning("tokens of disconnected profiles could not be erased yet", reason=error.detail)
-    finally:
-        _at_work.release()
 
 
 def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:

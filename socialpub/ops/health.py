@@ -129,18 +129,11 @@ def _count_entries(folder: str) -> int:
 # MERGED from ops/worker_report.py: What the worker says of itself with every heartbeat: what only its own process
 
 
-@dataclass(slots=True)
-class HousekeepingRound:
-    """When housekeeping last came round in this process, on the monotonic clock."""
-
-    ended_at: float | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
     figures: ProcessFigures
     housekeeping_seconds: float = 0.0
-    """Since housekeeping last came round."""
+    """How long the oldest running periodic task has run."""
     decoder_failure: str | None = None
     """Why no child process can be started in which media is decoded."""
     decoder_lacks: tuple[str, ...] | None = None
@@ -150,19 +143,14 @@ class WorkerReport:
 def beat(rt: Runtime, tx: Tx) -> None:
     """Note that a worker lives and can write. Readiness looks at the age of this."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
-    ended_at, now = rt.memory(HousekeepingRound).ended_at, rt.clock.monotonic()
+    oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
     report = WorkerReport(
         read_process_figures(),
-        0.0 if ended_at is None else round(now - ended_at),
+        0.0 if oldest is None else round(now - oldest),
         client.start_failure(),
         client.missing_decoders(),
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
-
-
-def note_housekeeping_round(rt: Runtime) -> None:
-    """Housekeeping has come round, or begins."""
-    rt.memory(HousekeepingRound).ended_at = rt.clock.monotonic()
 
 
 def read_worker_report(reader: Reader) -> WorkerReport | None:
@@ -232,7 +220,7 @@ HEARTBEAT_SECONDS = 10.0
 HEARTBEAT_LATE_SECONDS = 3 * HEARTBEAT_SECONDS
 """A worker that has not reported for so long does not work, whatever its process does."""
 HOUSEKEEPING_LATE_SECONDS = 3600.0
-"""One round of housekeeping may ask networks that hang, and remove thousands of files; no round takes this long."""
+"""A periodic task may ask networks that hang, and remove thousands of files. None takes this long."""
 
 WRITE_SECONDS = 4.0
 LOOK_SECONDS = 5.0

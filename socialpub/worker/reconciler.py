@@ -15,17 +15,17 @@ from socialpub.db import appliance_state
 from socialpub.ops.health import HEARTBEAT_SECONDS, beat
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
-from socialpub.worker.tasks import PeriodicTask, run_if_due
 
 RECONCILE_SECONDS = 1.0
 
-log = logging.get_logger("socialpub.sweep")
+log = logging.get_logger("socialpub.reconciler")
 
 
 class Reconciler:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
-        self._heartbeat = PeriodicTask("heartbeat", HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
+        self._beat_at = 0.0
+        """When the next heartbeat is due, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:
@@ -38,7 +38,9 @@ class Reconciler:
         """Wake every lane with something to do, and show that this went well; returns how many were woken."""
         self.rt.db.look_at_clock()
         woken = self._wake_due()
-        run_if_due(self.rt, self._heartbeat)
+        if self.rt.clock.monotonic() >= self._beat_at:
+            self.rt.write(beat)
+            self._beat_at = self.rt.clock.monotonic() + HEARTBEAT_SECONDS
         return woken
 
     def _wake_due(self) -> int:
@@ -46,7 +48,7 @@ class Reconciler:
             return 0
         due = profile_queue.due_queues(self.rt.reader, self.rt.stamp(), self.rt.process)
         for delivery_id in due:
-            self.rt.wakeup.ring(delivery_id)
+            self.rt.wakeup.notify(delivery_id)
         return len(due)
 
     def _run(self) -> None:

@@ -1,113 +1,128 @@
-"""The periodic tasks of the worker: cleaning, renewal, scheduled backups."""
+"""The worker's queues and tasks, which Huey runs.
 
-import contextlib
-import os
-import subprocess
-import sys
+Each network has a queue with threads of its own, so a network that hangs delays no other. Everything else runs on the
+background queue. The queues are in memory: the rows state what is due, also after a restart.
+
+Huey's `crontab` is not used: five tasks run more often than once a minute, and it skips runs when the clock is set.
+Neither is `retries`: the time of a retry is in a row, so that it survives a restart and can be shown.
+"""
+
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from huey import Huey
+from huey.storage import MemoryStorage
 
 from socialpub.accounts import account_data, avatars, consents, rate_limits, sign_in, token_upkeep, usage
 from socialpub.core import logging
-from socialpub.core.errors import SocialpubError
+from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db.connection import BATCH_ROWS, Tx
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
-from socialpub.ops.backup import create, last_backup, restore, schedule
+from socialpub.ops.backup import create, restore, schedule
 from socialpub.ops.notify import schedule as notify_schedule
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import backfill, engine, waiting
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import idempotency
 from socialpub.runtime import Runtime
+from socialpub.worker import scheduled_backups
+from socialpub.worker.scheduled_backups import ScheduledBackups
 
-# MERGED from worker/scheduled_copies.py: Copies that the worker has made by itself, `[backup] every` so long: each
-
-BACKUP_CHECK_SECONDS = 60.0
-REST_SECONDS = 300.0
-"""After one has ended, whatever became of it: when no row could be written, nothing else would keep the next away."""
-STOP_SECONDS = 3.0
-NICE = 10
-
-backup_log = logging.get_logger("socialpub.copies")
+log = logging.get_logger("socialpub.worker")
 
 
-class ScheduledBackups:
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._not_before = 0.0
-        """On the monotonic clock."""
+class MemoryQueue(MemoryStorage):  # type: ignore[misc]  # Huey has no types
+    """Huey's storage in memory, without its polling: an idle thread sleeps until there is a task.
 
-    def look(self, rt: Runtime) -> None:
-        """Start one that is due, or tell how the last one ended."""
-        every = rt.settings.backup.every
-        if self._process is not None:
-            if self._process.poll() is None:
-                return
-            self._tell(rt, self._process.returncode)
-            self._process, self._not_before = None, rt.clock.monotonic() + REST_SECONDS
-        if every is None or rt.stopping.is_set() or rt.clock.monotonic() < self._not_before:
-            return
-        now = rt.now()
-        if last_backup.next_at(last_backup.read(rt.reader), every, now) <= now:
-            self._process = self._start(rt)
+    The thread that became idle last is woken first. Few tasks then use few threads, each with a database connection.
+    """
 
-    def stop(self) -> None:
-        """End one that is being made: what it left is removed before the next one."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+    blocking = True
 
-    def _start(self, rt: Runtime) -> "subprocess.Popen[bytes]":
-        config = ["--config", str(rt.settings.config_file)] if rt.settings.config_file else []
-        process = subprocess.Popen(  # noqa: S603  our own program
-            [sys.executable, "-m", "socialpub", *config, "backup"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        with suppress(OSError):  # it has ended already
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
-        return process
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._idle: list[threading.Event] = []
+        self._closed = False
 
-    def _tell(self, rt: Runtime, code: int) -> None:
-        copy = last_backup.read(rt.reader)
-        if code == 0:
-            made = copy.scheduled
-            backup_log.info("a copy was made", copy=made and made.folder, new_bytes=made and made.new_bytes)
-        else:
-            backup_log.error("a copy could not be made", exit_code=code, reason=copy.failure)
+    def enqueue(self, data: bytes, priority: float | None = None) -> None:
+        super().enqueue(data, priority)
+        with self._lock:
+            if self._idle:
+                self._idle.pop().set()
+
+    def dequeue(self) -> bytes | None:
+        woken = threading.Event()
+        with self._lock:
+            data: bytes | None = None if self._closed else super().dequeue()
+            if data is not None or self._closed:
+                return data
+            self._idle.append(woken)
+        woken.wait()
+        return None  # the thread asks again, unless the worker stops
+
+    def close(self) -> None:
+        """Return None to every thread from now on."""
+        with self._lock:
+            self._closed = True
+            for woken in self._idle:
+                woken.set()
+            self._idle.clear()
 
 
-# MERGED from worker/housekeeping.py: What is due now and then, whether or not anything is published.
+class NetworkQueue:
+    """The profiles of one network that have something due, in the order of their wake-ups.
 
-CHECK_SECONDS = 1.0
+    A thread takes the first profile, and puts it at the end after one delivery if others wait. A profile with many
+    posts therefore delays no other.
+    """
 
-log = logging.get_logger("socialpub.sweep")
+    def __init__(self, rt: Runtime, network: str) -> None:
+        self._rt = rt
+        self._waiting: set[str] = set()
+        self.huey = Huey(network, storage_class=MemoryQueue, results=False)
+        self._task: Any = self.huey.task(name="deliver")(self._deliver)
+
+    def put(self, profile_id: str, delivery_id: str) -> None:
+        """Wake one thread for this profile, unless the profile waits already. The delivery is one of it."""
+        if profile_id not in self._waiting:
+            self._waiting.add(profile_id)
+            self._task(profile_id, delivery_id)
+
+    def _deliver(self, profile_id: str, delivery_id: str) -> None:
+        self._waiting.discard(profile_id)  # before the rows are read: a wake-up from now on counts
+        try:
+            if engine.work(self._rt, delivery_id, lambda: bool(self._waiting)):
+                self.put(profile_id, delivery_id)
+        except Unavailable as error:
+            log.warning(
+                "the database is unavailable, so nothing was claimed; the reconciler tries again", reason=error.detail
+            )
+        except Exception:
+            log.error("a worker thread met an error that nobody foresaw and goes on", exc_info=True)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PeriodicTask:
     name: str
     every_seconds: float
     run: Callable[[Runtime], object]
-    due_at: float = 0.0
-    """On the monotonic clock."""
+    first_after_seconds: float = 0.0
 
 
-class Housekeeping:
+class Background:
+    """Runs periodic tasks: each again after its interval on the monotonic clock, and never twice at the same time."""
+
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
-        self.copies = ScheduledBackups()
+        self.backups = ScheduledBackups()
+        self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
-            PeriodicTask("revocation", 10.0, token_upkeep.start_revocation),
+            PeriodicTask("revocation", 10.0, token_upkeep.revoke_disconnected),
             PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
             PeriodicTask("warnings", 3600.0, token_upkeep.warn),
             PeriodicTask("account data", 10.0, fetch_account_data),
@@ -118,7 +133,7 @@ class Housekeeping:
             PeriodicTask("cleanup", 3600.0, retention.remove_unused_media),
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
-            PeriodicTask("scheduled copies", BACKUP_CHECK_SECONDS, self.copies.look),
+            PeriodicTask("scheduled copies", scheduled_backups.CHECK_SECONDS, self.backups.check),
             PeriodicTask("copies that were killed", 3600.0, clean_backups),
             PeriodicTask("restores that were killed", 3600.0, restore.clean),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
@@ -133,32 +148,38 @@ class Housekeeping:
             PeriodicTask("free pages", 60.0, storage.give_back),
             PeriodicTask("usage", 60.0, usage.write_calls),
             PeriodicTask("decoder that could not start", 60.0, lambda _: client.retry_starting()),
-            PeriodicTask("decoder", 3600.0, lambda _: client.try_starting(), rt.clock.monotonic() + 60.0),
+            PeriodicTask("decoder", 3600.0, lambda _: client.try_starting(), first_after_seconds=60.0),
             PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
             PeriodicTask("note of housekeeping", 3600.0, health.note_housekept),
         ]
-        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+        for task in self.tasks:
+            self._register(task)
 
-    def start(self) -> None:
-        health.note_housekeeping_round(self.rt)
-        self._thread.start()
+    def _register(self, task: PeriodicTask) -> None:
+        running, due_at = self.rt.running_tasks, self.rt.clock.monotonic() + task.first_after_seconds
 
-    def join(self) -> None:
-        self.copies.stop()
-        self._thread.join(timeout=5)
-        with contextlib.suppress(SocialpubError):  # worth a number on a page, but no failure
-            usage.write_calls(self.rt)
+        def is_due(_: datetime) -> bool:
+            nonlocal due_at
+            now = self.rt.clock.monotonic()
+            if now < due_at or task.name in running:
+                return False
+            running[task.name], due_at = now, now + task.every_seconds
+            return True
 
-    def _run(self) -> None:
-        while not self.rt.stopping.is_set():
-            for task in self.tasks:
-                run_if_due(self.rt, task)
-            health.note_housekeeping_round(self.rt)
-            self.rt.stopping.wait(CHECK_SECONDS)
+        @self.huey.periodic_task(is_due, name=task.name)  # type: ignore[untyped-decorator]
+        def run() -> None:
+            try:
+                task.run(self.rt)
+            except SocialpubError as error:
+                log.warning("a periodic task could not do all of its work", task=task.name, reason=error.detail)
+            except Exception:
+                log.error("a periodic task failed and runs again at its next time", task=task.name, exc_info=True)
+            finally:
+                del running[task.name]
 
 
 def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
-    """Let it remove rows in small writes, between which others have their turn, until few are left."""
+    """Return a task that removes rows in small writes, so that other writes are not delayed, until few are left."""
 
     def run(rt: Runtime) -> int:
         removed = step = rt.write(clean)
@@ -169,20 +190,6 @@ def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
     return run
 
 
-def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
-    """Run a task whose time has come. It outlives whatever fails inside it: the next time may go well."""
-    now = rt.clock.monotonic()
-    if now < task.due_at:
-        return
-    task.due_at = now + task.every_seconds
-    try:
-        task.run(rt)
-    except SocialpubError as error:
-        log.warning("a periodic task could not do all of its work", task=task.name, reason=error.detail)
-    except Exception:
-        log.error("a periodic task failed and runs again at its next time", task=task.name, exc_info=True)
-
-
 def clean_backups(rt: Runtime) -> None:
     """Remove what killed backups left, wherever their folders are."""
     create.clean_temp_dirs(rt.settings, sees_all=False)
@@ -190,11 +197,10 @@ def clean_backups(rt: Runtime) -> None:
 
 
 def renew_idle_tokens(rt: Runtime) -> str | None:
-    """Renew one profile's tokens, not of a network that refuses this app; returns the profile's id, or None."""
+    """Renew one profile's tokens, unless its network refuses this app; return the profile's id, or None."""
     return token_upkeep.keep_alive(rt, holds.held(rt.reader))
 
 
 def fetch_account_data(rt: Runtime) -> str | None:
-    """Fetch the account data of one profile, not of a network that refuses this app; returns the profile's id, or
-    None."""
+    """Fetch one profile's account data, unless its network refuses this app; return the profile's id, or None."""
     return account_data.keep_current(rt, holds.held(rt.reader))

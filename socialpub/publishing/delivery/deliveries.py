@@ -81,13 +81,13 @@ def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
         read_back.note_announcement(rt, delivery)
 
 
-def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bool = True) -> None:
+def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, notify: bool = True) -> None:
     delivery.state = State.QUEUED
     delivery.held_by = None
     delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
     delivery_rows.store(tx, delivery)
-    if ring and not seconds:
-        tx.after_commit(rt.wakeup.ring, delivery.id)
+    if notify and not seconds:
+        tx.after_commit(rt.wakeup.notify, delivery.id)
 
 
 def stopped(tx: Tx, delivery: Delivery) -> bool:

@@ -80,7 +80,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             if deliveries.stopped(tx, delivery):
                 return None
             deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, reason, code, probe_at)
-            deliveries.requeue(rt, tx, delivery, 0, ring=False)
+            deliveries.requeue(rt, tx, delivery, 0, notify=False)
             return None
         case Retry(message, code, named):
             _clear(delivery, committing)

@@ -92,7 +92,7 @@ def accept(
         )
         log_entries.record(tx, delivery_id, "pending")
         if not scheduled_at:
-            tx.after_commit(rt.wakeup.ring, delivery_id)
+            tx.after_commit(rt.wakeup.notify, delivery_id)
     return post_id
 
 
@@ -136,7 +136,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
         )
         if scheduled_at is None:
-            tx.after_commit(rt.wakeup.ring, delivery.id)
+            tx.after_commit(rt.wakeup.notify, delivery.id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own

@@ -13,7 +13,7 @@ from socialpub.publishing.posts import validation
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker.tasks import Housekeeping
+from socialpub.worker.tasks import Background
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -173,7 +173,7 @@ def test_a_rate_limit_of_the_network_is_waited_for(rt: Runtime, world: World, pr
 
 
 def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
-    (task,) = [task for task in Housekeeping(rt).tasks if task.name == "account data"]
+    (task,) = [task for task in Background(rt).tasks if task.name == "account data"]
     clock.forward(WEEK)
     assert task.run(rt) == profile
     assert task.run(rt) is None

@@ -21,7 +21,7 @@ def before_next_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
             waiting.pop(0)()
         flock(fd, how)
 
-    monkeypatch.setattr(locks.fcntl, "flock", interrupted)
+    monkeypatch.setattr(fcntl, "flock", interrupted)
     return waiting.append
 
 
@@ -76,7 +76,7 @@ def test_two_that_look_at_the_same_time_do_not_take_each_other_for_the_dead_proc
         monkeypatch.undo()
         found.append(other.is_alive("worker-1"))
 
-    monkeypatch.setattr(locks.fcntl, "flock", both)
+    monkeypatch.setattr(fcntl, "flock", both)
     assert not one.is_alive("worker-1")
     assert found == [False]
 

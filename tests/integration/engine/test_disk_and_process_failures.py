@@ -1,6 +1,7 @@
 """Full disks, threads that end, a damaged queue: what is known is kept, and no lane is lost."""
 
 import contextlib
+import queue
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +182,12 @@ def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
 @pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
 def test_the_writer_survives_a_wakeup_that_breaks(rt: Runtime, profile: str, error: Exception) -> None:
     class Broken:
-        def ring(self, delivery_id: str) -> None:
+        def notify(self, delivery_id: str) -> None:
             raise error
 
     rt.wakeup = Broken()
     accept(rt, profile)
-    rt.wakeup = type("Quiet", (), {"ring": lambda *_: None})()
+    rt.wakeup = type("Quiet", (), {"notify": lambda *_: None})()
     accept(rt, profile, body="second")
     assert rt.reader.value("SELECT count(*) FROM post") == 2
 
@@ -238,37 +239,23 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
 # --- the wake-up -----------------------------------------------------------------------------------------------------
 
 
-def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
+def test_a_queue_file_damaged_at_run_time_costs_no_wake_up_inside_the_worker(tmp_path: Path) -> None:
     queue_file = tmp_path / "queue.db"
     worker, web = HueyWakeup(queue_file, tmp_path / "run"), HueyWakeup(queue_file, tmp_path / "run")
-    worker.socket.listen()
+    woken: queue.SimpleQueue[str] = queue.SimpleQueue()
+    worker.listen(woken.put)
     try:
         before = ids.new(1)
-        web.ring(before)
-        worker.socket.wait()
-        assert answered(worker) == [before]
+        web.notify(before)
+        assert woken.get(timeout=30) == before
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 path = queue_file.with_name(queue_file.name + suffix)
                 path.write_bytes(b"damaged" * 2000)
-        web.ring(ids.new(2))  # lost: the reconciler rings again
-        web.close()  # it has rung by then
-        heard: list[str] = []
-        worker.answer(heard.append)
-        worker.ring("by the reconciler")
-        assert heard == ["by the reconciler"], "inside the worker no queue is needed"
-        assert isinstance(answered(worker), list)
+        web.notify(ids.new(2))  # lost: the reconciler sends it again
+        web.close()  # it was sent by then
+        worker.notify("by the reconciler")
+        assert woken.get(timeout=30) == "by the reconciler", "inside the worker no queue file is needed"
     finally:
         web.close()
         worker.close()
-
-
-def answered(wakeup: HueyWakeup) -> list[str]:
-    heard: list[str] = []
-    wakeup.answer(heard.append)
-    wakeup.socket.wait = lambda: None  # type: ignore[method-assign]
-    for _ in range(5):
-        task = wakeup.huey.dequeue()
-        if task is not None:
-            wakeup.huey.execute(task)
-    return heard

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -15,7 +14,7 @@ from socialpub.core.clock import after
 from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables import waits
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Refused, Wait
 from socialpub.providers.errors import Throttled
 from socialpub.publishing.delivery import engine, profile_queue, resume
@@ -23,11 +22,12 @@ from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
-from socialpub.worker.process import NetworkThreads
 from socialpub.worker.reconciler import Reconciler
+from socialpub.worker.tasks import NetworkQueue
 from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.queue_threads import DirectWakeup, answering
 from tests.support.scripted_network import ScriptedNetwork
 
 WAIT_SECONDS = 60
@@ -118,21 +118,14 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
         return publish(job.content.text)
 
     network.run = publishes  # type: ignore[method-assign]
-    threads = NetworkThreads("x", threads_of_x, partial(engine.work, rt))
-
-    class Wakeup:
-        def ring(self, delivery_id: str) -> None:
-            _, profile_id = delivery_rows.network_and_profile_of(rt.reader, delivery_id) or ("", "")
-            threads.put(profile_id, delivery_id)
-
-    rt.wakeup = Wakeup()
-    assert Reconciler(rt).once() == 40
-    accept(rt, add_profile(rt, account_id="quiet"), body="one post")
-    all_wait.set()
-    assert done.wait(WAIT_SECONDS)
-    rt.stopping.set()
-    threads.stop()
-    threads.join(time.monotonic() + WAIT_SECONDS)
+    queue = NetworkQueue(rt, "x")
+    rt.wakeup = DirectWakeup(rt, queue)
+    with answering(queue, threads_of_x):
+        assert Reconciler(rt).once() == 40
+        accept(rt, add_profile(rt, account_id="quiet"), body="one post")
+        all_wait.set()
+        assert done.wait(WAIT_SECONDS)
+        rt.stopping.set()
     assert begun.index("one post") <= len(busy) + threads_of_x
     assert len({text.split()[0] for text in begun[: len(busy)]}) >= len(busy) - threads_of_x, "they take turns"
 

@@ -20,7 +20,7 @@ from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from socialpub.worker.tasks import Housekeeping, PeriodicTask
+from socialpub.worker.tasks import Background, PeriodicTask
 from socialpub.worker.wakeup import HueyWakeup
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
@@ -99,7 +99,7 @@ def caller(rt: Runtime) -> Iterator[Caller]:
 
 @pytest.fixture
 def tasks(rt: Runtime) -> dict[str, PeriodicTask]:
-    return {task.name: task for task in Housekeeping(rt).tasks}
+    return {task.name: task for task in Background(rt).tasks}
 
 
 def files_below(folder: Path) -> set[str]:
@@ -128,7 +128,7 @@ def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, cl
     caller.run(thumbnails.read(rt, artifact_id))
     profile = add_profile(rt)
     with tokens.token_lock(rt, profile), data_folder.serve_alone(rt.settings):
-        wakeup.ring(accept(rt, profile, media=(DraftMedia(artifact_id),)))
+        wakeup.notify(accept(rt, profile, media=(DraftMedia(artifact_id),)))
     create.make_download(rt).__exit__(None, None, None)
     schedule.make(rt)
     wakeup.close()

@@ -1,6 +1,7 @@
-"""The queue file: ids and nothing else, whoever wrote them."""
+"""The queue file: ids and nothing else, whichever process wrote them."""
 
 import pickle
+import queue
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 
 from socialpub.core import ids
-from socialpub.worker.wakeup import QUEUE_NAME, HueyWakeup
+from socialpub.worker.wakeup import QUEUE, HueyWakeup, QueueFile
+
+WAIT_SECONDS = 30
 
 
 class Planted:
@@ -29,79 +32,76 @@ def queue_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worker(tmp_path: Path, queue_file: Path) -> Iterator[HueyWakeup]:
+def woken() -> queue.SimpleQueue[str]:
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def worker(tmp_path: Path, queue_file: Path, woken: queue.SimpleQueue[str]) -> Iterator[HueyWakeup]:
     wakeup = HueyWakeup(queue_file, tmp_path)
-    wakeup.socket.listen()
+    wakeup.listen(woken.put)
     yield wakeup
     wakeup.close()
 
 
-def plant(queue_file: Path, *values: object, queue: str = QUEUE_NAME) -> None:
+@pytest.fixture
+def web(tmp_path: Path, queue_file: Path) -> Iterator[HueyWakeup]:
+    """Another process than the worker."""
+    wakeup = HueyWakeup(queue_file, tmp_path)
+    yield wakeup
+    wakeup.close()
+
+
+def plant(queue_file: Path, *values: object, queue: str = QUEUE) -> None:
     with closing(sqlite3.connect(queue_file)) as database, database:
         for value in values:
             database.execute("INSERT INTO task (queue, data, priority) VALUES (?, ?, 0)", (queue, value))
 
 
-def rung(queue_file: Path, folder: Path, delivery_id: str) -> None:
-    """A wake-up of another process, on the disk when this returns."""
-    other = HueyWakeup(queue_file, folder)
-    other.ring(delivery_id)
-    other.close()
-
-
-def taken(worker: HueyWakeup) -> str:
-    """The next wake-up as the worker's consumer takes it."""
-    return str(worker.huey.dequeue().args[0])
-
-
-def test_what_lies_in_the_queue_file_is_an_id(worker: HueyWakeup, queue_file: Path, tmp_path: Path) -> None:
-    wanted = ids.new(1)
-    rung(queue_file, tmp_path, wanted)
+def rows(queue_file: Path) -> list[object]:
     with closing(sqlite3.connect(queue_file)) as database:
-        assert database.execute("SELECT data FROM task").fetchall() == [(f'{{"delivery": "{wanted}"}}'.encode(),)]
-    assert taken(worker) == wanted
+        return [row[0] for row in database.execute("SELECT data FROM task")]
 
 
-def test_a_planted_pickle_is_never_unpickled(worker: HueyWakeup, queue_file: Path, tmp_path: Path) -> None:
+def test_the_queue_file_contains_ids_and_nothing_else(web: HueyWakeup, queue_file: Path) -> None:
+    wanted = ids.new(1)
+    web.notify(wanted)
+    web.close()
+    assert rows(queue_file) == [wanted.encode()]
+
+
+def test_a_planted_pickle_is_never_unpickled(
+    worker: HueyWakeup, web: HueyWakeup, queue_file: Path, tmp_path: Path, woken: queue.SimpleQueue[str]
+) -> None:
     mark, wanted = tmp_path / "mark", ids.new(1)
     plant(queue_file, pickle.dumps(Planted(mark)), b"", b"[1]", b"{}", b'{"delivery": 1}', 5, "text", b"\xff\x80")
-    plant(queue_file, b'{"delivery": "../../etc/passwd"}', b"[" * 100_000)
-    rung(queue_file, tmp_path, wanted)
-    assert taken(worker) == wanted
+    plant(queue_file, b"../../etc/passwd", b"[" * 100_000, queue="socialpub")
+    web.notify(wanted)
+    assert woken.get(timeout=WAIT_SECONDS) == wanted
+    assert rows(queue_file) == []
     assert not mark.exists()
 
 
-def test_what_a_former_version_left_is_thrown_away(worker: HueyWakeup, queue_file: Path, tmp_path: Path) -> None:
-    mark, wanted = tmp_path / "mark", ids.new(1)
-    bad = pickle.dumps(Planted(mark))
-    plant(queue_file, bad, bad, queue="socialpub")
-    with closing(sqlite3.connect(queue_file)) as database, database:
-        database.execute("INSERT INTO kv VALUES ('socialpub', 'r:x', ?)", (bad,))
-        database.execute("INSERT INTO schedule (queue, data, timestamp) VALUES (?, ?, 0)", (QUEUE_NAME, bad))
-    rung(queue_file, tmp_path, wanted)
-    with closing(sqlite3.connect(queue_file)) as database:
-        for table, rows in (("task", 1), ("kv", 0), ("schedule", 0)):
-            assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (rows,), table
-    assert taken(worker) == wanted
-    assert not mark.exists()
-
-
-def test_a_burst_of_wake_ups_is_taken_out_in_a_few_transactions(
-    worker: HueyWakeup, queue_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_worker_starts_with_an_empty_queue_file(
+    web: HueyWakeup, queue_file: Path, tmp_path: Path, woken: queue.SimpleQueue[str]
 ) -> None:
-    wanted = [ids.new(number) for number in range(1000)]
-    other = HueyWakeup(queue_file, tmp_path)
-    for delivery_id in wanted:
-        other.ring(delivery_id)
-    other.close()
-    storage, transactions = worker.huey.storage, 0
-    db = storage.db
+    """Its reconciler wakes it for everything that is due, and former versions pickled their wake-ups."""
+    mark = tmp_path / "mark"
+    plant(queue_file, pickle.dumps(Planted(mark)), ids.new(1).encode(), queue="socialpub")
+    worker = HueyWakeup(queue_file, tmp_path)
+    worker.listen(woken.put)
+    worker.close()
+    assert rows(queue_file) == []
+    assert woken.empty()
+    assert not mark.exists()
 
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal transactions
-        transactions += 1
-        return db(*arguments, **named)
 
-    monkeypatch.setattr(storage, "db", counted)
-    assert [taken(worker) for _ in wanted] == wanted
-    assert transactions <= 10
+def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(queue_file: Path) -> None:
+    wanted = [ids.new(number) for number in range(700)]
+    file = QueueFile(queue_file)
+    file.add(wanted)
+    first, more = file.take()
+    assert more
+    rest, more = file.take()
+    assert (first + rest, more) == (wanted, False)
+    file.close()

@@ -213,7 +213,7 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
         rt.write(lambda rt, tx: [posts.accept(rt, tx, "Hi", (), [_target(tx, profile)]) for _ in range(100)])
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
     for row in rt.reader.all("SELECT id FROM post"):
-        rt.db.write(lambda tx, post=row[0]: posts.post_status.settle_if_resolved(tx, post))
+        rt.db.write(lambda tx, post=row[0]: audiences.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_WRITES", 3)
     assert retention.remove_expired(rt) == 3 * retention.MAX_DELIVERIES

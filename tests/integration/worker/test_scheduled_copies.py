@@ -9,8 +9,8 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.ops.backup import schedule
 from socialpub.runtime import Runtime
-from socialpub.worker import tasks
-from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
+from socialpub.worker import scheduled_backups
+from socialpub.worker.scheduled_backups import REST_SECONDS, ScheduledBackups
 from tests.support.hand_clock import HandClock
 
 HOUR = 3600
@@ -44,7 +44,7 @@ def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
         return found[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    monkeypatch.setattr(tasks.os, "setpriority", lambda *_: None)
+    monkeypatch.setattr(scheduled_backups.os, "setpriority", lambda *_: None)
     backup = rt.settings.backup.model_copy(update={"every": timedelta(hours=24)})
     rt.settings = rt.settings.model_copy(update={"backup": backup})
     return found
@@ -61,16 +61,16 @@ def run(rt: Runtime, command: CopyCommand) -> None:
 
 def test_a_copy_is_made_every_day_and_one_at_a_time(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
     copies = ScheduledBackups()
-    copies.look(rt)
-    copies.look(rt)
+    copies.check(rt)
+    copies.check(rt)
     assert [command.arguments[-1] for command in started] == ["backup"]
     run(rt, started[0])
     for _ in range(23):
         clock.forward(HOUR)
-        copies.look(rt)
+        copies.check(rt)
     assert len(started) == 1
     clock.forward(HOUR)
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 2
 
 
@@ -79,15 +79,15 @@ def test_one_that_failed_is_tried_again_after_an_hour(
 ) -> None:
     (rt.settings.data_dir / "backups").write_text("in the way")
     copies = ScheduledBackups()
-    copies.look(rt)
+    copies.check(rt)
     run(rt, started[0])
     assert started[0].returncode == 1
     clock.forward(HOUR - 1)
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 1
     (rt.settings.data_dir / "backups").unlink()
     clock.forward(REST_SECONDS)
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 2
 
 
@@ -98,7 +98,7 @@ def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
     schedule.make(rt)
     clock.jump(-3000 * 24 * HOUR)
     copies = ScheduledBackups()
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 1
 
 
@@ -106,18 +106,18 @@ def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
     rt: Runtime, clock: HandClock, started: list[CopyCommand]
 ) -> None:
     copies = ScheduledBackups()
-    copies.look(rt)
+    copies.check(rt)
     started[0].returncode = 1
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 1
     clock.forward(REST_SECONDS)
-    copies.look(rt)
+    copies.check(rt)
     assert len(started) == 2
 
 
 def test_a_stop_ends_it(rt: Runtime, started: list[CopyCommand]) -> None:
     copies = ScheduledBackups()
-    copies.look(rt)
+    copies.check(rt)
     copies.stop()
     assert started[0].ended_by_us
 
@@ -126,5 +126,5 @@ def test_off_means_never(rt: Runtime, clock: HandClock, started: list[CopyComman
     rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
     copies = ScheduledBackups()
     clock.forward(100 * 24 * HOUR)
-    copies.look(rt)
+    copies.check(rt)
     assert started == []

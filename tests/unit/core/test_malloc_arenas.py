@@ -11,10 +11,10 @@ from socialpub.core import machine
 MANY_THREADS = """
 import re, sys, threading
 from pathlib import Path
-from socialpub.core import malloc_arenas
+from socialpub.core import machine
 
 if sys.argv[1] == "limited":
-    assert malloc_arenas.limit()
+    assert machine.limit_malloc_arenas()
 threads, kept = 12, []
 together = threading.Barrier(threads + 1)
 

@@ -102,7 +102,7 @@ def test_who_gives_up_waiting_keeps_nothing(turns: MemoryBudget) -> None:
 def test_a_process_that_dies_gives_its_turn_back_at_once(turns: MemoryBudget) -> None:
     code = (
         "import sys; from pathlib import Path; from socialpub.core.locks import *\n"
-        "turn = MemoryTurns(Path(sys.argv[1]), int(sys.argv[2])).take(int(sys.argv[3]), 0)\n"
+        "turn = MemoryBudget(Path(sys.argv[1]), int(sys.argv[2])).take(int(sys.argv[3]), 0)\n"
         "print('has it', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(turns.folder), str(8 * SLOT_BYTES), str(LARGE)]

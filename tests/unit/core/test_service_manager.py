@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core import systemd as systemd_core
-from socialpub.core.systemd import ServiceManager
+from socialpub.core.systemd import ServiceManager, from_environment
 
 
 class Hearing:
@@ -116,16 +115,16 @@ def test_what_was_given_is_taken_from_the_environment() -> None:
         "LISTEN_PIDFDID": "7",
         "HOME": "/",
     }
-    systemd_core.from_environment(environ)
+    from_environment(environ)
     assert environ == {"HOME": "/"}, "a child would speak, or listen, in our name"
 
 
 @pytest.mark.parametrize("count", ["2", "", "-1", "two"])
 def test_sockets_for_another_process_are_left_alone(count: str) -> None:
     environ = {"LISTEN_FDS": count, "LISTEN_PID": str(os.getpid() + 1)}
-    assert systemd_core.from_environment(environ).descriptors == ()
+    assert from_environment(environ).descriptors == ()
     assert environ == {}
-    assert count == "2" or systemd_core.from_environment(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
+    assert count == "2" or from_environment(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
 def test_where_the_sockets_are_is_told_as_it_is_configured() -> None:
@@ -143,11 +142,11 @@ def test_a_child_gets_neither_the_sockets_nor_the_variables() -> None:
     """In a process of its own, whose descriptor 3 is free for the socket."""
     program = """
 import os, socket, subprocess, sys
-from socialpub.core import service_manager
+from socialpub.core.systemd import from_environment
 listening = socket.create_server(("127.0.0.1", 0))
 os.dup2(listening.fileno(), 3, inheritable=True)
 os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
-assert service_manager.take_over(os.environ).descriptors == (3,)
+assert from_environment(os.environ).descriptors == (3,)
 child = "import os; print('LISTEN_FDS' in os.environ); os.system('ls -l /proc/self/fd')"
 print(subprocess.run([sys.executable, "-c", child], close_fds=False, capture_output=True, text=True).stdout)
 """

@@ -66,7 +66,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
-    # Posts, tokens and addresses are nobody else's to read, in whichever file they come to lie; children inherit it.
+    # No other user may read posts, tokens and addresses in any new file. Child processes inherit this.
     os.umask(0o077)
     sys.excepthook = print_traceback
     commands.settle(config)

@@ -91,8 +91,8 @@ class CommandContext:
             opened.callback(wakeup.close)
             machine.publish_configuration(rt)
             rt.write(_note_version)
-            if role == "worker" and (told := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:
-                logging.get_logger("socialpub.cli.appliance").warning(" ".join(told))
+            if role == "worker" and (sentences := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:
+                logging.get_logger("socialpub.cli.appliance").warning(" ".join(sentences))
             yield rt
 
 

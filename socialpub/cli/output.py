@@ -103,8 +103,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], em
     console.print(table)
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], most: int) -> list[int] | None:
-    """The columns' widths in a table that is at most so wide and breaks between words alone; None: there is none."""
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], width: int) -> list[int] | None:
+    """Return the columns' widths of a table that breaks between words only, or None if it does not fit."""
     from rich.cells import cell_len
 
     least, wanted = [], []
@@ -113,7 +113,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], most: 
         wanted.append(max(map(cell_len, cells)))
         words = cells if column in WHOLE else [word for cell in cells for word in cell.split()]
         least.append(max(map(cell_len, words)))
-    room = most - 3 * (len(columns) - 1) - sum(least)
+    room = width - 3 * (len(columns) - 1) - sum(least)
     if room < 0:
         return None
     more = [wish - need for wish, need in zip(wanted, least, strict=True)]
@@ -122,7 +122,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], most: 
 
 
 def _print_records(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """What is too wide for a table: a line for each value, and an empty one between two rows."""
+    """Print a table that is too wide: a line for each value, and an empty line between two rows."""
     from rich.padding import Padding
 
     indent = max(map(len, columns)) + 2
@@ -141,7 +141,7 @@ def _print_records(console: "Console", columns: Sequence[str], rows: Sequence[Se
 
 
 def print_styled(*parts: Part, file: IO[str] | None = None) -> None:
-    """One line of a result with colors, where the terminal has them; never broken by us."""
+    """Print one line of a result, with colors on a terminal. It is never wrapped."""
     from rich.console import Console
 
     Console(highlight=False, file=file).print(_text(*parts), soft_wrap=True)
@@ -195,7 +195,7 @@ def format_time(stamp: str | None) -> str:
 def _text(*parts: Part) -> "Text":
     from rich.text import Text
 
-    # Text, not markup: a name may hold brackets.
+    # Text, not markup: a name may contain brackets.
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
     return Text.assemble(*((visible(text), style) for text, style in styled))
 

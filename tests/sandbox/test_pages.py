@@ -63,3 +63,36 @@ def test_a_change_that_cannot_be_made_changes_nothing(world: World, web: TestCli
         assert 'role="alert"' in page.text
     assert web.post("/accounts", data={"network": "myspace", "username": "demo"}).status_code == 400
     assert world.x.existing_account("demo").name == "Demo"
+
+
+def test_a_form_on_each_feed_scripts_the_next_fault(
+    web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
+) -> None:
+    for network, fault, noted in (
+        ("x", "503_after", "answers 503 after posting"),
+        ("tiktok", "capped", "daily cap"),
+        ("pinterest", "2787", "400 code 2787"),
+    ):
+        answer = web.post(f"/{network}/feed/faults", data={"fault": fault})
+        assert (answer.status_code, answer.headers["location"]) == (303, f"../feed?scripted={fault}")
+        assert noted in web.get(f"/{network}/feed?scripted={fault}").text
+        assert web.post(f"/{network}/feed/faults", data={"fault": "unknown"}).headers["location"] == "../feed"
+    assert x.post("a").status_code == 503
+    assert tiktok.creator().json()["error"]["code"] == "spam_risk_too_many_posts"
+    assert pinterest.pin().json()["code"] == 2787
+
+
+def test_media_that_made_room_for_others_are_marked(
+    world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
+) -> None:
+    world.tiktok.processing_ticks = 0
+    world.tiktok.probes_video = False
+    image = x.upload()
+    x.post(media={"media_ids": [image]})
+    tiktok.post()
+    pinterest.pin()
+    world.x.media.cache.take(image)
+    world.tiktok.tasks.cache.take(world.tiktok.posts[0].media[0].id)
+    world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
+    for network in world.networks:
+        assert "no longer kept" in web.get(f"/{network}/feed").text

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from tests.sandbox.client import redirect_parameters
-from tests.sandbox.pinterest_client import PinterestClient, refusal
+from tests.sandbox.pinterest_client import refusal
 from tests.support.hand_clock import HandClock
 
 BACK = "http://127.0.0.1:8000/oauth/pinterest/callback"
@@ -94,12 +94,6 @@ def test_what_a_refresh_brings_can_be_chosen(world: World, web: TestClient) -> N
     world.pinterest.old_refresh_survives = True
     for _ in range(2):
         assert refresh(web, tokens["refresh_token"]).json()["refresh_token"] != tokens["refresh_token"]
-
-
-def test_taking_access_back_kills_tokens(world: World, web: TestClient) -> None:
-    caller = PinterestClient(web, world)
-    world.pinterest.remove_access("demo")
-    assert refusal(caller.call("GET", "/boards")) == (401, 2)
 
 
 def test_pinterest_says_whose_account_it_is(world: World, web: TestClient) -> None:

@@ -34,19 +34,3 @@ def test_an_account_leads_to_the_boards(web: TestClient, pinterest: PinterestCli
     pinterest.pin(title="Poster")
     assert "Poster" in web.get("/pinterest/demo/", follow_redirects=True).text
     assert web.get("/pinterest/stranger/").status_code == 404
-
-
-def test_images_that_made_room_for_others_are_mentioned_as_gone(
-    world: World, web: TestClient, pinterest: PinterestClient
-) -> None:
-    pinterest.pin()
-    world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
-    assert "no longer kept" in web.get("/pinterest/feed").text
-
-
-def test_a_fault_can_be_arranged_from_the_feed(world: World, web: TestClient, pinterest: PinterestClient) -> None:
-    answer = web.post("/pinterest/feed/faults", data={"fault": "2787"})
-    assert answer.status_code == 303
-    assert "told 400 code 2787" in web.get("/pinterest/feed?" + answer.headers["location"].partition("?")[2]).text
-    assert pinterest.pin().json()["code"] == 2787
-    assert len(world.pinterest.pins) == 1

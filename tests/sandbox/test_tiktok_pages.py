@@ -53,17 +53,3 @@ def test_a_draft_is_finished_from_the_inbox(world: World, web: TestClient, tikto
     assert (done.status_code, done.headers["location"]) == (303, "../feed")
     assert len(world.tiktok.posts) == 1
     assert "Waiting in the inbox" not in web.get("/tiktok/feed").text
-
-
-def test_media_that_made_room_for_others_are_mentioned_as_gone(
-    world: World, web: TestClient, tiktok: TikTokClient
-) -> None:
-    tiktok.post()
-    world.tiktok.tasks.cache.take(world.tiktok.posts[0].media[0].id)
-    assert "no longer kept" in web.get("/tiktok/feed").text
-
-
-def test_a_fault_can_be_arranged_from_the_feed(web: TestClient, tiktok: TikTokClient) -> None:
-    web.post("/tiktok/feed/faults", data={"fault": "capped"})
-    assert tiktok.creator().json()["error"]["code"] == "spam_risk_too_many_posts"
-    assert web.post("/tiktok/feed/faults", data={"fault": "unknown"}).headers["location"] == "../feed"

@@ -49,18 +49,3 @@ def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: 
     assert "alone" in web.get("/x/Demo").text
     assert "Nothing was posted yet" in web.get("/x/nobody").text
     assert web.get("/x/stranger").status_code == 404
-
-
-def test_a_fault_can_be_arranged_from_the_feed(world: World, web: TestClient, x: XClient) -> None:
-    answer = web.post("/x/feed/faults", data={"fault": "503_after"})
-    assert answer.status_code == 303
-    assert "answers 503 after posting" in web.get(f"/x/feed?{answer.headers['location'].partition('?')[2]}").text
-    assert x.post("a").status_code == 503
-    assert len(world.x.posts) == 1
-
-
-def test_media_that_made_room_for_others_are_mentioned_as_gone(world: World, web: TestClient, x: XClient) -> None:
-    photo = x.upload()
-    x.post(media={"media_ids": [photo]})
-    world.x.media.cache.take(photo)
-    assert "no longer kept" in web.get("/x/feed").text

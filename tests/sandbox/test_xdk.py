@@ -105,12 +105,6 @@ def test_consent_with_a_proof_key_gives_the_library_a_pair_of_tokens(stranger: C
     assert not stranger.is_token_expired()
 
 
-def test_a_code_without_its_proof_key_is_refused(stranger: Client) -> None:
-    code = httpx2.URL(consent(stranger.get_authorization_url(state="a"))).params["code"]
-    with pytest.raises(ValueError, match="status: 400"):
-        stranger.exchange_code(code, code_verifier="x" * 43)
-
-
 def test_the_library_renews_its_pair_and_the_old_one_is_spent(client: Client) -> None:
     old = dict(client.token)
     client.refresh_token()
@@ -156,13 +150,6 @@ def test_the_library_walks_through_the_pages_of_a_timeline(client: Client, world
     pages = list(client.users.get_posts(world.x.existing_account("demo").id, max_results=5))
     assert [len(known(page)) for page in pages] == [5, 2]
     assert [one.id for page in pages for one in page.data] == made[::-1]
-
-
-def test_the_same_text_twice_is_refused(client: Client) -> None:
-    post(client, "Once")
-    with pytest.raises(requests.HTTPError) as error:
-        post(client, "Once")
-    assert refusal(error) == (403, "You are not allowed to create a Tweet with duplicate content.")
 
 
 # --- media -----------------------------------------------------------------------------------------------------------

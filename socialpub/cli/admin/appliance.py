@@ -100,9 +100,9 @@ def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
 
 def note_paused(rt: Runtime) -> None:
     """Note that publishing is paused, if it is."""
-    told = alerts.paused_sentences(rt.reader, Surface.SHELL)
-    if told is not None:
-        print_note(" ".join(told))
+    sentences = alerts.paused_sentences(rt.reader, Surface.SHELL)
+    if sentences is not None:
+        print_note(" ".join(sentences))
 
 
 # --- the password -----------------------------------------------------------------------------------------------------

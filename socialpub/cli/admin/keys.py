@@ -71,7 +71,7 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
 @pass_command_context
 def revoke_key(context: CommandContext, key_id: str) -> None:
     """Refuse a key from now on. ID is the part between spk_ and _."""
-    # The whole key is understood, too.
+    # The whole key is accepted as well.
     key_id = key_id.removeprefix("spk_").partition("_")[0]
     with context.open() as rt:
         rt.write(api_keys.revoke, key_id)

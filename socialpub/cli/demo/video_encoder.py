@@ -1,4 +1,4 @@
-"""Draws and encodes the demo's video: the sun goes down over the picture's hills. A process of its own runs this."""
+"""Draws and encodes the demo's video: a sunset over the hills of the image. It runs as a process of its own."""
 
 import math
 import sys
@@ -11,11 +11,11 @@ from PIL import Image, ImageDraw
 
 WIDTH, HEIGHT = 720, 1280
 DRAWN_WIDTH, DRAWN_HEIGHT = 360, 640
-"""A quarter of the pixels takes a quarter of the time, and nobody sees it once it moves."""
+"""A quarter of the pixels takes a quarter of the time. In a moving image the difference is not visible."""
 SUN = 92
 """Pixels across, of the drawn ones."""
 FRAMES, FRAME_RATE = 108, 24
-"""Pinterest takes nothing shorter than four seconds, TikTok nothing below 23 frames a second."""
+"""Pinterest requires at least four seconds, TikTok at least 23 frames a second."""
 CODEC = "libx264"
 
 
@@ -34,7 +34,7 @@ def encode(path: Path) -> None:
 
 
 def _hills() -> Image.Image:
-    """Three ridges, and nothing above them."""
+    """Return three ridges, transparent above."""
     layer = Image.new("RGBA", (WIDTH, HEIGHT))
     draw = ImageDraw.Draw(layer)
     for depth, (base, swing, colour) in enumerate(
@@ -46,14 +46,14 @@ def _hills() -> Image.Image:
 
 
 def _sun() -> Image.Image:
-    """Where it shines, as a mask."""
+    """Return the shape of the sun as a mask."""
     mask = Image.new("L", (4 * SUN, 4 * SUN))
     ImageDraw.Draw(mask).ellipse([0, 0, 4 * SUN - 1, 4 * SUN - 1], fill=255)
     return mask.resize((SUN, SUN))
 
 
 def _scene(at: float, sun: Image.Image, hills: Image.Image) -> Image.Image:
-    """One frame; `at` goes from 0, late afternoon, to 1, dusk."""
+    """Return one frame. `at` goes from 0, late afternoon, to 1, dusk."""
     top = _between((92, 128, 190), (22, 22, 62), at)
     bottom = _between((255, 206, 140), (214, 92, 84), at)
     # A column of one pixel is enough of a gradient: it is drawn out to the whole sky.

@@ -1,8 +1,7 @@
 """Access tokens that work now: one refresh at a time per profile, and never a pair that is half stored.
 
-A refresh spends the old refresh token at the network, so the new pair is on the disk before anybody uses it, and only
-an answer that refuses the refresh token itself makes the owner connect again: an outage or a wrong app secret never
-costs an account.
+A refresh spends the old refresh token at the network, so the new pair is stored before it is used. Only an answer that
+refuses the refresh token itself makes the owner connect again: an outage or a wrong app secret never costs an account.
 """
 
 import os
@@ -14,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeGuard
 
 from socialpub.accounts import grants
 from socialpub.core import actor, clock, logging
@@ -33,45 +33,49 @@ from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 LOCK_SECONDS = 50.0
-"""Longer than a call of a token endpoint usually takes; its lane waits no longer than a minute for a lock."""
+"""Longer than a call of a token endpoint usually takes; a profile queue waits less than a minute for a lock."""
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
+RESERVED_FILE_BYTES = 256 * 1024
+"""More than the pages that one stored pair adds to the write-ahead log."""
+RESERVED_ROW_BYTES = 16 * 1024
+"""More than the longest pair of tokens with everything that is stored with it."""
 
 log = logging.get_logger("socialpub.renewal")
 
 
 class Paused(NotSent):
-    """A paused or restored copy refreshes nothing: what it spends, the original would miss."""
+    """A paused or restored copy refreshes nothing: the original would miss what it spends."""
 
 
 class Locked(NotSent):
-    """Another process changes this account's tokens at the moment."""
+    """Another process changes this account's tokens now."""
 
 
 class NotRenewed(NotSent):
-    """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
+    """The token endpoint gave no usable answer. The tokens are kept and refreshed later."""
 
 
 class RefreshOutcome(StrEnum):
-    """What came of asking a network for new tokens."""
+    """What a refresh ended with, as counted."""
 
     RENEWED = "renewed"
     REFUSED = "refused"
     """The account must be connected again."""
     FAILED = "failed"
-    """No usable answer, or a refusal of the app: asked again later."""
+    """No usable answer, or a refusal of the app: retried later."""
 
 
 @dataclass(slots=True)
 class PendingGrants:
-    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for, and
-    whether an owner asked for it."""
+    """Answers that the disk did not take yet: the former profile, the answer, when it was requested, and whether an
+    owner requested it."""
 
     of_profile: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TakenLock:
-    """A lock that somebody else holds, and when that was seen, on the monotonic clock."""
+    """A lock that another process holds, and when that was seen, on the monotonic clock."""
 
     file: int | None
     first_seen: float
@@ -86,47 +90,41 @@ class TokenLocks:
 
 
 def load_fresh(rt: Runtime, profile_id: str) -> str:
-    """The access token to use now, refreshed when it is about to run out.
+    """Return the access token to use now, refreshed when it is about to expire.
 
     Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
-    must connect again; the profile says so), `AppRefused` (the app's credentials), or one that asks to try again later:
+    must connect again; the profile says so), `AppRefused` (the app's credentials), or an error to retry later:
     `Paused`, `NotRenewed`, `NotSent`, `Throttled`.
     """
-    profile = _usable(rt, profile_id)
-    token = _access_token(rt, profile)
-    if _runs_out(rt, profile):
-        return _renew(rt, profile_id, spent=token)
+    profile = _require_usable(rt, profile_id)
+    token = grants.open_access_token(rt.secrets, profile)
+    if _is_expiring(rt, profile):
+        return replace_spent(rt, profile_id, token)
     if profile_id in rt.memory(PendingGrants).of_profile:
-        return _renew(rt, profile_id, spent=None)
+        return replace_spent(rt, profile_id, None)
     return token
 
 
-def replace_spent(rt: Runtime, profile_id: str, spent: str) -> str:
-    """Another access token, after the network refused `spent` (401). Raises as `fresh` does."""
-    return _renew(rt, profile_id, spent)
-
-
 def renew(rt: Runtime, profile_id: str) -> None:
-    """Another pair now, whether or not the present one still works; the trail tells when an owner asked for it. Raises
-    as `fresh` does.
+    """Request another pair now, even if the present one still works. The audit log records it for an owner.
 
-    Without a refresh token there is nothing to ask for (`Rejected`), and the access token may well be good: the
-    profile's status stays as it is then.
+    Raises as `load_fresh` does. Without a refresh token it raises `Rejected`; the access token may well be good, so the
+    profile's status does not change.
     """
-    profile = _usable(rt, profile_id)
+    profile = _require_usable(rt, profile_id)
     if profile.refresh_token is None:
         raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
-    _renew(rt, profile_id, spent=_access_token(rt, profile), by_hand=True)
+    replace_spent(rt, profile_id, grants.open_access_token(rt.secrets, profile), by_hand=True)
 
 
-def token_lock(rt: Runtime, profile_id: str) -> FileLock:
-    """Held by whoever changes a profile's tokens at the network."""
-    folder = rt.settings.run_dir / "profiles"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return FileLock(folder / f"{profile_id}.lock")
+def store_pending(rt: Runtime) -> None:
+    """Store the pairs that the disk did not take when they arrived. Asks no network. Raises Unavailable."""
+    for profile_id in list(rt.memory(PendingGrants).of_profile):
+        with suppress(Locked), _locked(rt, profile_id):
+            _store_pending(rt, profile_id)
 
 
-def _usable(rt: Runtime, profile_id: str) -> Profile:
+def _require_usable(rt: Runtime, profile_id: str) -> Profile:
     profile = profile_rows.find(rt.reader, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
@@ -135,32 +133,27 @@ def _usable(rt: Runtime, profile_id: str) -> Profile:
     return profile
 
 
-def _access_token(rt: Runtime, profile: Profile) -> str:
-    return grants.open_access_token(rt.secrets, profile)
-
-
-def _runs_out(rt: Runtime, profile: Profile) -> bool:
+def _is_expiring(rt: Runtime, profile: Profile) -> bool:
     if profile.refresh_token is None or profile.access_expires_at is None:
-        return False  # without the one nothing can be done, without the other the network will tell (401)
+        return False  # without a refresh token nothing can be done; without an end the network answers 401
     early = timedelta(seconds=rt.providers[profile.provider].oauth.refresh_early_seconds)
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
 
-def store_pending(rt: Runtime) -> None:
-    """Store the pairs that the disk did not take when they came. Asks no network. Raises Unavailable."""
-    for profile_id in list(rt.memory(PendingGrants).of_profile):
-        with suppress(Locked), _locked(rt, profile_id):
-            _store_pending(rt, profile_id)
+# --- one refresh ------------------------------------------------------------------------------------------------------
 
 
-def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
-    """Another token than `spent`; with None the present one, once an answer that still waits for the disk is stored."""
+def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
+    """Return another token than `spent`, which the network refused (401) or which is about to expire.
+
+    None: return the present token, once an answer that waits for the disk is stored. Raises as `load_fresh` does.
+    """
     with _locked(rt, profile_id) as held:
         _store_pending(rt, profile_id)
-        profile = _usable(rt, profile_id)
-        token = _access_token(rt, profile)
+        profile = _require_usable(rt, profile_id)
+        token = grants.open_access_token(rt.secrets, profile)
         if token != spent:
-            return token  # somebody else has renewed it while we waited
+            return token  # another process has renewed it meanwhile
         provider = rt.providers[profile.provider]
         if profile.refresh_token is None:
             reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
@@ -180,9 +173,62 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = F
             # The old refresh token is spent: what the disk does not take now is written at the next try.
             rt.memory(PendingGrants).of_profile[profile_id] = (profile, answer, asked_at, by_hand)
         _store_pending(rt, profile_id)
-        # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
+        # The stored grant counts: an import may have brought another one, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
-        return _access_token(rt, _usable(rt, profile_id))
+        return grants.open_access_token(rt.secrets, _require_usable(rt, profile_id))
+
+
+def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> Tokens:
+    """Request a new pair. Errors become what they mean for the post that wants the token: nothing was sent yet.
+
+    `Rejected` from here always means that the owner must consent again.
+    """
+    refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_of(provider.name)
+    assert refresh_token is not None
+    try:
+        try:
+            answer = provider.oauth.refresh(http, refresh_token)
+        except NoAnswer:
+            _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
+            if not held.is_held:
+                raise Locked("Another process has begun to renew the account's tokens meanwhile.") from None
+            # The token may be spent or not. Asking once more shows it: a new pair, or consent is needed.
+            answer = provider.oauth.refresh(http, refresh_token)
+    except NoAnswer as error:
+        raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
+    except Rejected as refused:
+        if refused.reauth:
+            raise
+        # The app's credentials are wrong, not this account's tokens, so every post of this network meets the same.
+        raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
+    if not answer.access_token:
+        raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
+    return answer
+
+
+def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
+    """Count a failure in a write of its own. A long pause follows a failure, and a failed count is no error."""
+    with suppress(SocialpubError):
+        rt.write(lambda _, tx: counters.count_event(tx, Event.REFRESH, provider.name, outcome))
+
+
+def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
+    """Set `reauthRequired` and raise, unless the tokens have changed: then return the new access token."""
+
+    def require_reauth(_: Runtime, tx: Tx) -> bool:
+        is_same = _has_same_tokens(profile_rows.find(tx, profile.id), profile)
+        if is_same:
+            profile_rows.require_reauth(tx, profile.id, refused.message)
+        return is_same
+
+    if rt.write(require_reauth):
+        raise refused
+    return grants.open_access_token(rt.secrets, _require_usable(rt, profile.id))
+
+
+def _has_same_tokens(known: Profile | None, former: Profile) -> TypeGuard[Profile]:
+    tokens = (former.access_token, former.refresh_token)
+    return known is not None and (known.access_token, known.refresh_token) == tokens
 
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
@@ -190,14 +236,48 @@ def _store_pending(rt: Runtime, profile_id: str) -> None:
     pending = rt.memory(PendingGrants).of_profile
     kept = pending.get(profile_id)
     if kept is not None:
-        rt.write(_store, rt.providers[kept[0].provider], *kept)
+        rt.write(_store, *kept)
         pending.pop(profile_id, None)
+
+
+def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
+    """Store the new pair, all of it or nothing. What the network left out keeps its old value."""
+    known, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
+    if not _has_same_tokens(known, profile):
+        return  # an import was faster, and its grant stays
+    grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, known))
+    columns = grants.token_columns(rt.secrets, profile.id, grant, tx.stamp)
+    if known.status is ProfileStatus.DISCONNECTED:
+        del columns["expires_at"]  # it keeps the pair only for its revocation
+    if known.status is ProfileStatus.REAUTH_REQUIRED:
+        # The process that broke our lock asked with the token that this one had just spent.
+        columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
+        delivery_rows.wake_waiting_for_reconnect(tx, profile.id)
+    profile_rows.update(tx, profile.id, **columns)
+    counters.count_event(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
+    if by_hand and actor.is_owner(tx.actor):
+        audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
+    scopes = grant.scopes or frozenset()
+    # Only an active profile becomes `reauthRequired`; a profile in another state does not change here.
+    if not provider.oauth.can_publish(scopes):
+        missing = " ".join(provider.oauth.missing_scopes(scopes))
+        profile_rows.require_reauth(tx, profile.id, f"Nothing can be published with the new grant: {missing}")
+
+
+# --- the lock of a profile's tokens, across processes -----------------------------------------------------------------
+
+
+def token_lock(rt: Runtime, profile_id: str) -> FileLock:
+    """Return the lock that a process holds while it changes a profile's tokens at the network."""
+    folder = rt.settings.run_dir / "profiles"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return FileLock(folder / f"{profile_id}.lock")
 
 
 @contextmanager
 def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
-    """The lock, waited for a moment; else `Locked`. A process that has not let go of it for most of a minute is
-    suspended, or waits for a network that will not answer it: the lane of the account goes on without it then."""
+    """Hold the lock, after a short wait; else raise `Locked`. A process that has held it for most of a minute is
+    suspended, or waits for a network that will not answer: its lock is broken then."""
     held, taken = token_lock(rt, profile_id), rt.memory(TokenLocks).taken
     for _ in range(LOCK_TRIES):
         if held.try_acquire():
@@ -213,7 +293,7 @@ def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
 
 
 def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
-    """Take a lock that was found taken for long enough. Raises `Locked` before that."""
+    """Break a lock that was found taken for long enough. Raises `Locked` before that."""
     taken, now, file = rt.memory(TokenLocks).taken, rt.clock.monotonic(), held.file
     known = taken.get(profile_id)
     if known is None or known.file != file or now - known.last_seen > LOCK_SECONDS:
@@ -224,99 +304,16 @@ def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
     log.warning("the lock of an account's tokens was taken from a process that does not go on", profile=profile_id)
 
 
-def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> Tokens:
-    """The answer. Errors are turned into what they mean for the post that wants the token: nothing was sent yet.
-
-    `Rejected` from here always means that the owner must consent again.
-    """
-    refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_of(provider.name)
-    assert refresh_token is not None
-    try:
-        try:
-            answer = provider.oauth.refresh(http, refresh_token)
-        except NoAnswer:
-            _usable(rt, profile.id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
-            if not held.is_held:
-                raise Locked("Another process has begun to renew the account's tokens meanwhile.") from None
-            # It may have been spent or not. The same token once more shows which: a new pair, or consent is needed.
-            answer = provider.oauth.refresh(http, refresh_token)
-    except NoAnswer as error:
-        raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
-    except Rejected as refused:
-        if refused.reauth:
-            raise
-        # The app's credentials are wrong, not this account's tokens: every post of this network would meet the same.
-        raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
-    if not answer.access_token:
-        raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
-    return answer
-
-
-def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
-    """A failure is followed by a long pause, so that a write of its own costs nothing; a number is worth no error."""
-    with suppress(SocialpubError):
-        rt.write(lambda _, tx: counters.count_event(tx, Event.REFRESH, provider.name, outcome))
-
-
-def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
-    """`reauthRequired`, unless the tokens are other ones by now: then the access token of those."""
-    if rt.write(_require_reauth, profile, refused.message):
-        raise refused
-    return _access_token(rt, _usable(rt, profile.id))
-
-
-def _require_reauth(rt: Runtime, tx: Tx, profile: Profile, reason: str) -> bool:
-    known = profile_rows.find(tx, profile.id)
-    if known is None or _grant(known) != _grant(profile):
-        return False
-    profile_rows.require_reauth(tx, profile.id, reason)
-    return True
-
-
-def _grant(profile: Profile) -> tuple[bytes | None, bytes | None]:
-    return profile.access_token, profile.refresh_token
-
-
-def _store(
-    rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool
-) -> None:
-    """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
-    known = profile_rows.find(tx, profile.id)
-    if known is None or _grant(known) != _grant(profile):
-        return  # an import was faster; its grant stands
-    grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, known))
-    columns = grants.token_columns(rt.secrets, profile.id, grant, tx.stamp)
-    if known.status is ProfileStatus.DISCONNECTED:
-        del columns["expires_at"]  # it keeps the pair only for its revocation
-    if known.status is ProfileStatus.REAUTH_REQUIRED:
-        # Somebody who took our lock asked with the token that we had just spent.
-        columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
-        delivery_rows.wake_waiting_for_reconnect(tx, profile.id)
-    profile_rows.update(tx, profile.id, **columns)
-    counters.count_event(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
-    if by_hand and actor.is_owner(tx.actor):
-        audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
-    scopes = grant.scopes or frozenset()
-    # Of a profile in another state this changes nothing: only an active one becomes `reauthRequired`.
-    if not provider.oauth.can_publish(scopes):
-        missing = " ".join(provider.oauth.missing_scopes(scopes))
-        profile_rows.require_reauth(tx, profile.id, f"Nothing can be published with the new grant: {missing}")
-
-
-# MERGED from accounts/token_space.py: Disk space for the tokens that a network is about to hand out.
-
-RESERVED_FILE_BYTES = 256 * 1024
-"""More than the pages that one stored pair adds to the write-ahead log."""
-RESERVED_ROW_BYTES = 16 * 1024
-"""More than the longest pair of tokens with everything that is stored beside it."""
+# --- disk space for the answer ----------------------------------------------------------------------------------------
 
 
 @contextmanager
 def reserve_disk(rt: Runtime) -> Iterator[None]:
     """Reserve disk space until the block ends; store the new tokens right after it.
 
-    The database accepts a write of the size of the tokens first. Raises Unavailable when it does not, or when the disk
-    is full: the block does not run then, and the network is not asked.
+    A refresh token works once, so an answer that the disk cannot store costs the account. The database first accepts a
+    write of the size of the tokens. Raises Unavailable when it does not, or when the disk is full: then the block does
+    not run, and the network is not asked.
     """
     with ExitStack() as opened:
         try:
@@ -327,9 +324,6 @@ def reserve_disk(rt: Runtime) -> Iterator[None]:
         except OSError as error:
             message = f"The disk cannot store new tokens ({error.strerror}), so the network was not asked for them."
             raise Unavailable(f"{message} Free some space on it.", retry_after_seconds=60) from error
-        rt.write(_write_reserved_row)
+        filler = secrets.token_hex(RESERVED_ROW_BYTES // 2)
+        rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.TOKEN_SPACE, filler))
         yield
-
-
-def _write_reserved_row(_: Runtime, tx: Tx) -> None:
-    appliance_state.put(tx, appliance_state.TOKEN_SPACE, secrets.token_hex(RESERVED_ROW_BYTES // 2))

@@ -1,4 +1,9 @@
-"""Token upkeep: renewal before a network forgets them, warnings to the owner, and revocation."""
+"""Token upkeep: renewal before a network forgets them, warnings to the owner, and revocation.
+
+Idle tokens are renewed one profile at a time, so that accounts connected on the same day are not renewed in the same
+second. While publishing is paused nothing is renewed or revoked: a restored copy must not spend or end what the
+original uses.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,10 +21,8 @@ from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.runtime import Runtime
 
-# MERGED from accounts/idle_tokens.py: Renewal of tokens that nobody uses, before the network forgets them, and war
-
 SOON = timedelta(days=7)
-"""The owner is warned this long before something has to be done."""
+"""The owner is warned this long before an action is due."""
 DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
@@ -28,19 +31,18 @@ REFRESH_ENDPOINT = "refresh"
 log = logging.get_logger("socialpub.upkeep")
 
 
-# --- keeping alive ---------------------------------------------------------------------------------------------------
+# --- renewal of idle tokens -------------------------------------------------------------------------------------------
 
 
 def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
-    """Renew the tokens of the profile that has waited longest among those that must not wait; its id, or None.
+    """Renew the tokens of the due profile that has waited longest; return its id, or None.
 
-    `held` are the networks that refuse this app for now: they are left alone.
-
-    Talks to a network, which can take two minutes. One that does not answer is asked again after an hour. A pair that
-    the disk did not take before is stored first, also while publishing is paused.
+    `held` are the networks that refuse this app for now: they are not asked. Asks a network, which can take two
+    minutes; after a failure it is asked again in an hour. A pair that the disk did not take before is stored first,
+    also while publishing is paused.
     """
     tokens.store_pending(rt)
-    profile_id = None if appliance_state.paused_at(rt.reader) else _next(rt, held)
+    profile_id = None if appliance_state.paused_at(rt.reader) else _find_due(rt, held)
     if profile_id is None:
         return None
     try:
@@ -48,18 +50,18 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
     except Withdrawn:
         return None
     except Rejected as refused:
-        # By now the profile's status says so, too.
+        # The profile's status says the same.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        named = rate_limits.named_wait(error)
-        rt.write(rate_limits.begin_for, profile_id, REFRESH_ENDPOINT, max(RETRY_SECONDS, named or 0.0), error.message)
+        seconds = max(RETRY_SECONDS, rate_limits.named_wait(error) or 0.0)
+        rt.write(rate_limits.begin_for, profile_id, REFRESH_ENDPOINT, seconds, error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
         log.info("idle tokens were renewed", profile=profile_id)
     return profile_id
 
 
-def _next(rt: Runtime, held: Collection[str]) -> str | None:
+def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
     resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, REFRESH_ENDPOINT), rt.stamp())
     for row in profile_rows.renewable(rt.reader):
         if row.provider not in held and row.id not in resting and _must_be_renewed(rt, row, rt.now()):
@@ -74,8 +76,8 @@ def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
     if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
         return True
     if idle < DAY:
-        return False  # an end that did not move with the last renewal will not move with the next one either
-    # Where access tokens last for weeks their end is looked at too; those that last for hours would be renewed all day.
+        return False  # an end that did not move with the last renewal does not move with the next one
+    # The end of access tokens counts where they last for weeks. Tokens that last for hours would be renewed all day.
     return (early >= DAY and _within(row.access_expires_at, early, now)) or _within(row.refresh_expires_at, SOON, now)
 
 
@@ -83,11 +85,11 @@ def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
     return stamp is not None and clock.parse(stamp) - now < before
 
 
-# --- telling the owner -----------------------------------------------------------------------------------------------
+# --- what the owner has to do -----------------------------------------------------------------------------------------
 
 
 def warn(rt: Runtime) -> int:
-    """Log every account that needs its owner soon, each once a day; returns how many."""
+    """Log every account that needs its owner soon, each once a day; return how many."""
     warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
         message = warning(row, rt.now())
@@ -98,17 +100,19 @@ def warn(rt: Runtime) -> int:
     return warned
 
 
+def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
+    profile_rows.update(tx, profile_id, warned_at=tx.stamp)
+
+
 def warning(row: Row, now: datetime, door: Surface = Surface.SHELL) -> str | None:
-    """What the owner has to do about this profile within a week, and why; None when it can be left alone.
+    """Return what the owner has to do about this profile within a week, and why; None: nothing.
 
     `row` has provider, status, reason, expires_at, renewable.
     """
     how = hints.reconnect(row.provider, door)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
-        if not row.reason:
-            return remedy
-        return f"{row.reason} {hints.sentence(how)}"
+        return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
     if row.status != ProfileStatus.ACTIVE or not _within(row.expires_at, SOON, now):
         return None
     what = "Its refresh token" if row.renewable else "It has no refresh token, and its access token"
@@ -117,25 +121,18 @@ def warning(row: Row, now: datetime, door: Surface = Surface.SHELL) -> str | Non
     return f"{what} {when}. {remedy}"
 
 
-def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    profile_rows.update(tx, profile_id, warned_at=tx.stamp)
-
-
-# MERGED from accounts/token_health.py: How long an account can be used without its owner, as the owner sees it on
-
-
 @dataclass(frozen=True, slots=True)
 class TokenHealth:
-    """Instants are stamps; None: not known, or there is no such token."""
+    """How long an account can be used without its owner. Instants are stamps; None: not known, or no such token."""
 
     refused: bool
-    """The network takes them no longer: the owner must connect the account again."""
+    """The network no longer accepts them: the owner must connect the account again."""
     access_expires_at: str | None
     refresh_expires_at: str | None
     renewed_at: str | None
-    """When tokens last came from the network."""
+    """When the network last issued tokens."""
     renewable: bool
-    """Whether a new access token can be had without the owner, unless they are refused."""
+    """Whether a new access token needs no owner, unless they are refused."""
     warning: str | None
     """What the owner has to do within a week, and why."""
     missing: tuple[str, ...]
@@ -143,7 +140,7 @@ class TokenHealth:
 
 
 def read_health(rt: Runtime, row: Row, door: Surface) -> TokenHealth | None:
-    """The tokens of a profile (`profiles.of_owner`); None when it is disconnected."""
+    """Return the health of a profile's tokens (row of `profiles.load_for_owner`); None when it is disconnected."""
     if row.status == ProfileStatus.DISCONNECTED:
         return None
     missing = rt.providers[row.provider].oauth.missing_scopes(frozenset(row.scopes.split()))
@@ -158,7 +155,9 @@ def read_health(rt: Runtime, row: Row, door: Surface) -> TokenHealth | None:
     )
 
 
-# MERGED from accounts/revocation.py: The end of a profile's tokens: revoked at the network, then erased here.
+# --- revocation -------------------------------------------------------------------------------------------------------
+#
+# After an hour tokens are erased whatever the network answers (contract section 3).
 
 revocation_log = logging.get_logger("socialpub.revocation")
 
@@ -170,9 +169,9 @@ REVOKE_ENDPOINT = "revoke"
 
 
 def revoke_disconnected(rt: Runtime) -> int:
-    """Revoke and erase the tokens of disconnected profiles; how many were erased.
+    """Revoke and erase the tokens of disconnected profiles; return how many were erased.
 
-    Talks to the networks, one profile after the other, which can take minutes. A network that does not answer is asked
+    Asks the networks, one profile after the other, which can take minutes. A network that does not answer is asked
     again later, until the hour is over.
     """
     paused = appliance_state.paused_at(rt.reader) is not None
@@ -180,7 +179,7 @@ def revoke_disconnected(rt: Runtime) -> int:
     for profile_id, since in _due_revocations(rt):
         held = tokens.token_lock(rt, profile_id)
         if not held.try_acquire() and since < ERASED_AFTER:
-            continue  # a refresh is on the wire, and its new pair is the one to revoke
+            continue  # a refresh is in flight, and its new pair is the one to revoke
         try:
             erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
         finally:
@@ -189,7 +188,7 @@ def revoke_disconnected(rt: Runtime) -> int:
 
 
 def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
-    """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
+    """Return disconnected profiles with tokens that are due, and how long ago they were disconnected."""
     now = rt.now()
     paused = appliance_state.paused_at(rt.reader) is not None
     resting = waits.profiles_waiting(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
@@ -211,7 +210,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
             return False
         revocation_log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
-        # The network does not know them any more, or they cannot be read: nobody can use them either way.
+        # The network no longer knows them, or they cannot be read: they are useless either way.
         revocation_log.info("tokens could not be revoked", profile=profile_id, why=error.message)
     rt.write(_erase, profile_id)
     return True
@@ -222,26 +221,20 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
     assert profile is not None
     oauth = rt.providers[profile.provider].oauth
     if oauth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
-        return  # it was connected again meanwhile, and that connection must live
+        return  # the account was connected again meanwhile, and that connection must stay
     access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = grants.open_refresh_token(rt.secrets, profile)
     oauth.revoke(rt.http_of(profile.provider), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
-    """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
+    """Return a wait as long as the time so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), MAX_RETRY_SECONDS)
     named = rate_limits.named_wait(error)
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
 
 
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    profile_rows.update(
-        tx,
-        profile_id,
-        access_token=None,
-        refresh_token=None,
-        access_expires_at=None,
-        refresh_expires_at=None,
-    )
+    columns = ("access_token", "refresh_token", "access_expires_at", "refresh_expires_at")
+    profile_rows.update(tx, profile_id, **dict.fromkeys(columns))
     waits.delete_cooldowns(tx, profile_id)

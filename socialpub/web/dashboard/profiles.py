@@ -144,7 +144,7 @@ async def _page(
     wrong = option_fields.errors_of(row.provider, options_error.errors) if options_error else {}
     # A page that refreshes itself replaces only the waiting posts: the options need no question to the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await context.ask_choices(rt, profiles.get(rt.reader, row.id), shown) if asks else None
+    known = await context.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
     fields = option_fields.fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)

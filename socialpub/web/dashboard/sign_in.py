@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import BrowserSession, Purpose
@@ -61,7 +60,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
     except RateLimited:
         await _note_failure(rt, visit, AuditAction.SIGN_INS_REFUSED)
         raise
-    if not await _password_matches(rt, visit.form.text("password"), known=browser_id is not None):
+    if not await _password_matches(visit, "password", known=browser_id is not None):
         await _note_failure(rt, visit, AuditAction.SIGN_IN_FAILED)
         problem = f"The password is wrong. If you have forgotten it, set a new one: `{_set_password()}`"
         return visit.show("login.html", http_status=403, problem=problem)
@@ -102,7 +101,7 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
     """Set the first password and sign this browser in."""
     _check_link(rt, visit)
     try:
-        hashed = await _hash_password(rt, visit)
+        hashed = await _hash_password(visit)
     except InvalidRequest as error:
         return visit.show("setup.html", http_status=400, errors=forms.field_errors(error))
     session = await rt.write_soon(_set_first, hashed, visit.query.text("token"), *_browser(visit))
@@ -117,11 +116,11 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
     # A session proves that the owner signed in here, also where the browser dropped the other cookie.
     browser_id = security.find_known_browser(visit.request) or visit.session.id
     limits.count_password(address, browser_id)
-    if sign_in.is_password_set(rt.reader) and not await _password_matches(rt, visit.form.text("current"), known=True):
+    if sign_in.is_password_set(rt.reader) and not await _password_matches(visit, "current", known=True):
         return await system.render(rt, visit, {"current": "This is not the present password."})
     limits.forgive_passwords(address, browser_id)
     try:
-        hashed = await _hash_password(rt, visit)
+        hashed = await _hash_password(visit)
     except InvalidRequest as error:
         return await system.render(rt, visit, forms.field_errors(error))
     visit.sign_in(await rt.write_soon(_change, hashed, visit.session))
@@ -131,35 +130,29 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class PasswordQueue:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-
-
 @asynccontextmanager
-async def _hash_turn(rt: Runtime, *, known: bool = False) -> AsyncIterator[None]:
-    """Wait for the turn. Raises RateLimited, but not for a `known` browser, whose own count is small."""
-    queue = rt.memory(PasswordQueue)
-    if queue.waiting >= MAX_WAITING and not known:
+async def _hash_alone(visit: Visit, *, known: bool = False) -> AsyncIterator[None]:
+    """Wait for the lock. Raises RateLimited, but not for a `known` browser, whose own count is small."""
+    state = visit.request.state
+    if state.passwords_waiting >= MAX_WAITING and not known:
         detail = "Very many passwords arrive at the moment. Try again in a few seconds."
         raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
-    queue.waiting += 1
+    state.passwords_waiting += 1
     try:
-        async with queue.lock:
+        async with state.password_lock:
             yield
     finally:
-        queue.waiting -= 1
+        state.passwords_waiting -= 1
 
 
-async def _password_matches(rt: Runtime, given: str, *, known: bool) -> bool:
-    async with _hash_turn(rt, known=known):
-        return await asyncio.to_thread(sign_in.is_password, rt, given)
+async def _password_matches(visit: Visit, field: str, *, known: bool) -> bool:
+    async with _hash_alone(visit, known=known):
+        return await asyncio.to_thread(sign_in.is_password, visit.rt, visit.form.text(field))
 
 
-async def _hash_password(rt: Runtime, visit: Visit) -> str:
+async def _hash_password(visit: Visit) -> str:
     """Hash the new password of the form. Raises InvalidRequest and RateLimited."""
-    async with _hash_turn(rt):
+    async with _hash_alone(visit):
         return await asyncio.to_thread(sign_in.hash_password, visit.form.text("password"), visit.form.text("repeated"))
 
 

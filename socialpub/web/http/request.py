@@ -42,6 +42,12 @@ class WebState:
         self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
         """Until when (monotonic) the metrics that were read last count, and those as text with its content type."""
         self.reading_metrics = asyncio.Lock()
+        self.password_lock, self.passwords_waiting = asyncio.Lock(), 0
+        """The dashboard hashes one password at a time."""
+        self.live_checks = asyncio.Semaphore(2)
+        """The checks of posts that are being written: a text of 100,000 characters takes a second of a thread."""
+        self.open_questions: dict[tuple[str, ...], asyncio.Task[Any]] = {}
+        """The questions of the dashboard that a network has not answered yet."""
         self.closed = False
         """Set when the database is closed: what still arrives is answered with 503."""
 

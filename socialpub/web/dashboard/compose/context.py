@@ -30,25 +30,21 @@ from socialpub.providers.tiktok.options import (
 from socialpub.runtime import Runtime
 from socialpub.web import threads
 from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice
 
 T = TypeVar("T")
 
-
-@dataclass(slots=True)
-class OpenQuestions:
-    """The questions without an answer yet."""
-
-    tasks: dict[tuple[str, ...], asyncio.Task[Any]] = field(default_factory=dict)
+CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = 8.0, 5.0
 
 
-async def ask_once(rt: Runtime, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
+async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
     """Return what `ask()` returns in a thread of its own, or what the same question returns that was asked before.
 
     Raises what `ask` raises, and TimeoutError. Answers to one question have one type.
     """
-    tasks = rt.memory(OpenQuestions).tasks
+    tasks = visit.request.state.open_questions
 
     def ended(task: asyncio.Task[Any]) -> None:
         del tasks[question]
@@ -64,13 +60,11 @@ async def ask_once(rt: Runtime, question: tuple[str, ...], ask: Callable[[], T],
     return asking.result()
 
 
-CHOICES_TIMEOUT_SECONDS = 8.0
-
 Question = Callable[[Runtime, Profile, str], NetworkChoices]
 """Takes the account and the board that is chosen in the form (empty: none)."""
 
 
-async def ask_choices(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
+async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
     """Return the choices of this account. `shown` are the values in the form: a chosen board has sections."""
     ask = _QUESTIONS.get(profile.provider)
     if ask is None:
@@ -78,9 +72,9 @@ async def ask_choices(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -
     board_id = str(shown.get("boardId", ""))
     try:
         question = "choices", profile.id, board_id
-        return await ask_once(rt, question, lambda: ask(rt, profile, board_id), CHOICES_TIMEOUT_SECONDS)
+        return await _ask_once(visit, question, lambda: ask(visit.rt, profile, board_id), CHOICES_TIMEOUT_SECONDS)
     except TimeoutError:
-        label = rt.providers[profile.provider].label
+        label = visit.rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} takes long to answer. Load this page again in a moment.")
     except OperatorError as error:
         return NetworkChoices(unknown=error.sentence)
@@ -127,7 +121,6 @@ _QUESTIONS: Mapping[str, Question] = {
 }
 
 
-CREATOR_TIMEOUT_SECONDS = 5.0
 UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can be sent to it."
 
 
@@ -150,18 +143,18 @@ class Creator:
     """Why TikTok did not answer, and what to do."""
 
 
-async def _ask_creator(rt: Runtime, row: Row, *, refresh: bool) -> Creator:
+async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.ask_creator_lately, rt, profile_id, Surface.DASHBOARD, anew=refresh)
-        info = await ask_once(rt, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
+        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, anew=refresh)
+        info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
     except OperatorError as error:
         return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
     if isinstance(info, PostingBarred):
         return Creator(profile_id, name, name, username, stop=info.message)
-    is_limited = rt.providers["tiktok"].app_limits() is not None
+    is_limited = visit.rt.providers["tiktok"].app_limits() is not None
     return Creator(
         profile_id,
         name,
@@ -200,13 +193,13 @@ class FormContext:
         return [row for row in rows if row.id in chosen] or rows
 
 
-async def load_context(rt: Runtime, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
+async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
     """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
-    rows = profile_rows.list_all(rt.reader)
+    rows = profile_rows.list_all(visit.rt.reader)
     if only is None:
         connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     else:
         connected = [row for row in rows if row.id in only]
     tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
-    creators = await asyncio.gather(*(_ask_creator(rt, row, refresh=refresh) for row in tiktok))
+    creators = await asyncio.gather(*(_ask_creator(visit, row, refresh=refresh) for row in tiktok))
     return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})

@@ -41,12 +41,12 @@ async def edit_form(rt: Runtime, visit: Visit) -> Answer:
     """Show the form of a scheduled post."""
     post = load_post(rt, visit.params["postId"])
     form = compose_form.of_post(post, visit.zone, whole=True)
-    context = await load_context(rt, refresh=True, only=form.profiles)
+    context = await load_context(visit, refresh=True, only=form.profiles)
     try:
         check_changeable(rt, post)
     except Conflict:
         return await _ended(visit, form, context, post["id"], ONLY_SCHEDULED)
-    form = replace(form, base=await _base(rt, post, form, context))
+    form = replace(form, base=await _base(visit, post, form, context))
     return await form_page.show(visit, form, context, editing=post["id"])
 
 
@@ -62,9 +62,9 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
             return visit.go(f"/posts/{post['id']}", status=submissions.KEPT)
         present = compose_form.of_post(post, visit.zone, whole=True)
         form = replace(compose_form.read(received.form, visit.zone), profiles=present.profiles)
-        context = await load_context(rt, only=form.profiles)
+        context = await load_context(visit, only=form.profiles)
         if form.base is None:
-            form = replace(form, base=await _base(rt, post, present, context))
+            form = replace(form, base=await _base(visit, post, present, context))
         try:
             check_changeable(rt, post)
         except Conflict:
@@ -108,7 +108,7 @@ async def _ask(
 ) -> Answer:
     """Show both versions, and ask which one counts."""
     post = load_post(rt, post_id)
-    present = await form_page.untouched(rt, compose_form.of_post(post, visit.zone, whole=True), context)
+    present = await form_page.untouched(visit, compose_form.of_post(post, visit.zone, whole=True), context)
     sent, now = _values(rt, form, context), _values(rt, present, context)
     if all(mark(sent.get(name)) == mark(now.get(name)) for name in fields):
         return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form, sent twice
@@ -143,10 +143,10 @@ async def _ended(
 # --- which fields a form changes -------------------------------------------------------------------------------------
 
 
-async def _base(rt: Runtime, post: Post, form: ComposeForm, context: FormContext) -> FormBase:
+async def _base(visit: Visit, post: Post, form: ComposeForm, context: FormContext) -> FormBase:
     """Return what a form that begins with this post carries."""
-    begins = await form_page.untouched(rt, form, context)
-    return FormBase(PostVersion.of(post), _marks(_values(rt, begins, context)))
+    begins = await form_page.untouched(visit, form, context)
+    return FormBase(PostVersion.of(post), _marks(_values(visit.rt, begins, context)))
 
 
 def _marks_of_base(form: ComposeForm) -> Mapping[str, str]:

@@ -60,7 +60,7 @@ async def show(
         wrong=at_field,
         context=context,
         avatars=avatars.versions(rt),
-        options=await _fields(rt, form, context, at_field),
+        options=await _fields(visit, form, context, at_field),
         previewed=await form_previews(rt, form),
         first=FIRST,
         media=media.list_attached(rt, form),
@@ -75,9 +75,9 @@ async def show(
     )
 
 
-async def untouched(rt: Runtime, form: ComposeForm, context: FormContext) -> ComposeForm:
+async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> ComposeForm:
     """Return the form with the options that a browser sends from an untouched page."""
-    shown, tiktok = await _fields(rt, form, context, {}), _tiktok(rt, form, context)
+    shown, tiktok = await _fields(visit, form, context, {}), _tiktok(visit.rt, form, context)
     sent = [pair for name, one in shown.items() if name != "tiktok" for pair in option_fields.untouched(one)]
     if tiktok is not None:
         chosen, levels = tiktok["chosen"], [level.value for level in tiktok["levels"]]
@@ -92,15 +92,15 @@ async def untouched(rt: Runtime, form: ComposeForm, context: FormContext) -> Com
 
 
 async def _fields(
-    rt: Runtime, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
+    visit: Visit, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
 ) -> dict[str, dict[str, OptionField]]:
     """Return the options of each network as fields."""
-    known = await _board_choices(rt, form, context)
+    known = await _board_choices(visit, form, context)
     for network in context.networks:
         keys = [key for key, of in option_fields.ARTIFACTS.items() if of == network]
         if keys:
             chosen = [str(value) for key in keys if (value := form.options.get(network, {}).get(key))]
-            offered = dict.fromkeys(keys, media.offered_images(rt, form, chosen))
+            offered = dict.fromkeys(keys, media.offered_images(visit.rt, form, chosen))
             before = known.get(network, NetworkChoices())
             known[network] = replace(before, choices={**before.choices, **offered})
     return {name: _options(name, form, context, at_field, known.get(name)) for name in context.networks}
@@ -122,12 +122,12 @@ def _options(
     return option_fields.fields(network, shown, stored=stored, blank="As stored", errors=errors, known=known)
 
 
-async def _board_choices(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
+async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
     """Return the boards of the chosen Pinterest profiles, or of all."""
     rows = context.of_network("pinterest", form.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
-        *(ask_choices(rt, profile, shown) for row in rows if (profile := profile_rows.find(rt.reader, row.id)))
+        *(ask_choices(visit, profile, shown) for row in rows if (profile := profile_rows.find(visit.rt.reader, row.id)))
     )
     if not found:
         return {}

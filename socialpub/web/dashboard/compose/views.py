@@ -4,9 +4,8 @@
 nothing.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import Conflict, InvalidRequest
@@ -32,8 +31,6 @@ from socialpub.web.http.answer import Answer
 COPIED = "This is a new post with the content of your form. Nothing is published yet."
 FAILED = "This is a new post with the content of the one that failed. Change it before you publish it."
 PROCESSING = "It can take a few minutes until TikTok has processed it."
-MAX_LIVE_CHECKS = 2
-"""A text of a hundred thousand characters takes a second of a thread. A page's script has one check at a time."""
 
 Do = Callable[[ComposeForm, FormContext, CheckResult], Awaitable[Answer]]
 
@@ -41,7 +38,7 @@ Do = Callable[[ComposeForm, FormContext, CheckResult], Awaitable[Answer]]
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     """Show an empty form, or one that begins with another post (`from`, `again`), a time (`at`) or profiles."""
-    context = await load_context(rt, refresh=True)
+    context = await load_context(visit, refresh=True)
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
     if visit.query.text("again"):
         post = load_post(rt, visit.query.text("again"))
@@ -116,7 +113,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
             status = _accepted(form, context) if is_new else submissions.SUBMITTED
             return visit.go(f"/posts/{post_id}", status=status)
 
-        return await handle(rt, visit, received, form, await load_context(rt), publish)
+        return await handle(rt, visit, received, form, await load_context(visit), publish)
 
 
 def _accepted(form: ComposeForm, context: FormContext) -> str:
@@ -130,13 +127,13 @@ async def _sent_before(rt: Runtime, visit: Visit, form: ComposeForm, received: F
     """Ask whether a form that was sent before with other content becomes another post."""
     form = replace(await media.attach_files(rt, form, received), form_id=submissions.new_id())
     messages = Messages(message=submissions.CHANGED)
-    return await form_page.show(visit, form, await load_context(rt), messages, http_status=409)
+    return await form_page.show(visit, form, await load_context(visit), messages, http_status=409)
 
 
 async def _copy(rt: Runtime, visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
     """Begin another post with the form of a post that can no longer be edited."""
     form = await media.attach_files(rt, form, received)
-    context = await load_context(rt, refresh=True)
+    context = await load_context(visit, refresh=True)
     post = load_post(rt, received.form.text("editing"))
     wanted = {delivery["profileId"] for delivery in post["deliveries"]}
     form = replace(
@@ -187,19 +184,14 @@ async def handle(
 # --- while the owner writes ------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class LiveChecks:
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LIVE_CHECKS))
-
-
 @page()
 async def check_live(rt: Runtime, visit: Visit) -> Answer:
     """Show counters, problems, notes and previews of the form as it is now."""
     form = compose_form.read(visit.form, visit.zone)
     messages = Messages()
-    async with rt.memory(LiveChecks).turns:
+    async with visit.request.state.live_checks:
         if form.profiles and (form.body.strip() or form.media):  # an empty form is no problem yet
-            context = await load_context(rt, only=form.profiles)
+            context = await load_context(visit, only=form.profiles)
             checked = await check.check(rt, form, context, editing=visit.form.text("editing"))
             messages = checked.messages
         previews = await form_page.form_previews(rt, form)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, Request, Response, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.e2e.installation import Installation
 from tests.e2e.processes import until
@@ -79,10 +79,6 @@ class Owner:
     def _note_failure(self, request: Request) -> None:
         if request.failure != GONE_ON:
             self.complaints.append(f"{request.url}: {request.failure}")
-
-    def _note(self, answer: Response) -> None:
-        if answer.status >= 400:
-            self.complaints.append(f"{answer.url}: {answer.status}")
 
     def open(self, path: str, heading: str | None = None) -> None:
         self.page.goto(f"{self.at.url}{path}")

@@ -85,17 +85,6 @@ def test_everything_of_it_stands_there_and_is_saved(
     assert given == [{"replySettings": "everyone"}, {"boardId": "1", "title": "Another"}]
 
 
-def test_an_option_without_a_stored_default_names_the_default_of_the_network(
-    owner: DashboardBrowser, rt: Runtime, world: World
-) -> None:
-    x = connect_x(rt, world)
-    assert owner.open("/compose").field("Who may reply").all("option")[0].text == "Default: Everyone"
-    rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", ('{"madeWithAi": true}', x)))
-    page = owner.open("/compose")
-    assert page.field("Made with AI").all("option")[0].text == "As stored: yes"
-    assert page.field("Paid partnership").all("option")[0].text == "Default: no"
-
-
 def test_what_is_wrong_is_told_and_the_post_stays_as_it_was(
     owner: DashboardBrowser, rt: Runtime, world: World, at: datetime
 ) -> None:

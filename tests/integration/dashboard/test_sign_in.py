@@ -233,17 +233,6 @@ def test_a_forged_cookie_makes_no_browser_known(owner: DashboardBrowser, app: Ap
         assert sign_in(stranger, PASSWORD).status == 429
 
 
-def test_a_browser_stays_known_when_the_password_is_set_on_the_command_line(
-    owner: DashboardBrowser, app: App, rt: Runtime
-) -> None:
-    sign_in_again(owner)
-    with DashboardBrowser(app) as stranger:
-        assert [sign_in(stranger, "wrong").status for _ in range(11)][-1] == 429
-        rt.write(sign_in_accounts.set_password, sign_in_accounts.hash_password("another long one", "another long one"))
-        assert sign_in(stranger, "another long one").status == 429
-    assert sign_in(owner, "another long one").heading == "Overview"
-
-
 def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(
     owner: DashboardBrowser, app: App, rt: Runtime
 ) -> None:

@@ -56,7 +56,7 @@ class ChaosAccounts:
             return None
         shown = self._installation.pinterest.show()
         (owner,) = (account["id"] for account in shown["accounts"] if account["username"] == username)
-        return next(str(b["id"]) for b in shown["boards"] if b["owner_id"] == owner and not b["sandbox"])
+        return next(str(b["id"]) for b in shown["boards"] if b["owner_id"] == owner)
 
     def on(self, network: str) -> list[ChaosAccount]:
         return [account for account in self._all if account.network == network]

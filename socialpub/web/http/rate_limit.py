@@ -1,15 +1,10 @@
-"""How often a key may ask, and how often an address may fail to be one (contract 1.10).
+"""Rate limits: the requests of a key, and the failures of an address (contract 1.10).
 
-Fixed windows of a minute, counted by the `limits` library over a storage that reads our clock and starts no thread.
-Each web process counts for itself.
+Fixed windows, counted per web process on the monotonic clock: changing the wall clock neither blocks nor admits.
 """
 
 from collections import OrderedDict
 from math import ceil
-
-from limits import RateLimitItemPerMinute
-from limits.storage import Storage
-from limits.strategies import FixedWindowRateLimiter
 
 from socialpub.core.clock import Clock
 from socialpub.core.errors import RateLimited
@@ -21,108 +16,67 @@ WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
 """This many wrong passwords from one address, or from one known browser, in this many minutes (contract 9)."""
 
 MAX_PLACES = 10_000
-"""Of so many the failures are counted at a time: callers can invent addresses. Whoever has more starts anew."""
-
-
-class RateWindows(Storage):
-    """Counters that end. Time is the monotonic clock's: a wall clock that is set lets nobody in or out."""
-
-    STORAGE_SCHEME = None
-
-    def __init__(self, clock: Clock, most: int | None = None) -> None:
-        super().__init__()
-        self._clock = clock
-        self._most = most
-        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """By key: when the window ends, and what was counted in it. All last equally long: the first ends first."""
-
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        return ValueError
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        now = self._clock.monotonic()
-        ends_at, count = self._windows.get(key, (now, 0))
-        if ends_at <= now:
-            self._windows.pop(key, None)
-            self._make_room(now)
-            ends_at, count = now + expiry, 0
-        self._windows[key] = ends_at, count + amount
-        return count + amount
-
-    def _make_room(self, now: float) -> None:
-        """Drop what has ended; each window is looked at once in its life."""
-        while self._windows:
-            ends_at, _ = next(iter(self._windows.values()))
-            if ends_at > now and (self._most is None or len(self._windows) < self._most):
-                return
-            self._windows.popitem(last=False)
-
-    def get(self, key: str) -> int:
-        ends_at, count = self._windows.get(key, (0.0, 0))
-        return count if ends_at > self._clock.monotonic() else 0
-
-    def get_expiry(self, key: str) -> float:
-        window = self._windows.get(key)
-        return self._clock.monotonic() if window is None else window[0]
-
-    def check(self) -> bool:
-        return True
-
-    def reset(self) -> int | None:
-        count = len(self._windows)
-        self._windows.clear()
-        return count
-
-    def clear(self, key: str) -> None:
-        self._windows.pop(key, None)
-
-
-class PerMinute(RateLimitItemPerMinute):
-    """So many hits a minute."""
-
-    def key_for(self, *identifiers: bytes | str | float) -> str:
-        # The strategy calls it three times a request. Made by the library, with amount and unit in it, the keys took 7
-        # of the 57 microseconds that a read spends in the application.
-        (identifier,) = identifiers
-        assert isinstance(identifier, str)
-        return identifier
+"""Addresses that are counted at a time: callers can invent addresses. Beyond that, the oldest window ends early."""
 
 
 class RateLimit:
-    """So many of one kind in a minute, or in several."""
+    """Allows `amount` of one kind per identifier and window."""
 
-    def __init__(self, amount: int, clock: Clock, detail: str, most: int | None = None, minutes: int = 1) -> None:
-        self.item = PerMinute(amount, minutes)
-        self.windows = RateWindows(clock, most)
+    def __init__(
+        self, amount: int, clock: Clock, detail: str, max_identifiers: int | None = None, minutes: int = 1
+    ) -> None:
+        self._amount = amount
+        self._seconds = minutes * 60
         self._clock = clock
         self._detail = detail
-        self._limiter = FixedWindowRateLimiter(self.windows)
+        self._max_identifiers = max_identifiers
+        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        """By identifier: when the window ends, and its count. All last equally long, so the first ends first."""
+
+    def __len__(self) -> int:
+        return len(self._windows)
 
     def count(self, identifier: str) -> tuple[Header, ...]:
-        """Count one; returns the headers that say what is left. Raises RateLimited, which carries them."""
-        allowed = self._limiter.hit(self.item, identifier)
-        reset_at, remaining = self._limiter.get_window_stats(self.item, identifier)
-        reset_seconds = max(1, ceil(reset_at - self._clock.monotonic()))
+        """Count one; return the headers that show what is left. Raises RateLimited, which carries them."""
+        now = self._clock.monotonic()
+        ends_at, counted = self._windows.get(identifier, (now, 0))
+        if ends_at <= now:
+            self._windows.pop(identifier, None)
+            self._make_room(now)
+            ends_at, counted = now + self._seconds, 0
+        counted += 1
+        self._windows[identifier] = ends_at, counted
+        reset_seconds = max(1, ceil(ends_at - now))
         headers = (
-            (b"ratelimit-limit", b"%d" % self.item.amount),
-            (b"ratelimit-remaining", b"%d" % remaining),
+            (b"ratelimit-limit", b"%d" % self._amount),
+            (b"ratelimit-remaining", b"%d" % max(0, self._amount - counted)),
             (b"ratelimit-reset", b"%d" % reset_seconds),
         )
-        if not allowed:
+        if counted > self._amount:
+            wait = f"{reset_seconds} seconds" if reset_seconds < 120 else f"{ceil(reset_seconds / 60)} minutes"
             raise RateLimited(
-                f"{self._detail} Try again in {_span(reset_seconds)}.",
+                f"{self._detail} Try again in {wait}.",
                 retry_after_seconds=reset_seconds,
                 headers=tuple((name.decode(), value.decode()) for name, value in headers),
             )
         return headers
 
     def forget(self, identifier: str) -> None:
-        """What was counted for it counts no more."""
-        self.windows.clear(self.item.key_for(identifier))
+        """End the window of this identifier."""
+        self._windows.pop(identifier, None)
+
+    def _make_room(self, now: float) -> None:
+        """Remove ended windows; each window is examined once in its life."""
+        while self._windows:
+            ends_at, _ = next(iter(self._windows.values()))
+            if ends_at > now and (self._max_identifiers is None or len(self._windows) < self._max_identifiers):
+                return
+            self._windows.popitem(last=False)
 
 
 class RateLimits:
+    """Every limit of one web process."""
+
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         failures = settings.failed_keys_per_minute
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sends too many requests.")
@@ -138,7 +92,7 @@ class RateLimits:
         )
 
     def count(self, key_id: str) -> tuple[Header, ...]:
-        """Count one request of this key; returns the headers of its answer. Raises RateLimited, which carries them."""
+        """Count one request of this key; return the headers of its answer. Raises RateLimited, which carries them."""
         return self.keys.count(key_id)
 
     def count_failure(self, address: str) -> None:
@@ -146,8 +100,7 @@ class RateLimits:
         self.failures.count(client_address.network_of(address))
 
     def count_guess(self, address: str) -> None:
-        """Count one return from a consent page that was not asked for here, or one link that lets nobody in. Raises
-        RateLimited."""
+        """Count one unexpected return from a consent page, or one invalid sign-in link. Raises RateLimited."""
         self.guesses.count(client_address.network_of(address))
 
     def count_password(self, address: str, browser_id: str | None) -> None:
@@ -155,20 +108,15 @@ class RateLimits:
 
         A known browser (`browser_id`) has its own count, which no other client at its address can use up.
         """
-        limit, identifier = self._password_count(address, browser_id)
+        limit, identifier = self._password_limit(address, browser_id)
         limit.count(identifier)
 
     def forgive_passwords(self, address: str, browser_id: str | None) -> None:
         """Forget the wrong passwords of a browser, or else of an address: the right one came."""
-        limit, identifier = self._password_count(address, browser_id)
+        limit, identifier = self._password_limit(address, browser_id)
         limit.forget(identifier)
 
-    def _password_count(self, address: str, browser_id: str | None) -> tuple[RateLimit, str]:
+    def _password_limit(self, address: str, browser_id: str | None) -> tuple[RateLimit, str]:
         if browser_id is not None:
             return self.known_browsers, browser_id
         return self.passwords, client_address.network_of(address)
-
-
-def _span(seconds: int) -> str:
-    """How long to wait, as people say it; never less than it is."""
-    return f"{seconds} seconds" if seconds < 120 else f"{-(-seconds // 60)} minutes"

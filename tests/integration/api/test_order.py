@@ -29,7 +29,7 @@ def test_each_check_gives_way_to_the_ones_before_it(client: Client, rt: Runtime,
     assert patch("no-uuid", b"{") == 404
     assert patch(settled, b"{") == 400
     assert patch(settled, b'{"post": {"body": "x"}}') == 409
-    client.app.state.rate_limits.keys.item.amount = 0
+    client.app.state.rate_limits.keys._amount = 0
     assert patch(UNKNOWN, b"{", key=reader_key, **wrong) == 429
     assert patch(UNKNOWN, b"{", key=None, **wrong) == 401
 

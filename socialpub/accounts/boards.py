@@ -1,7 +1,7 @@
-"""The boards that a profile's pins can be put on: the owner chooses from them, and creates more.
+"""The boards of a profile: its owner chooses from them for pins, and creates more.
 
-Creating has no idempotency key, so an answer that is lost leaves it open whether the board is there. The call is never
-repeated: the account is asked for a board of that name before it, and again where its answer does not say.
+Creating has no idempotency key, so after a lost answer the board may exist. The call is never repeated: the account is
+asked for a board of that name before the call, and again when its answer is not clear.
 """
 
 import contextlib
@@ -52,10 +52,10 @@ class CreatedSection:
 
 
 def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[BoardWithSections]:
-    """Every board, in the network's order.
+    """Return every board, in the network's order.
 
     Asks the network, so not from the event loop; for sections once more per board. Raises NotFound when there is no
-    such profile, OperatorError when its network has no boards or does not tell them.
+    such profile, OperatorError when its network has no boards or does not answer.
     """
     profile, provider = _account(rt, profile_id)
     with questions.explain_failures(rt, profile, FAILURE):
@@ -65,28 +65,30 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
         return [BoardWithSections(board, _sections(rt, profile, provider, board.id)) for board in found]
 
 
-def list_lately(rt: Runtime, profile_id: str, chosen: str | None, door: Surface) -> list[BoardWithSections]:
-    """Every board, only the chosen one with its sections; answered from memory for a minute: for a form that is shown
-    again. Raises as `list_all` does."""
+def list_lately(rt: Runtime, profile_id: str, chosen: str | None, surface: Surface) -> list[BoardWithSections]:
+    """Return every board, the chosen one with its sections; kept for a minute, for a form that is shown again.
+
+    Raises as `list_all` does.
+    """
     profile, provider = _account(rt, profile_id)
 
     def boards() -> list[Board]:
-        with questions.explain_failures(rt, profile, FAILURE, door):
+        with questions.explain_failures(rt, profile, FAILURE, surface):
             return _boards(rt, profile, provider)
 
     def sections() -> tuple[BoardSection, ...]:
-        with questions.explain_failures(rt, profile, FAILURE, door):
+        with questions.explain_failures(rt, profile, FAILURE, surface):
             return _sections(rt, profile, provider, str(chosen))
 
-    found = questions.remembered(rt, profile, _boards_for(door), boards)
+    found = questions.remembered(rt, profile, _boards_for(surface), boards)
     if chosen not in {board.id for board in found}:
         return [BoardWithSections(board) for board in found]
-    of_chosen = questions.remembered(rt, profile, _sections_for(str(chosen), door), sections)
+    of_chosen = questions.remembered(rt, profile, _sections_for(str(chosen), surface), sections)
     return [BoardWithSections(board, of_chosen if board.id == chosen else ()) for board in found]
 
 
 def create_board(
-    rt: Runtime, profile_id: str, name: str, *, secret: bool = False, door: Surface = Surface.SHELL
+    rt: Runtime, profile_id: str, name: str, *, secret: bool = False, surface: Surface = Surface.SHELL
 ) -> CreatedBoard:
     """Create a board of this name, or find the one that the account has already. `name` may be the id of a board.
 
@@ -111,7 +113,7 @@ def create_board(
             raise OperatorError(f"The account has no board with the id {name}.", "Give the board's name instead.")
         return questions.ask(rt, profile, partial(provider.create_board, name=name, secret=secret))
 
-    with questions.explain_failures(rt, profile, "The board was not created.", door):
+    with questions.explain_failures(rt, profile, "The board was not created.", surface):
         board, is_new, before = _create("board", is_it, known, call)
     if not is_new and secret and board.privacy != SECRET:
         hint = "Choose another name, or make the board secret on Pinterest."
@@ -119,7 +121,7 @@ def create_board(
     if is_new:
         # Pinterest's list may show a new board later.
         boards = [*(one for one in before if one.id != board.id), board]
-        questions.remember(rt, profiles.get(rt.reader, profile.id), _boards_for(door), boards)
+        questions.remember(rt, profiles.get(rt.reader, profile.id), _boards_for(surface), boards)
         profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
         privacy = "secret" if secret else None
         rt.write(_note, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
@@ -127,7 +129,7 @@ def create_board(
 
 
 def create_section(
-    rt: Runtime, profile_id: str, board: Board, name: str, door: Surface = Surface.SHELL
+    rt: Runtime, profile_id: str, board: Board, name: str, surface: Surface = Surface.SHELL
 ) -> CreatedSection:
     """Create a section of this board, or find the one that it has already. Raises as `create_board` does."""
     profile, provider = _account(rt, profile_id)
@@ -142,11 +144,11 @@ def create_section(
     def call() -> BoardSection:
         return questions.ask(rt, profile, partial(provider.create_section, board_id=board.id, name=name))
 
-    with questions.explain_failures(rt, profile, "The section was not created.", door):
+    with questions.explain_failures(rt, profile, "The section was not created.", surface):
         section, is_new, before = _create("section", is_it, known, call)
     if is_new:
         sections = (*(one for one in before if one.id != section.id), section)
-        questions.remember(rt, profiles.get(rt.reader, profile.id), _sections_for(board.id, door), sections)
+        questions.remember(rt, profiles.get(rt.reader, profile.id), _sections_for(board.id, surface), sections)
         profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
         rt.write(_note, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
     return CreatedSection(section, is_new)
@@ -155,7 +157,7 @@ def create_section(
 def _create(
     what: str, is_it: Callable[[T], bool], known: Callable[[], list[T]], call: Callable[[], T]
 ) -> tuple[T, bool, list[T]]:
-    """Return what was asked for, whether it is new, and what was there before. Raises `errors.py` and OperatorError."""
+    """Return what was created or found, whether it is new, and what existed before. Raises as `create_board` does."""
     before = known()
     found = next(filter(is_it, before), None)
     if found is not None:
@@ -163,7 +165,7 @@ def _create(
     try:
         return call(), True, before
     except Rejected as error:
-        # The list may have been behind, or may not have been readable.
+        # The list may lag, or may not be readable.
         found = None if error.reauth else next(filter(is_it, known()), None)
         if found is None:
             raise
@@ -180,7 +182,7 @@ def _create(
 
 
 def _is_same_name(one: str, other: str) -> bool:
-    """Whether two names differ in letter case and spaces at most."""
+    """Return whether two names differ at most in letter case and spaces."""
     return " ".join(one.split()).casefold() == other.casefold()
 
 
@@ -197,16 +199,16 @@ def _note(_: Runtime, tx: Tx, /, action: AuditAction, profile: Profile, **detail
     audit_log.record(tx, action, profile.id, profile.name, provider=profile.provider, **detail)
 
 
-def _boards_for(door: Surface) -> str:
-    return f"boards for the {door}"
+def _boards_for(surface: Surface) -> str:
+    return f"boards for the {surface}"
 
 
-def _sections_for(board_id: str, door: Surface) -> str:
-    return f"sections of {board_id} for the {door}"
+def _sections_for(board_id: str, surface: Surface) -> str:
+    return f"sections of {board_id} for the {surface}"
 
 
 def _readable_boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list[Board]:
-    """The boards; none where this app may write and not read."""
+    """Return the boards; none where this app may write and not read."""
     try:
         return _boards(rt, profile, provider)
     except Rejected as error:

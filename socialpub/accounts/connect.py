@@ -1,7 +1,7 @@
 """Connecting an account: through the network's own consent page, or with tokens from elsewhere.
 
-Nothing is saved before the network has said whose tokens these are. What becomes of an attempt through the consent page
-is written down (`consents.py`), because whoever began it waits elsewhere.
+Nothing is saved before the network has said whose tokens these are. The end of an attempt through the consent page is
+stored (`consents.py`), because the owner waits for it elsewhere.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ log = logging.get_logger("socialpub.consents")
 
 
 class UnknownState(OperatorError):
-    """What came back belongs to no attempt of ours."""
+    """The answer belongs to no attempt of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class StartedConnection:
 
 @dataclass(frozen=True, slots=True)
 class StartedFrom:
-    """Where somebody began to connect."""
+    """Where the owner started to connect."""
 
-    door: Surface
+    surface: Surface
     profile_id: str | None
-    """The profile that came of it, or was to be connected again."""
+    """The profile that was created, or was to be connected again."""
 
 
 # --- beginning -------------------------------------------------------------------------------------------------------
@@ -66,47 +66,32 @@ def begin(
     provider_name: str,
     name: str | None = None,
     profile_id: str | None = None,
-    door: Surface = Surface.SHELL,
+    surface: Surface = Surface.SHELL,
 ) -> StartedConnection:
-    """Open an attempt to connect an account, with `profile_id` only the very account of that profile. `door`: where
-    its owner stands, who reads there what became of it.
+    """Start to connect an account; with `profile_id` only the account of that profile. `surface`: where the owner
+    started, and reads the outcome.
 
     Not from the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
     connected again, NotFound when there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
-    obstacle = app_missing(rt, provider_name)
-    if obstacle is not None:
+    if (obstacle := app_missing(rt, provider_name)) is not None:
         raise obstacle
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
-        _must_fit(rt.reader, provider, profile_id, door)
+        _must_fit(rt.reader, provider, profile_id, surface)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
-    begun = StartedConnection(
-        ids.new(int(rt.now().timestamp() * 1000)),
-        provider.oauth.authorize_url(redirect_uri, state, verifier),
-        redirect_uri,
-        rt.now() + consents.LIFETIME,
-    )
-    rt.write(
-        consents.insert,
-        begun.id,
-        provider_name,
-        state,
-        verifier,
-        begun.redirect_uri,
-        begun.expires_at,
-        name,
-        profile_id,
-        door,
-    )
-    return begun
+    consent_id, expires_at = ids.new(int(rt.now().timestamp() * 1000)), rt.now() + consents.LIFETIME
+    attempt = (consent_id, provider_name, state, verifier, redirect_uri, expires_at, name, profile_id, surface)
+    rt.write(consents.insert, *attempt)
+    url = provider.oauth.authorize_url(redirect_uri, state, verifier)
+    return StartedConnection(consent_id, url, redirect_uri, expires_at)
 
 
 def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
-    """What to do before any account of this network can be connected; None when there is nothing."""
+    """Return what to do before an account of this network can be connected; None: nothing."""
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
     if not missing:
         return None
@@ -123,8 +108,8 @@ def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def _must_fit(reader: Reader, provider: Provider, profile_id: str, door: Surface) -> Profile:
-    """The profile that is to be connected again. Raises NotFound and OperatorError."""
+def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+    """Return the profile that is to be connected again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
@@ -134,7 +119,7 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, door: Surface
     if profile.status is ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected, which cannot be undone.",
-            f"To connect the account as a new profile, {hints.connect(provider.name, door)}.",
+            f"To connect the account as a new profile, {hints.connect(provider.name, surface)}.",
         )
     return profile
 
@@ -143,17 +128,17 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, door: Surface
 
 
 def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
-    """Where the attempt was begun that this answer belongs to; None when it is none of ours."""
+    """Return where the attempt of this answer started; None when it is none of ours."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
     return None if row is None else StartedFrom(consents.surface_of(row), row.profile_id or row.expected_profile_id)
 
 
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
-    """Make a profile of what the network's page answered; `query` as the browser brought it, decoded.
+    """Make a profile of the answer of the network's page; `query` as the browser brought it, decoded.
 
     With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError,
-    which says what went wrong and what to do (`UnknownState` when nothing of ours was meant), and Unavailable when the
-    disk could not store the tokens; then nothing is saved.
+    which says what went wrong and what to do (`UnknownState` for an unknown attempt), and Unavailable when the disk
+    could not store the tokens; then nothing is saved.
     """
     provider = rt.providers[provider_name]
     awaited = consents.find(rt.reader, consent_id) if consent_id else None
@@ -163,11 +148,11 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
             "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
         )
     rt.write(consents.spend, row.id)
-    door = consents.surface_of(row)
+    surface = consents.surface_of(row)
     try:
-        code = _code(provider, query, door)
+        code = _code(provider, query, surface)
         with tokens.reserve_disk(rt):
-            credentials, identity = _trade(rt, provider, code, row)
+            identity, credentials = _trade(rt, provider, code, row)
         try:
             finished = rt.write(_connect, provider, row.id, identity, credentials)
         except OperatorError:
@@ -179,33 +164,33 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.write(consents.fail, row.id, error.detail, hints.begin_again(provider.name, door))
+            rt.write(consents.fail, row.id, error.detail, hints.begin_again(provider.name, surface))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
 
 
-def _find(reader: Reader, provider: Provider, query: Mapping[str, str], door: Surface) -> Row:
-    """Return the attempt that this state belongs to. `door`: where a person reads that there is none."""
-    state, again = query.get("state", ""), hints.begin_again(provider.name, door)
+def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface: Surface) -> Row:
+    """Return the attempt of this state. `surface`: where the owner reads that there is none."""
+    state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
     row = consents.find_by_state(reader, provider.name, state)
     if row is not None:
         return row
     if not state:
-        # Anybody can make such a link: only what has the form of a code is repeated on a page of ours.
+        # Any site can make such a link, so our page repeats only what has the form of a code.
         error = query.get("error", "")
         said = f" It says: {error}." if _ERROR_CODE.fullmatch(error) else ""
         raise UnknownState(f"{provider.label} did not say which attempt this belongs to.{said}", again)
     raise UnknownState("This attempt to connect is not known here, or it was long ago.", again)
 
 
-def _code(provider: Provider, query: Mapping[str, str], door: Surface) -> str:
-    """What can be traded for tokens. Raises OperatorError with what came instead."""
+def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str:
+    """Return the code that buys the tokens. Raises OperatorError with what came instead."""
     error = query.get("error")
     if error == "access_denied":
         raise OperatorError(
             f"You did not give {provider.label}'s consent, so nothing was connected.",
-            hints.begin_again(provider.name, door),
+            hints.begin_again(provider.name, surface),
         )
     if error:
         words = shortened(query.get("error_description"))
@@ -213,53 +198,52 @@ def _code(provider: Provider, query: Mapping[str, str], door: Surface) -> str:
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}. "
-            f"{hints.begin_again(provider.name, door)}",
+            f"{hints.begin_again(provider.name, surface)}",
         )
     code = query.get("code")
     if not code:
         raise OperatorError(
-            f"{provider.label} sent the browser back without a code.", hints.begin_again(provider.name, door)
+            f"{provider.label} sent the browser back without a code.", hints.begin_again(provider.name, surface)
         )
     return code
 
 
-def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Credentials, Identity]:
-    """The tokens, tried: the network has said whose they are. Raises OperatorError."""
-    asked_at, door = rt.now(), consents.surface_of(row)
+def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Identity, Credentials]:
+    """Return the tokens and the account that the network names for them. Raises OperatorError."""
+    asked_at, surface = rt.now(), consents.surface_of(row)
     try:
         verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row.redirect_uri, verifier)
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} returned no tokens after your consent: {error.message}",
-            hints.after_failure(provider, error, door),
+            hints.after_failure(provider, error, surface),
         ) from error
     credentials = grants.from_answer(tokens, asked_at)
-    check_grant(provider, credentials, door)
-    identity, credentials = identify(rt, provider, credentials, door)
-    return credentials, identity
+    check_grant(provider, credentials, surface)
+    return identify(rt, provider, credentials, surface)
 
 
 def _connect(
     rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
 ) -> Connected:
-    """The profile and the end of the attempt in one transaction."""
+    """Store the profile and the end of the attempt in one transaction."""
     row = consents.check_open(tx, consent_id)
     if row.expected_profile_id is not None:
-        door = consents.surface_of(row)
-        expected = _must_fit(tx, provider, row.expected_profile_id, door)
+        surface = consents.surface_of(row)
+        expected = _must_fit(tx, provider, row.expected_profile_id, surface)
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
             wanted = _handle(expected.username, expected.name)
             raise OperatorError(
                 f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
-                f"To connect {came} as well, {hints.connect(provider.name, door)}.",
+                f"To connect {came} as well, {hints.connect(provider.name, surface)}.",
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
     consents.succeed(tx, consent_id, connected)
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
-    # The browser that comes back from the network says nothing of who sent it there.
+    # The browser that comes back from the network does not say who sent it there.
     by = actor.DASHBOARD if consents.surface_of(row) is Surface.DASHBOARD else actor.COMMAND
     _record(tx, action, provider, connected, by=by)
     return connected
@@ -271,10 +255,10 @@ def _record(tx: Tx, action: AuditAction, provider: Provider, connected: Connecte
 
 
 def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
-    """Give back tokens that are not kept, as far as the network allows it.
+    """Revoke tokens that are not kept, as far as the network allows it.
 
-    Not when their account is connected here: some networks end the whole grant with one of its tokens. And not by a
-    paused copy, which must not end what the original uses.
+    Not when their account is connected here: some networks end the whole grant with one of its tokens. Not in a paused
+    copy, which must not end what the original uses.
     """
     if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
@@ -314,24 +298,24 @@ def _import(
     return connected
 
 
-# MERGED from accounts/identify.py: Tokens that are new here, tried at the network before anything is saved: whose
+# --- whose tokens these are, and what they allow ----------------------------------------------------------------------
 
 
-def check_grant(provider: Provider, credentials: Credentials, door: Surface = Surface.SHELL) -> None:
-    """Raises OperatorError when no way of publishing is left in these scopes."""
+def check_grant(provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL) -> None:
+    """Raise OperatorError when these scopes allow no way of publishing."""
     scopes = credentials.scopes or frozenset()
     if not provider.oauth.can_publish(scopes):
         raise OperatorError(
             f"With this grant nothing could be published to {provider.label}: "
             + " ".join(provider.oauth.missing_scopes(scopes)),
-            f"Consent again to everything that the app asks for. To begin, {hints.connect(provider.name, door)}.",
+            f"Consent again to everything that the app asks for. To begin, {hints.connect(provider.name, surface)}.",
         )
 
 
 def identify(
-    rt: Runtime, provider: Provider, credentials: Credentials, door: Surface = Surface.SHELL
+    rt: Runtime, provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL
 ) -> tuple[Identity, Credentials]:
-    """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token.
+    """Return the account of these tokens. An expired access token is renewed first, when there is a refresh token.
 
     Asks the network, so not from the event loop. Raises OperatorError.
     """
@@ -342,20 +326,20 @@ def identify(
         if ended and credentials.refresh_token:
             credentials, renewed = _renew(rt, provider, credentials), True
         try:
-            return _whose(rt, provider, credentials), credentials
+            return _ask_identity(rt, provider, credentials), credentials
         except AuthExpired:
             if renewed or not credentials.refresh_token:
                 raise
             credentials, renewed = _renew(rt, provider, credentials), True
-            return _whose(rt, provider, credentials), credentials
+            return _ask_identity(rt, provider, credentials), credentials
     except ProviderError as error:
-        hint = hints.after_failure(provider, error, door)
+        hint = hints.after_failure(provider, error, surface)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
         raise OperatorError(f"It is not known whose tokens these are: {error.message}", hint) from error
 
 
-def _whose(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
+def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
     scopes = credentials.scopes or frozenset()
     http = rt.http_of(provider.name)
     return redaction.mask_value(provider.oauth.identify(http, credentials.access_token, scopes))

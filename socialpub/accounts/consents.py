@@ -1,7 +1,8 @@
 """Consents: attempts to connect an account through the network's own page, each a row of the table `consent`.
 
-A state belongs to one attempt and works once, for ten minutes. Every way in which an attempt ends is written down,
-because whoever began it waits elsewhere.
+A state belongs to one attempt and works once, for ten minutes. Every end of an attempt is stored, because the owner
+waits for it elsewhere. The redirect address in the consent page's URL, in the token call and at the app's page must be
+the same, letter by letter.
 """
 
 import json
@@ -47,9 +48,9 @@ def insert(
     expires_at: datetime,
     name: str | None,
     expected_profile_id: str | None,
-    door: Surface,
+    surface: Surface,
 ) -> None:
-    """Note a new attempt. Of the state only a digest is kept: whoever reads the database cannot answer for the
+    """Store a new attempt. Only a digest of the state is stored: a reader of the database cannot answer for the
     browser."""
     tx.insert(
         "consent",
@@ -60,7 +61,7 @@ def insert(
         redirect_uri=redirect_uri,
         name=name,
         expected_profile_id=expected_profile_id,
-        door=door,
+        door=surface,
         created_at=tx.stamp,
         expires_at=clock.stamp(expires_at),
     )
@@ -77,17 +78,17 @@ def find(store: Reader, consent_id: str) -> Row | None:
 
 
 def surface_of(row: Row) -> Surface:
-    """Where this attempt was begun."""
+    """Return where this attempt began."""
     return Surface(row.door)
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
-    """The attempt that this state belongs to."""
+    """Return the attempt that this state belongs to."""
     return reader.one("SELECT * FROM consent WHERE state_hash = ? AND provider = ?", (crypto.digest(state), provider))
 
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
+    """Spend the state: the attempt has no second try, however it ends. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
     again = hints.begin_again(row.provider, surface_of(row))
@@ -100,12 +101,12 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
         raise OperatorError("This attempt was given up.", again)
     if row.expires_at <= tx.stamp:
         raise OperatorError("This attempt was begun more than ten minutes ago.", again)
-    # The code challenge has been answered in this call; nobody needs the verifier a second time.
+    # The code challenge is answered in this call, so the verifier is not needed again.
     tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
 
 
 def check_open(tx: Tx, consent_id: str) -> Row:
-    """The row of an attempt that somebody still waits for. Raises OperatorError."""
+    """Return the row of an attempt that the owner still waits for. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
     if row.finished_at is not None:
@@ -133,7 +134,7 @@ def fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -
 
 
 def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
-    """How the attempt ended; None while the browser may still come back."""
+    """Return how the attempt ended; None while the browser may still come back."""
     row = find(rt.reader, consent_id)
     if row is None:
         return Failed("This attempt is not known any more.", None)
@@ -151,30 +152,30 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def waiting(reader: Reader, door: Surface, now: str) -> list[Row]:
-    """The attempts begun at this door whose browser may still come back, of each network the newest: id, provider,
+def waiting(reader: Reader, surface: Surface, now: str) -> list[Row]:
+    """Return the attempts of this surface whose browser may still come back, the newest of each network: id, provider,
     created_at."""
     return reader.all(
         """SELECT id, provider, max(created_at) AS created_at FROM consent WHERE door = ? AND taken_at IS NULL
             AND finished_at IS NULL AND expires_at > ? GROUP BY provider ORDER BY created_at""",
-        (door, now),
+        (surface, now),
     )
 
 
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Nobody waits any more: what the browser brings later connects nothing."""
+    """End the attempt: what the browser brings later connects nothing."""
     fail(rt, tx, consent_id, "The attempt was given up.", None)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget attempts of yesterday; how many, a few hundred at most."""
+    """Delete attempts of yesterday; return how many, a few hundred at most."""
     before = clock.stamp(tx.now - KEPT)
     return tx.execute(
         "DELETE FROM consent WHERE id IN (SELECT id FROM consent WHERE created_at < ? LIMIT ?)", (before, BATCH_ROWS)
     ).rowcount
 
 
-# MERGED from accounts/redirect_addresses.py: The redirect address of a network: whether the network accepts it, wh
+# --- redirect addresses -----------------------------------------------------------------------------------------------
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 COPY_IT = "Copy the whole address from the browser's address bar, after you have given your consent."
@@ -199,7 +200,7 @@ class RedirectFinding:
 
     @property
     def remedy(self) -> str | None:
-        """The change, and what follows it."""
+        """Return the change, and what follows it."""
         if self.change is None:
             return None
         paste = " If your browser shows an error after your consent, paste the address at which it ended."
@@ -230,7 +231,7 @@ def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFi
 
 
 def comes_back(settings: Settings, network: str) -> bool:
-    """Whether the network sends the browser to this appliance, as far as the configuration shows it."""
+    """Return whether the network sends the browser to this appliance, as far as the configuration shows it."""
     return _leads_here(settings, network, settings.redirect_url(network))
 
 
@@ -255,7 +256,7 @@ def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
 
 
 def _place(address: str) -> tuple[tuple[str, str] | None, str]:
-    """Host and path of an address, and its query. Browsers hide the scheme, and change it; so it does not count."""
+    """Return host and path of an address, and its query. The scheme does not count: browsers hide and change it."""
     if address.startswith("?"):
         return None, address[1:]
     parts = urlsplit(address if "://" in address else f"http://{address}")
@@ -272,7 +273,7 @@ def _path(network: str) -> str:
 
 
 def _leads_here(settings: Settings, network: str, address: str) -> bool:
-    """The callback's own address, or another loopback name of it."""
+    """Return whether this is the callback's own address, or another loopback name of it."""
     if address == settings.callback_url(network):
         return True
     base, parts = urlsplit(settings.base_url), urlsplit(address)

@@ -1,4 +1,4 @@
-"""What to do about an account that cannot be used, for each place where the owner reads it.
+"""Hints: what to do about an account that cannot be used, for each surface where the owner reads it.
 
 A function that names one action returns it as a phrase, "run `…`" or "press “…”", without a period.
 """
@@ -12,7 +12,7 @@ from socialpub.providers.provider import Provider
 
 
 class Surface(StrEnum):
-    """Where a remedy is read: it names what can be done there."""
+    """Where a hint is read: it names what can be done there."""
 
     SHELL = "shell"
     DASHBOARD = "dashboard"
@@ -23,16 +23,16 @@ def sentence(phrase: str) -> str:
     return f"{phrase[0].upper()}{phrase[1:]}."
 
 
-def connect(provider_name: str, door: Surface = Surface.SHELL, *options: str) -> str:
+def connect(provider_name: str, surface: Surface = Surface.SHELL, *options: str) -> str:
     """Return how an account of this network is connected, again or for the first time."""
-    if door is Surface.DASHBOARD:
+    if surface is Surface.DASHBOARD:
         return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
     return _run("admin", "connect-profile", provider_name, *options)
 
 
-def reconnect(provider_name: str, door: Surface = Surface.SHELL) -> str:
+def reconnect(provider_name: str, surface: Surface = Surface.SHELL) -> str:
     """Return the same for an account that has a profile."""
-    return "press “Reconnect” on the profile's page" if door is Surface.DASHBOARD else connect(provider_name)
+    return "press “Reconnect” on the profile's page" if surface is Surface.DASHBOARD else connect(provider_name)
 
 
 def reconnect_anywhere(provider_name: str) -> str:
@@ -41,45 +41,45 @@ def reconnect_anywhere(provider_name: str) -> str:
     return f"press “Reconnect” {where}{commands.or_run('admin', 'connect-profile', provider_name)}"
 
 
-def begin_again(provider_name: str, door: Surface = Surface.SHELL) -> str:
+def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
     """Return the sentence for an attempt to connect that came to nothing."""
-    return f"To begin again, {connect(provider_name, door)}."
+    return f"To begin again, {connect(provider_name, surface)}."
 
 
-def resume(door: Surface = Surface.SHELL) -> str:
+def resume(surface: Surface = Surface.SHELL) -> str:
     """Return how a pause is ended."""
-    return "press “Resume” under System" if door is Surface.DASHBOARD else _run("admin", "resume")
+    return "press “Resume” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
 
 
-def try_held(door: Surface = Surface.SHELL) -> str:
+def try_held(surface: Surface = Surface.SHELL) -> str:
     """Return how a network that refuses this app is asked again at once."""
-    return "press “Try now” under System" if door is Surface.DASHBOARD else _run("admin", "resume")
+    return "press “Try now” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
 
 
-def test_message(door: Surface = Surface.SHELL) -> str:
+def test_message(surface: Surface = Surface.SHELL) -> str:
     """Return how a notification service is tested."""
-    return "press “Send a test message” under System" if door is Surface.DASHBOARD else _run("admin", "notify-test")
+    return "press “Send a test message” under System" if surface is Surface.DASHBOARD else _run("admin", "notify-test")
 
 
-def add_address(door: Surface = Surface.SHELL) -> str:
-    """How the owner gets notifications, as a sentence."""
-    if door is Surface.DASHBOARD:
+def add_address(surface: Surface = Surface.SHELL) -> str:
+    """Return how the owner gets notifications, as a sentence."""
+    if surface is Surface.DASHBOARD:
         return "Add an address under System, “Notifications”: mail, ntfy, Gotify, Telegram or another service."
     return "Set [notify] urls to where you can be reached: mail, ntfy, Gotify, Telegram and others."
 
 
-def after_failure(provider: Provider, error: ProviderError, door: Surface = Surface.SHELL) -> str:
-    """What to do about a call that failed while an account was being connected."""
+def after_failure(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
+    """Return what to do about a call that failed while an account was being connected."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Nothing was saved. Try again in a while."
-    return _after_refusal(provider, error, connect(provider.name, door))
+    return _after_refusal(provider, error, connect(provider.name, surface))
 
 
-def after_question(provider: Provider, error: ProviderError, door: Surface = Surface.SHELL) -> str:
-    """What to do about a question, asked for a profile, that its network did not answer."""
+def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
+    """Return what to do about a question for a profile that its network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Try again in a while."
-    return _after_refusal(provider, error, reconnect(provider.name, door))
+    return _after_refusal(provider, error, reconnect(provider.name, surface))
 
 
 def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:

@@ -1,7 +1,7 @@
 """Questions to a network for one profile whose owner waits for the answer: its boards, what a creator may do now.
 
-What is answered is remembered for a minute, so that a form which is shown again does not ask anew; so is that nothing
-was answered, so that a network which hangs does not take up a thread with every look at the form.
+An answer is kept for a minute, so that a form that is shown again does not ask again. A failure is kept as well, so
+that a network that hangs does not occupy a thread each time the form is shown.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,14 +30,14 @@ REMEMBERED_SECONDS = 60.0
 
 @dataclass(slots=True)
 class RememberedAnswers:
-    """By profile, its sealed token and what was asked: until when (monotonic) it counts, and the answer or why there
-    was none. With new tokens everything is asked anew."""
+    """By profile, its sealed token and the question: until when (monotonic) it counts, and the answer or the failure.
+    With new tokens everything is asked again."""
 
     of_question: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
 
 
 def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
-    """What the network answers `question(http, token)`, with another token when it does not take the first one.
+    """Return the network's answer to `question(http, token)`, with another token when it refuses the first one.
 
     Asks the network, so not from the event loop. Raises `errors.py` and `Withdrawn`.
     """
@@ -49,36 +49,37 @@ def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
 
 
 @contextmanager
-def explain_failures(rt: Runtime, profile: Profile, failure: str, door: Surface = Surface.SHELL) -> Iterator[None]:
-    """Around questions: what they raise as an OperatorError that begins with `failure` and says what to do."""
+def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surface = Surface.SHELL) -> Iterator[None]:
+    """Turn what questions raise into an OperatorError that begins with `failure` and says what to do."""
     provider = rt.providers[profile.provider]
     try:
         yield
     except Withdrawn:
-        hint = f"To connect the account as a new profile, {hints.connect(provider.name, door)}."
+        hint = f"To connect the account as a new profile, {hints.connect(provider.name, surface)}."
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
     except tokens.Paused as paused:
-        raise OperatorError(f"{failure} {paused.message}", f"To continue, {hints.resume(door)}.") from None
+        raise OperatorError(f"{failure} {paused.message}", f"To continue, {hints.resume(surface)}.") from None
     except ProviderError as error:
-        raise OperatorError(f"{failure} {error.message}", hints.after_question(provider, error, door)) from error
+        raise OperatorError(f"{failure} {error.message}", hints.after_question(provider, error, surface)) from error
 
 
 def remember(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
-    """Have `remembered` return this for a minute: the owner has just changed what the network answers."""
+    """Make `remembered` return this for a minute: the owner has just changed what the network answers."""
     question = (profile.id, profile.access_token, what)
     rt.memory(RememberedAnswers).of_question[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, answer)
 
 
-def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, anew: bool = False) -> T:
-    """The answer of the last minute, else `answer()`. `what` names the question; answers to one question are of one
-    type. Raises OperatorError, which is remembered as well. `anew`: what was answered is asked again; only that nothing
-    was answered counts for its minute."""
+def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
+    """Return the answer of the last minute, else `answer()`. `what` names the question; its answers have one type.
+
+    Raises OperatorError, which is kept as well. `again`: ask again, unless the last minute brought a failure.
+    """
     question = (profile.id, profile.access_token, what)
     known, now = rt.memory(RememberedAnswers).of_question, rt.clock.monotonic()
     for old in [name for name, (until, _) in list(known.items()) if until <= now]:
         known.pop(old, None)
     found: object
-    if question in known and not (anew and not isinstance(known[question][1], OperatorError)):
+    if question in known and not (again and not isinstance(known[question][1], OperatorError)):
         found = known[question][1]
     else:
         try:
@@ -91,7 +92,7 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
     return found  # type: ignore[return-value]
 
 
-# MERGED from accounts/tiktok_creator.py: What a TikTok account may do right now, asked anew whenever a form for a
+# --- what a TikTok account may do now ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +103,19 @@ class PostingBarred:
     """Why, and what to do."""
 
 
-def ask_creator(rt: Runtime, profile_id: str, door: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
-    """What TikTok says of this account at the moment. When it may post again, what waits for that goes out.
+def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
+    """Return what TikTok says of this account now. When it may post again, the posts that wait for this continue.
 
+    TikTok wants its choices shown in every form for a post, and a form that stops when nothing can be posted
+    (https://developers.tiktok.com/doc/content-sharing-guidelines, "Required UX Implementation in Your App", 2026-10).
     Asks the network, so not from the event loop. Raises NotFound when there is no such profile, OperatorError when it
-    is no account of TikTok or TikTok does not tell.
+    is no account of TikTok or TikTok does not answer.
     """
     profile = profiles.get(rt.reader, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, TikTok):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
-    with explain_failures(rt, profile, "TikTok did not say what this account may do.", door):
+    with explain_failures(rt, profile, "TikTok did not say what this account may do.", surface):
         try:
             info = ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
             if waits.cooldown_until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
@@ -126,9 +129,11 @@ def ask_creator(rt: Runtime, profile_id: str, door: Surface = Surface.SHELL) -> 
 
 
 def ask_creator_lately(
-    rt: Runtime, profile_id: str, door: Surface = Surface.SHELL, *, anew: bool = False
+    rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL, *, again: bool = False
 ) -> CreatorInfo | PostingBarred:
-    """The same, answered from memory for a minute: for a form that is shown again. `anew` when it opens: then only a
-    network that did not answer a moment ago is left alone. Raises as `ask` does."""
-    profile = profiles.get(rt.reader, profile_id)
-    return remembered(rt, profile, f"creator for the {door}", lambda: ask_creator(rt, profile_id, door), anew=anew)
+    """Return the answer of the last minute, for a form that is shown again. Raises as `ask_creator` does.
+
+    `again`: a form that opens asks again, unless TikTok did not answer a moment ago.
+    """
+    profile, what = profiles.get(rt.reader, profile_id), f"creator for the {surface}"
+    return remembered(rt, profile, what, lambda: ask_creator(rt, profile_id, surface), again=again)

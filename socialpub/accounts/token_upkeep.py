@@ -104,12 +104,12 @@ def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
     profile_rows.update(tx, profile_id, warned_at=tx.stamp)
 
 
-def warning(row: Row, now: datetime, door: Surface = Surface.SHELL) -> str | None:
+def warning(row: Row, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
     """Return what the owner has to do about this profile within a week, and why; None: nothing.
 
     `row` has provider, status, reason, expires_at, renewable.
     """
-    how = hints.reconnect(row.provider, door)
+    how = hints.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
         return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
@@ -139,7 +139,7 @@ class TokenHealth:
     """What the grant does not allow and what that costs, as sentences."""
 
 
-def read_health(rt: Runtime, row: Row, door: Surface) -> TokenHealth | None:
+def read_health(rt: Runtime, row: Row, surface: Surface) -> TokenHealth | None:
     """Return the health of a profile's tokens (row of `profiles.load_for_owner`); None when it is disconnected."""
     if row.status == ProfileStatus.DISCONNECTED:
         return None
@@ -150,7 +150,7 @@ def read_health(rt: Runtime, row: Row, door: Surface) -> TokenHealth | None:
         refresh_expires_at=row.refresh_expires_at,
         renewed_at=row.renewed_at,
         renewable=bool(row.renewable),
-        warning=warning(row, rt.now(), door),
+        warning=warning(row, rt.now(), surface),
         missing=tuple(missing),
     )
 

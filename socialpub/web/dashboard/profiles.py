@@ -97,7 +97,7 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
-        made = boards.create_board(rt, profile_id, name, secret=secret, door=Surface.DASHBOARD)
+        made = boards.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
         return f"The board “{made.board.name}”", made.is_new
 
     return await _create(rt, visit, create)
@@ -221,7 +221,7 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
         raise NotFound("There is no network of this name.")
-    begun = await asyncio.to_thread(connect.begin, rt, provider_name, door=Surface.DASHBOARD)
+    begun = await asyncio.to_thread(connect.begin, rt, provider_name, surface=Surface.DASHBOARD)
     return _show_consent(rt, visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
 
 
@@ -229,7 +229,7 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
 async def connect_again(rt: Runtime, visit: Visit) -> Answer:
     """Lead to the network's consent page, for the account of this profile."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
-    begin = partial(connect.begin, profile_id=profile.id, door=Surface.DASHBOARD)
+    begin = partial(connect.begin, profile_id=profile.id, surface=Surface.DASHBOARD)
     begun = await asyncio.to_thread(begin, rt, profile.provider)
     return _show_consent(rt, visit, profile.provider, begun.id, begun.redirect_uri, consent_url=begun.url)
 

@@ -61,7 +61,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
 
 def _place(origin: connect.StartedFrom | None) -> str | None:
     """The page of the dashboard to go on at, when it was begun there; whoever waits at a terminal closes this one."""
-    if origin is None or origin.door is not Surface.DASHBOARD:
+    if origin is None or origin.surface is not Surface.DASHBOARD:
         return None
     return f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
 

@@ -255,7 +255,7 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
 ) -> None:
     world.x.add_account("other")
     first = connected(rt, browser, "x", "demo")
-    begun = connect.begin(rt, "x", profile_id=first.profile_id, door=Surface.DASHBOARD)
+    begun = connect.begin(rt, "x", profile_id=first.profile_id, surface=Surface.DASHBOARD)
     query = query_of(browser.decides(begun.url, "other"))
     with pytest.raises(OperatorError, match="to connect @demo again, but X answered for @other") as refused:
         connect.finish(rt, "x", query)

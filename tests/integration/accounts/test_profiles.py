@@ -18,6 +18,7 @@ from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSen
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
+from socialpub.worker.tasks import Background
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
@@ -333,15 +334,20 @@ def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk:
     assert token_upkeep.revoke_disconnected(rt) == 1
 
 
-def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk: Desk) -> None:
+def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     profile = add_profile(rt)
-    assert token_upkeep.start_revocation(rt) is None, "nothing is due"
     rt.write(profiles.disconnect, profile)
     answers = threading.Event()
     desk.revoke = lambda *_: answers.wait(60) or None  # type: ignore[method-assign]
-    thread = token_upkeep.start_revocation(rt)
-    assert thread is not None
-    assert token_upkeep.start_revocation(rt) is None, "one is at it already"
+    huey = Background(rt).huey
+    due = {task.name: task for task in huey.read_periodic(clock.now())}
+    thread = threading.Thread(target=huey.execute, args=(due["revocation"],))
+    thread.start()
+    huey.execute(due["warnings"])
+    clock.forward(3600)
+    again = {task.name for task in huey.read_periodic(clock.now())}
+    assert "warnings" in again
+    assert "revocation" not in again, "one runs already"
     answers.set()
     thread.join(60)
     assert access_of(rt, profile) is None

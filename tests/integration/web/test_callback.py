@@ -88,14 +88,14 @@ def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out
 
 
 def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
-    back = browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url)
+    back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
     (profile,) = profile_rows.list_all(rt.reader)
     link = f'href="http://127.0.0.1:8000/profiles/{profile["id"]}"'
     assert link in page
     assert "close this page" not in page
     assert link in visit(caller, back).body.decode(), "a reload leads there, too"
-    denied = browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url, decision="deny")
+    denied = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url, decision="deny")
     page = visit(caller, denied).body.decode()
     assert "press “Connect X” under Profiles" in page
     assert 'href="http://127.0.0.1:8000/profiles"' in page
@@ -185,7 +185,7 @@ def test_others_are_answered_while_a_network_takes_its_time(
 
 def test_who_began_to_connect_stands_in_the_trail(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
-    visit(caller, browser.decides(connect.begin(rt, "x", door=Surface.DASHBOARD).url))
+    visit(caller, browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url))
     again, first = audit_log.read(rt.reader).entries
     assert (first.actor, first.action) == ("command", AuditAction.PROFILE_CONNECTED)
     assert (again.actor, again.action) == ("dashboard", AuditAction.PROFILE_RECONNECTED)

@@ -146,7 +146,7 @@ class Creator:
 async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, anew=refresh)
+        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
         info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")

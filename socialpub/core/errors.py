@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar
 
 from socialpub.core.secrets.redaction import mask
@@ -19,6 +20,17 @@ MAX_QUOTE = 300
 """Characters of a caller's own text that an answer or a log line repeats."""
 
 
+class FieldCode(StrEnum):
+    """The rules that an entry point may put into its own words. Callers never see the code."""
+
+    TEXT_MISSING = "textMissing"
+    TIME_PAST = "timePast"
+    PROFILE_UNKNOWN = "profileUnknown"
+    PROFILE_DISCONNECTED = "profileDisconnected"
+    ARTIFACT_UNKNOWN = "artifactUnknown"
+    UPLOAD_REJECTED = "uploadRejected"
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One failing field: where it stands in the request, and what to change. The message is the end of a sentence that
@@ -26,6 +38,7 @@ class FieldError:
 
     path: tuple[str | int, ...]
     message: str
+    code: FieldCode | None = field(default=None, compare=False)
 
     @property
     def sentence(self) -> str:

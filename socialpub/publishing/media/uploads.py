@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from socialpub.core import ids, logging, units
-from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
+from socialpub.core.errors import Conflict, FieldCode, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.states import ArtifactStatus
@@ -239,7 +239,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
         if row.status == ArtifactStatus.VERIFIED:
             return _verified_artifact(row)
         if row.status == ArtifactStatus.REJECTED:
-            raise _failing(f"was rejected: {row.reason} Reserve another upload")
+            raise _failing(f"was rejected: {row.reason} Reserve another upload", FieldCode.UPLOAD_REJECTED)
         if row.storage_key is None:
             raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
         try:
@@ -284,8 +284,8 @@ def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str)
     return artifact_rows.reject(tx, artifact_id, generation, reason)
 
 
-def _failing(message: str) -> InvalidRequest:
-    return InvalidRequest.at("artifactId", message=message)
+def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
+    return InvalidRequest.of([FieldError(("artifactId",), message, code)])
 
 
 def _verified_artifact(row: Row) -> VerifiedArtifact:

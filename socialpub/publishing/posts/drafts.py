@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
+from socialpub.core.validation import Path
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows
@@ -68,16 +69,17 @@ def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datet
     """The targets of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
-        errors.append(FieldError(("post", "scheduledAt"), "must be in the future; leave it out to publish now"))
+        message = "must be in the future; leave it out to publish now"
+        errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     targets = []
     for index, profile_id in enumerate(draft.profiles):
         profile = profile_rows.find(store, profile_id)
         if profile is None or not caller.sees(profile.provider, profile.id):
-            errors.append(FieldError(("profiles", index), "is not the id of a profile; take ids from GET /profiles"))
+            message = "is not the id of a profile; take ids from GET /profiles"
+            errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_UNKNOWN))
         elif profile.status is ProfileStatus.DISCONNECTED:
-            errors.append(
-                FieldError(("profiles", index), "is disconnected; connect the account again and use its new id")
-            )
+            message = "is disconnected; connect the account again and use its new id"
+            errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_DISCONNECTED))
         else:
             targets.append(Target(profile, options_for(rt, profile, draft.options)))
     selected = {target.profile.provider for target in targets}
@@ -110,22 +112,25 @@ def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldErr
 
 
 def unusable_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
-    errors = []
+    errors: list[FieldError] = []
     for index, item in enumerate(media):
-        why = None if item.arriving else why_unusable(artifact_rows.find(store, item.artifact_id))
-        if why is not None:
-            errors.append(FieldError(("media", index, "artifactId"), why))
+        if not item.arriving:
+            errors += _unusable(store, ("media", index, "artifactId"), item.artifact_id)
     return errors
 
 
 def unusable_in_options(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
-    errors = []
+    errors: list[FieldError] = []
     for provider, given in (options or {}).items():
         for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given):
-            why = why_unusable(artifact_rows.find(store, artifact_id))
-            if why is not None:
-                errors.append(FieldError(("providerOptions", provider, key), why))
+            errors += _unusable(store, ("providerOptions", provider, key), artifact_id)
     return errors
+
+
+def _unusable(store: Reader, path: Path, artifact_id: str) -> list[FieldError]:
+    row = artifact_rows.find(store, artifact_id)
+    why = why_unusable(row)
+    return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
 
 def why_unusable(artifact: Row | None) -> str | None:
@@ -140,7 +145,8 @@ def why_unusable(artifact: Row | None) -> str | None:
 def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
     errors: list[FieldError] = []
     if change.scheduled_at is not None and change.scheduled_at <= tx.now:
-        errors.append(FieldError(("post", "scheduledAt"), "must be in the future; null publishes immediately"))
+        message = "must be in the future; null publishes immediately"
+        errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     if "media" in change.given:
         errors += unusable_media(tx, change.media)
         body = change.body if "body" in change.given else post.body

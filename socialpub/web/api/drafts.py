@@ -4,6 +4,7 @@ A caller gets every error in one answer: a misspelled field does not hide that t
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -11,7 +12,7 @@ from pydantic import ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import AlsoCalled, Keys, Path
 from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
@@ -108,7 +109,7 @@ def _needs_content(value: Any) -> Sequence[FieldError]:
     if isinstance(value, dict) and "media" not in value:
         post = value.get("post")
         if isinstance(post, dict) and "body" not in post:
-            return [FieldError(("post", "body"), "is required when there is no media")]
+            return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
     return ()
 
 
@@ -234,7 +235,7 @@ def _reindexed(error: FieldError, indexes: dict[str, list[int]]) -> FieldError:
     path: Path = error.path
     if len(path) > 1 and path[0] in indexes and isinstance(path[1], int):
         path = (path[0], indexes[str(path[0])][path[1]], *path[2:])
-    return FieldError(path, error.message)
+    return replace(error, path=path)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.core.errors import FieldError, InvalidRequest, end_sentence
+from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, end_sentence
 from socialpub.core.validation import Path
 from socialpub.db.connection import Reader
 from socialpub.providers.base import Content, Problem
@@ -32,15 +32,13 @@ NOT_NOW = "a time is filled in, but “Now” is chosen: choose “At a time”,
 MAX_NAMES = 3
 
 _WORDS = {
-    "is required when there is no media": "write something, or add a picture or a video",
-    "must be in the future; leave it out to publish now": "must be in the future; or choose “Now”",
-    "must be in the future; null publishes immediately": "must be in the future; or choose “Now”",
-    "is not the id of a profile; take ids from GET /profiles": "is not here any more; choose another one",
-    "is not the id of an artifact; reserve and complete an upload first": "is not here any more; remove it and add the "
-    "file again",
-    "is disconnected; connect the account again and use its new id": "is disconnected; connect it again under Profiles",
+    FieldCode.TEXT_MISSING: "write something, or add a picture or a video",
+    FieldCode.TIME_PAST: "must be in the future; or choose “Now”",
+    FieldCode.PROFILE_UNKNOWN: "is not here any more; choose another one",
+    FieldCode.PROFILE_DISCONNECTED: "is disconnected; connect it again under Profiles",
+    FieldCode.ARTIFACT_UNKNOWN: "is not here any more; remove it and add the file again",
 }
-"""The form's words for messages of the API."""
+"""The form's words for rules whose message is written for programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +276,12 @@ def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tupl
 
 def _in_words(error: FieldError | Problem) -> str:
     """Return the message in the words of the form, with the form's name of an option."""
+    message = error.message
+    if isinstance(error, FieldError) and error.code in _WORDS:
+        message = _WORDS[error.code]
     if error.path[:1] != ("providerOptions",) or not error.path[2:]:
-        return error.message if isinstance(error, Problem) else _WORDS.get(error.message, error.message)
+        return message
     key = str(error.path[2])
     if isinstance(error, Problem) and error.is_missing and key in option_fields.MISSING_TEXTS:
         return option_fields.MISSING_TEXTS[key]
-    return option_fields.complaint(key, error.message)
+    return option_fields.complaint(key, message)

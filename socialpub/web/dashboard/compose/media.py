@@ -15,7 +15,7 @@ import orjson
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import units
-from socialpub.core.errors import Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
+from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
 from socialpub.core.secrets import signed_urls
 from socialpub.media.types import Facts
 from socialpub.publishing.media import thumbnails, uploads
@@ -231,7 +231,7 @@ def _for_the_owner(error: SocialpubError) -> SocialpubError:
             detail = f"The file {first.message}."
         case ("mimeType",):
             detail = f"{first.message}."
-        case ("artifactId",) if " was rejected: " in f" {first.message}":
+        case ("artifactId",) if first.code is FieldCode.UPLOAD_REJECTED:
             detail = first.message.removeprefix("was rejected: ").removesuffix(" Reserve another upload")
         case ("artifactId",):
             detail = "The uploaded file is not here any more. Choose it again."

@@ -42,7 +42,7 @@ def fetch(rt: Runtime, profile_id: str) -> list[str]:
 def keep_current(rt: Runtime, held: Collection[str]) -> str | None:
     """Fetch the account data of the profile that has waited longest, if one is due; return its id.
 
-    `held` are the networks that refuse this app for now: they are left alone. A paused appliance fetches nothing.
+    `held` are the networks that refuse this app for now: they are not asked. A paused appliance fetches nothing.
     """
     if appliance_state.paused_at(rt.reader):
         return None
@@ -82,7 +82,7 @@ def _store(rt: Runtime, tx: Tx, profile_id: str, identity: Identity) -> list[str
 
 
 def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
-    """What is different, as sentences."""
+    """Return what is different, as sentences."""
     found = []
     if now.username != before.username and now.username:
         found.append(f"The handle is @{now.username} now.")

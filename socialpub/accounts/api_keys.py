@@ -1,7 +1,7 @@
 """API keys: who calls, and what that caller may see and do (contract section 2).
 
-A key is `spk_<id>_<secret>`: the id finds the row, and of the secret only a digest is stored, so the key is shown once
-and never again. Whether it still holds is asked of the database at every request: a revocation works at once.
+A key is `spk_<id>_<secret>`: the id finds the row, and only a digest of the secret is stored, so the key is shown once.
+Every request asks the database whether the key is valid: a revocation works at once.
 """
 
 import json
@@ -29,7 +29,7 @@ MAX_NAME_LENGTH = 100
 
 
 class KeyRefused(OperatorError):
-    """A key that cannot be made so. `field` is the parameter of `create` that says why."""
+    """A key that cannot be created. `field` is the parameter of `create` that is wrong."""
 
     def __init__(self, field: str, message: str, hint: str) -> None:
         super().__init__(message, hint)
@@ -58,7 +58,7 @@ class Caller:
 
 
 OWNER = Caller("owner", "write")
-"""Who is at the terminal: no key, and no limits."""
+"""The owner at the terminal: no key, and no limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class Key:
 
 
 def new_id() -> str:
-    """The id of a key that is yet to be made."""
+    """Return the id for a key that will be created."""
     return secrets.token_hex(ID_LETTERS // 2)
 
 
 def is_id(text: str) -> bool:
-    """Whether `new_id` could have made it."""
+    """Return whether a text has the form of `new_id`."""
     return len(text) == ID_LETTERS and all(letter in "0123456789abcdef" for letter in text)
 
 
@@ -102,10 +102,10 @@ def create(
     expires_at: datetime | None = None,
     key_id: str | None = None,
 ) -> str:
-    """Make a key and return it whole: the only time that it is seen.
+    """Create a key and return it whole: the only time that it is shown.
 
-    `providers` and `profiles` limit it; None or empty means no limit. With a `key_id` of `new_id` the same order given
-    twice makes one key: the second raises Conflict. Raises KeyRefused.
+    `providers` and `profiles` limit it; None or empty means no limit. With a `key_id` of `new_id` a repeated
+    call creates one key: the second raises Conflict. Raises KeyRefused.
     """
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
@@ -142,12 +142,12 @@ _COLUMNS = "id, name, scope, providers, profiles, created_at, expires_at, revoke
 
 
 def list_all(reader: Reader) -> list[Key]:
-    """Every key there ever was, oldest first."""
+    """Return every key ever created, oldest first."""
     return [_key(row) for row in reader.all(f"SELECT {_COLUMNS} FROM api_key ORDER BY created_at, id")]
 
 
 def get(reader: Reader, key_id: str) -> Key:
-    """One key. Raises NotFound."""
+    """Return one key. Raises NotFound."""
     row = reader.one(f"SELECT {_COLUMNS} FROM api_key WHERE id = ?", (key_id,))
     if row is None:
         raise NotFound("There is no key with this id.")
@@ -155,7 +155,7 @@ def get(reader: Reader, key_id: str) -> Key:
 
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
-    """From now on the key is refused. Revoking twice is fine. Raises OperatorError for an unknown id."""
+    """Refuse the key from now on. Revoking twice is fine. Raises OperatorError for an unknown id."""
     row = tx.one("SELECT name, revoked_at FROM api_key WHERE id = ?", (key_id,))
     if row is None:
         raise OperatorError(
@@ -204,7 +204,7 @@ _FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at,
 
 
 def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
-    """Whose key this is; None when it is nobody's, expired or revoked."""
+    """Return the caller of this key; None when it is unknown, expired or revoked."""
     prefix, _, rest = token.partition("_")
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
@@ -216,13 +216,13 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
 
 
 def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
-    """Who has this key, as long as it has neither expired nor been revoked."""
+    """Return the caller of this key; None when it is unknown, expired or revoked."""
     row = reader.one(_FIND, (key_id,))
     return None if row is None else _caller(key_id, row, now)
 
 
 def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
-    """Those that are expired or revoked."""
+    """Return those of these keys that are expired or revoked."""
     rows = reader.all(
         f"""SELECT id FROM api_key WHERE id IN ({placeholders(key_ids)}) AND revoked_at IS NULL
              AND (expires_at IS NULL OR expires_at > ?)""",
@@ -253,7 +253,7 @@ class LastUses:
         self._requests[key_id] += 1
 
     async def flush(self) -> None:
-        """Write down what was collected. What cannot be written now is kept for the next time."""
+        """Store what was collected. What cannot be stored now is kept for the next time."""
         uses, self._uses = self._uses, {}
         requests, self._requests = self._requests, Counter()
         if not uses:
@@ -304,7 +304,10 @@ def _key(row: Row) -> Key:
     )
 
 
-# MERGED from accounts/restored_keys.py: API keys that came with a restored backup, until the owner keeps or revoke
+# --- keys that came with a restored backup, until the owner keeps or revokes them -------------------------------------
+#
+# A backup holds the keys as they were: a key that was revoked later is valid again after the restore. The restore
+# records the ids of these keys, so that no clock decides which keys came with the backup.
 
 
 @dataclass(frozen=True, slots=True)

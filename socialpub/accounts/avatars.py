@@ -1,7 +1,7 @@
-"""The pictures of accounts, which the appliance fetches itself: the dashboard shows images from nowhere else.
+"""The images of accounts. The appliance fetches them itself: the dashboard shows images from no other host.
 
-Of what a network's host sends only the pixels are kept, small and written anew by the decoder process. A profile
-without a picture is no failure; a disconnected one has none, and a restored copy fetches none while it is paused.
+Only the pixels of a fetched file are kept, small and rewritten by the decoder process. A profile without an image is no
+failure; a disconnected profile has none, and a restored copy fetches none while it is paused.
 """
 
 import hashlib
@@ -39,23 +39,23 @@ log = logging.get_logger("socialpub.avatars")
 
 
 class ImageRefused(Exception):
-    """What lies at the address is not taken. The message is for the log and names no address."""
+    """The file at the address is refused. The message is for the log and names no address."""
 
 
 @dataclass(slots=True)
 class FailedAvatars:
-    """By profile and address: until when (monotonic) it is left alone."""
+    """By profile and address: until when (monotonic) it is not fetched."""
 
     until: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 def versions(rt: Runtime) -> dict[str, str]:
-    """By profile, what names the picture that is here: another picture has another name."""
+    """Return by profile the name of its stored image: another image has another name."""
     return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
 def read(rt: Runtime, profile_id: str) -> bytes | None:
-    """The picture of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
+    """Return the image of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
     row = next((row for row in profile_rows.with_avatar(rt.reader) if row.id == profile_id), None)
     try:
         return None if row is None else _path(rt, row).read_bytes()
@@ -64,7 +64,7 @@ def read(rt: Runtime, profile_id: str) -> bytes | None:
 
 
 def renew(rt: Runtime) -> str | None:
-    """Fetch the picture of one profile that has none, an old one or one from another address; its id, or None.
+    """Fetch the image of one profile that has none, an old one or one from another address; return its id, or None.
 
     Removes what belongs to no connected profile. May wait for a network, so not from the event loop.
     """
@@ -105,13 +105,13 @@ def _renew(rt: Runtime, row: Row) -> None:
         rt.memory(FailedAvatars).until[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
-        # Some addresses end: the picture that came from there stays, and is asked for again in a week.
+        # Some addresses end: the image from there stays, and is fetched again in a week.
     now = rt.now().timestamp()
     os.utime(path, (now, now))
 
 
 def _fetch(rt: Runtime, row: Row, path: Path) -> None:
-    """Put the picture there. Raises what `_renew` takes for a failure."""
+    """Store the image at `path`. Raises what `_renew` treats as a failure."""
     url, http = row.picture_url, rt.http_of(row.provider)
     address = _public_address(getattr(rt.settings.providers, row.provider), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
@@ -132,7 +132,7 @@ def _fetch(rt: Runtime, row: Row, path: Path) -> None:
 
 
 def _public_address(section: NetworkSection, url: str) -> str | None:
-    """The IP address to ask: the very one that was looked at. None: whatever the client takes.
+    """Return the IP address to connect to, the one that was checked. None: the client chooses.
 
     Raises PictureRefused unless `url` is a public https address, or one at the host of an overridden `api_url`.
     """
@@ -166,7 +166,7 @@ def _is_public(address: str) -> bool:
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:
-    """Remove pictures of profiles that are no longer connected, those from former addresses, and what was begun."""
+    """Remove images of profiles that are no longer connected, images from former addresses, and unfinished files."""
     folder = rt.settings.avatars_dir
     for path in folder.iterdir() if folder.is_dir() else ():
         if path not in wanted:

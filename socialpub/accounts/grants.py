@@ -1,4 +1,9 @@
-"""Grants: tokens and scopes as the operator gives them, as a network answers them, and as a profile stores them."""
+"""Grants: tokens and scopes as the operator gives them, as a network answers them, and as a profile stores them.
+
+The operator gives one JSON object (contract section 7). Every mistake is reported at once, a misspelt key with the
+nearest known name, and no message shows a token. What a network leaves out keeps its former value: an empty token never
+overwrites a stored one.
+"""
 
 import json
 import re
@@ -19,14 +24,12 @@ from socialpub.db.connection import Value
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.oauth import Tokens
 
-# MERGED from accounts/credentials.py: The tokens of an account as the operator hands them over: one JSON object, r
-
 FORM = (
     '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
     '"scope": "…"}; all but accessToken may be left out.'
 )
 MAX_TOKEN_LENGTH = 8192
-"""Far above what networks issue: whatever is longer is a whole file that was pasted into the field."""
+"""Far above what networks issue: a longer text is a whole file that was pasted into the field."""
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LEFT_OUT: Any = None
@@ -44,7 +47,7 @@ class Credentials:
 
 
 def read_credentials(text: str) -> Credentials:
-    """The credentials in `text`. Raises OperatorError, which lists every mistake and the form that is expected."""
+    """Read the credentials in `text`. Raises OperatorError, which lists every mistake and the expected form."""
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -108,11 +111,11 @@ class _CredentialsFile(BaseModel):
     scope: str = _LEFT_OUT
 
 
-# MERGED from accounts/token_answer.py: What a network's token answer becomes: values to go on with, and the column
+# --- from a network's answer, and in a profile ------------------------------------------------------------------------
 
 
 def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:
-    """The grant after this answer. The network counts from when it was asked, so its seconds end a little early."""
+    """Return the grant after this answer. The network counts from the request, so its seconds end a little early."""
     redaction.add_secrets(answer.access_token, answer.refresh_token)
     previous = previous or Credentials("")
     return Credentials(
@@ -125,8 +128,10 @@ def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None
 
 
 def open_access_token(secrets: Secrets, profile: Profile) -> str:
-    """With it the refresh token is in hand, too, which a network may know and quote. Raises OperatorError when it
-    cannot be unsealed."""
+    """Return the access token. The refresh token is opened as well, so that it is masked where a network quotes it.
+
+    Raises OperatorError when the access token cannot be unsealed.
+    """
     assert profile.access_token is not None
     with suppress(OperatorError):
         open_refresh_token(secrets, profile)
@@ -134,13 +139,13 @@ def open_access_token(secrets: Secrets, profile: Profile) -> str:
 
 
 def open_refresh_token(secrets: Secrets, profile: Profile) -> str | None:
-    """Raises OperatorError when it cannot be unsealed."""
+    """Return the refresh token. Raises OperatorError when it cannot be unsealed."""
     sealed = profile.refresh_token
     return secrets.open(sealed, "profile", profile.id, "refresh_token") if sealed else None
 
 
 def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
-    """The grant that a profile holds. Raises OperatorError when its tokens cannot be unsealed."""
+    """Return the grant of a profile. Raises OperatorError when its tokens cannot be unsealed."""
     return Credentials(
         open_access_token(secrets, profile),
         open_refresh_token(secrets, profile),
@@ -151,8 +156,10 @@ def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
 
 
 def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Value]:
-    """The columns of this profile for this grant, tokens sealed. `expires_at` is when the owner must act: with a
-    refresh token only its own end counts, and X never names that."""
+    """Return the columns of this profile for this grant, tokens sealed.
+
+    `expires_at` is when the owner must act: with a refresh token only its own end counts, and X never names that.
+    """
     access_ends, refresh_ends = _stamp(grant.expires_at), _stamp(grant.refresh_expires_at)
 
     def seal(token: str | None, column: str) -> bytes | None:

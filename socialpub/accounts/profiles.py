@@ -1,7 +1,7 @@
 """Profiles: the accounts that the appliance publishes to (contract section 3).
 
-An account is connected once at a time. Nothing is saved before the network has said whose tokens these are, and once
-`disconnect` has returned nothing is sent with a profile's tokens any more except their revocation.
+An account is connected once at a time. Nothing is saved before the network has said whose tokens these are. After
+`disconnect` nothing is sent with a profile's tokens except their revocation.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Connected:
 
 
 def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
-    """What the owner reads once the account is connected; `label` is the network's. TikTok gives no handle."""
+    """Return what the owner reads after the account is connected; `label` is the network's. TikTok gives no handle."""
     account = f"@{profile.username}" if profile.username else f"“{profile.name}”"
     done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
     return " ".join([f"{account} on {label} {done}.", *finished.missing])
@@ -51,7 +51,7 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 
 
 def get(store: Reader, profile_id: str) -> Profile:
-    """The profile. Raises NotFound."""
+    """Return the profile. Raises NotFound."""
     profile = profile_rows.find(store, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
@@ -59,7 +59,7 @@ def get(store: Reader, profile_id: str) -> Profile:
 
 
 def load_for_owner(reader: Reader, profile_id: str) -> Row:
-    """One profile as its owner sees it (`profile_rows.of_owner`). Raises NotFound."""
+    """Return a profile as its owner sees it (`profile_rows.of_owner`). Raises NotFound."""
     row = profile_rows.of_owner(reader, profile_id)
     if row is None:
         raise NotFound(UNKNOWN)
@@ -70,7 +70,7 @@ def load_for_owner(reader: Reader, profile_id: str) -> Row:
 
 
 def check_name(name: str) -> str:
-    """The label, trimmed. Raises InvalidRequest at `name`."""
+    """Return the label, trimmed. Raises InvalidRequest at `name`."""
     name = name.strip()
     if not name or not name.isprintable():
         raise InvalidRequest.at("name", message="must be one line of visible text")
@@ -82,7 +82,7 @@ def check_name(name: str) -> str:
 def save(
     rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
-    """Keep this grant: in the profile that the account already is, else in a new one."""
+    """Store this grant: in the account's profile, else in a new one."""
     missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
     known = profile_rows.connected(tx, provider.name, identity.account_id)
     profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
@@ -112,8 +112,10 @@ def save(
 
 
 def account_columns(identity: Identity, known: Profile | None, now: str) -> dict[str, Value]:
-    """The columns for what the network says of an account. What it leaves out keeps its value. The label follows the
-    account's name unless the owner has changed the label."""
+    """Return the columns for what the network says of an account. What it leaves out keeps its value.
+
+    The label follows the account's name unless the owner has changed the label.
+    """
     said = {"username": identity.username, "picture_url": identity.picture_url}
     former = known.account_name if known else None
     name = (identity.name or former or identity.username or "").strip()[:MAX_NAME_LENGTH] or identity.account_id
@@ -129,7 +131,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
 
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
-    """Change the label. Posts keep the one they were accepted under; log entries from now on have the new one."""
+    """Change the label. Posts keep the label they were accepted under; new log entries have the new one."""
     profile = get(tx, profile_id)
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
@@ -137,7 +139,7 @@ def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
 
 
 def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
-    """Keep what the network calls the values of this option. A failure to write takes no list from its reader."""
+    """Store what the network calls the values of this option. A failed write does not fail the caller's list."""
     known = profile_rows.choice_labels(rt.reader, profile_id, key)
     changed = {value: label for value, label in labels.items() if known.get(value) != label}
     if changed:
@@ -146,7 +148,7 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
 
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    """End the connection; again is fine. The tokens stay for their revocation, which `revocation.py` does."""
+    """End the connection; repeating it is fine. The tokens stay for their revocation (`token_upkeep.py`)."""
     profile = get(tx, profile_id)
     if profile.status is ProfileStatus.DISCONNECTED:
         return
@@ -163,11 +165,13 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
     audit_log.record(tx, AuditAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)
 
 
-# MERGED from accounts/profile_options.py: Options stored for a profile: what every post to it says, unless the pos
+# --- stored options: what every post to the profile says, unless the post says otherwise ------------------------------
+#
+# The network's own reader checks them when they are stored, so that a misspelt key fails here and not at a delivery.
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """`KEY=VALUE` texts as a mapping. Raises InvalidRequest for one without `=`, without a key, or given twice."""
+    """Return `KEY=VALUE` texts as a mapping. Raises InvalidRequest for one without `=`, without a key, or repeated."""
     given: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -183,7 +187,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) -> Options:
-    """Store these options beside those that are there; an empty value removes one. The options that are stored then.
+    """Add these options to the stored ones; an empty value removes one. Return the options that are stored then.
 
     A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
     with every wrong key.
@@ -202,8 +206,10 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
 
 
 def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, Any]) -> Options:
-    """Store these options, and none of those that were there. The options that are stored then. Raises as
-    `set_options`."""
+    """Store these options instead of the former ones. Return the options that are stored then.
+
+    Raises as `set_options` does.
+    """
     profile = get(tx, profile_id)
     changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
     return _store_options(rt, tx, profile, given, changed)
@@ -238,8 +244,13 @@ def _refused(problems: Sequence[Problem]) -> InvalidRequest:
 
 
 def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[Problem]]:
-    """The value meant by `text`, None for "take it away", and what is wrong with it."""
-    value = _option_value(text)
+    """Return the value meant by `text`, None to remove the option, and what is wrong with it."""
+    value: Any = None
+    if text:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
     _, problems = provider.read_options({key: value})
     if problems and value is not None and not isinstance(value, str):
         # An id made of digits and a title that says "2026" are texts, although they look like numbers.
@@ -247,12 +258,3 @@ def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[Pro
         if not problems_of_text:
             return text, []
     return value, problems
-
-
-def _option_value(text: str) -> Any:
-    if not text:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

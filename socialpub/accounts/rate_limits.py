@@ -1,6 +1,6 @@
-"""Rate limits and other waits, remembered per profile and endpoint: until when nothing is asked there.
+"""Rate limits and other waits, stored per profile and endpoint: until when nothing is asked there.
 
-One delivery that has to wait spares the others of its profile the same answer.
+When one delivery has to wait, the others of its profile do not ask for the same answer.
 """
 
 from socialpub.core.clock import after
@@ -10,37 +10,37 @@ from socialpub.providers.errors import ProviderError, Throttled
 from socialpub.runtime import Runtime
 
 MAX_SECONDS = 86400.0
-"""Whoever asks for more is asked again after a day."""
+"""A network that names a longer wait is asked again after a day."""
 MAX_PLAUSIBLE_SECONDS = 366 * 86400.0
 
 
 def plausible_wait(seconds: float | None) -> float | None:
-    """A wait that a network can have meant: not one in milliseconds, from the past or decades long. None: no such."""
+    """Return the wait if it is plausible: not in milliseconds, in the past or decades long. None: it is not."""
     return seconds if seconds is not None and 0 < seconds <= MAX_PLAUSIBLE_SECONDS else None
 
 
 def named_wait(error: ProviderError) -> float | None:
-    """The seconds that a network which has had too many calls asks for. None: it names no sensible time."""
+    """Return the seconds that a rate limit asks to wait. None: it names no plausible time."""
     return plausible_wait(error.retry_after_seconds) if isinstance(error, Throttled) else None
 
 
 def begin_for(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
-    """The same from now on, for a day at most, as a write of its own."""
+    """Begin a wait from now on, for a day at most, as a write of its own."""
     waits.begin_cooldown(tx, profile_id, endpoint, after(tx.stamp, min(seconds, MAX_SECONDS)), reason)
 
 
 def end(rt: Runtime, tx: Tx, profile_id: str, endpoint: str) -> None:
-    """The network has answered a question to this endpoint: a wait for it ends, also for what it refused together."""
+    """End a wait for this endpoint, which the network has answered, and for what was refused together with it."""
     row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
     if row is not None:
-        # It has ended now, and still explains why the posts behind it are late.
+        # The ended wait still explains why the posts behind it are late.
         ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
         tx.execute(ended, (tx.stamp, profile_id, row.until))
         delivery_rows.wake_postponed(tx, profile_id, row.until)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget waits that are over, unless they still explain why a queued delivery is late; how many."""
+    """Delete waits that are over, unless they explain why a queued delivery is late; return how many."""
     return tx.execute(
         """DELETE FROM not_before WHERE until <= ? AND NOT EXISTS (SELECT 1 FROM delivery d
             WHERE d.profile_id = not_before.profile_id AND d.state = 'queued' AND d.due_at < not_before.until)""",

@@ -1,4 +1,8 @@
-"""How the owner signs in to the dashboard: browser sessions, links that work once, and the password."""
+"""How the owner signs in to the dashboard: browser sessions, links that work once, and the password.
+
+A session is a random token in a cookie, of which only a digest is stored. It is created at sign-in and never taken from
+the browser, ends when unused for `dashboard.session_lifetime`, and survives a restart.
+"""
 
 import secrets
 import threading
@@ -18,20 +22,21 @@ from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 
-# MERGED from accounts/browser_sessions.py: Browsers in which the owner is signed in to the dashboard.
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 NOTED_EVERY = timedelta(minutes=10)
-"""How exactly it is known when a session was last used: a page that is read writes no more often."""
+"""The resolution of a session's last use: reading pages writes no more often."""
 MAX_USER_AGENT_LENGTH = 300
 FAILURES_NOTED_EVERY = timedelta(hours=1)
 """Wrong passwords from one place within this time are one entry of the audit log."""
 MAX_FAILURE_ENTRIES = 50
-"""Within that time. The places beyond them have one entry together: no stranger fills the disk."""
+"""Within that time. All further places share one entry, so that no stranger fills the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """Instants are stamps. `token` is only known where the browser just brought it."""
+    """Instants are stamps. `token` is known only in the request that brought it."""
 
     id: str
     created_at: str
@@ -45,7 +50,7 @@ _COLUMNS = "id, created_at, last_seen_at, address, user_agent"
 
 
 def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
-    """A new session for the browser that just signed in."""
+    """Begin a session for the browser that just signed in."""
     token = secrets.token_urlsafe(32)
     values = {
         "id": secrets.token_hex(6),
@@ -73,7 +78,7 @@ def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agen
 
 
 def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
-    """Whose token this is; None when it is nobody's, ended or unused for too long."""
+    """Return the session of this token; None when it is unknown, has ended or was unused for too long."""
     row = reader.one(
         f"SELECT {_COLUMNS} FROM session WHERE token_hash = ? AND instance_id = ? AND last_seen_at > ?",
         (crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp())),
@@ -82,17 +87,17 @@ def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | No
 
 
 def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
-    """Whether its use is to be noted again (`note`)."""
+    """Return whether its use is to be noted again (`note_use`)."""
     return rt.now() - parse(session.last_seen_at) >= NOTED_EVERY
 
 
 def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
-    """It is used at this moment, from this address."""
+    """Note that the session is used now, from this address."""
     tx.update("session", session_id, last_seen_at=tx.stamp, address=address)
 
 
 def list_sessions(rt: Runtime, reader: Reader) -> list[BrowserSession]:
-    """Those that are signed in, the last used first."""
+    """Return the sessions that are signed in, the last used first."""
     rows = reader.all(
         f"SELECT {_COLUMNS} FROM session WHERE instance_id = ? AND last_seen_at > ? ORDER BY last_seen_at DESC, id",
         (rt.instance_id, _oldest(rt, rt.stamp())),
@@ -101,18 +106,18 @@ def list_sessions(rt: Runtime, reader: Reader) -> list[BrowserSession]:
 
 
 def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
-    """The browser's own wish. Again is fine."""
+    """End the session at the browser's wish. Repeating it is fine."""
     _delete(tx, session.id, AuditAction.SIGNED_OUT)
 
 
 def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
-    """This browser has to sign in again. Raises NotFound."""
+    """End a session, so that its browser has to sign in again. Raises NotFound."""
     if not _delete(tx, session_id, AuditAction.SESSION_ENDED):
         raise NotFound("This session has ended already.")
 
 
 def clean_sessions(rt: Runtime, tx: Tx) -> int:
-    """Forget those that nobody used for too long; how many."""
+    """Delete sessions that were unused for too long; return how many."""
     return tx.execute("DELETE FROM session WHERE last_seen_at <= ?", (_oldest(rt, stamp(tx.now)),)).rowcount
 
 
@@ -135,7 +140,9 @@ def _session(row: Row, token: str = "") -> BrowserSession:
     return BrowserSession(row.id, row.created_at, row.last_seen_at, row.address, row.user_agent, token)
 
 
-# MERGED from accounts/sign_in_links.py: Links that let a browser in once: to set the first password, or straight i
+# --- links ------------------------------------------------------------------------------------------------------------
+#
+# Only a digest of a link is stored. It works once and for a day, and a new link of its purpose replaces it.
 
 LINK_LIFETIME = timedelta(days=1)
 
@@ -152,7 +159,7 @@ _VALID = "token_hash = ? AND purpose = ? AND instance_id = ? AND expires_at > ?"
 
 
 def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
-    """The token of a new link. Former ones of this purpose are worthless from now on."""
+    """Create a link and return its token. Former links of this purpose no longer work."""
     token = secrets.token_urlsafe(32)
     tx.execute("DELETE FROM sign_in_link WHERE purpose = ? OR expires_at <= ?", (purpose, tx.stamp))
     tx.insert(
@@ -167,19 +174,19 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
 
 
 def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
-    """Whether the link still works; it is not used up by this."""
+    """Return whether the link still works, without using it."""
     values = (crypto.digest(token), purpose, rt.instance_id, rt.stamp())
     return reader.one(f"SELECT 1 FROM sign_in_link WHERE {_VALID}", values) is not None
 
 
 def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
-    """Use the link up; whether it worked."""
+    """Use the link; return whether it worked."""
     values = (crypto.digest(token), purpose, rt.instance_id, tx.stamp)
     return tx.execute(f"DELETE FROM sign_in_link WHERE {_VALID}", values).rowcount == 1
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:
-    """Forget those that work no more; how many."""
+    """Delete links that no longer work; return how many."""
     return tx.execute("DELETE FROM sign_in_link WHERE expires_at <= ?", (tx.stamp,)).rowcount
 
 
@@ -187,10 +194,10 @@ def end_links(tx: Tx) -> None:
     tx.execute("DELETE FROM sign_in_link")
 
 
-# MERGED from accounts/password.py: The owner's password for the dashboard, hashed with argon2id.
-
-if TYPE_CHECKING:
-    from argon2 import PasswordHasher
+# --- the password -----------------------------------------------------------------------------------------------------
+#
+# Hashed with argon2id at the least costs of OWASP's password storage cheat sheet: 19 MiB and about ten milliseconds,
+# for one password at a time, and never on the event loop.
 
 MIN_PASSWORD_LENGTH = 10
 MAX_PASSWORD_LENGTH = 1000
@@ -203,7 +210,7 @@ def is_password_set(reader: Reader) -> bool:
 
 
 def hash_password(password: str, repeated: str) -> str:
-    """What is stored of a new password. Raises InvalidRequest at `password` or `repeated`."""
+    """Return the hash of a new password. Raises InvalidRequest at `password` or `repeated`."""
     if len(password) < MIN_PASSWORD_LENGTH:
         raise InvalidRequest.at("password", message=f"must have at least {MIN_PASSWORD_LENGTH} characters")
     if len(password) > MAX_PASSWORD_LENGTH:
@@ -215,7 +222,7 @@ def hash_password(password: str, repeated: str) -> str:
 
 
 def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
-    """Make this the password. Every browser has to sign in again, and links that were given out are worthless."""
+    """Set the password. Every browser has to sign in again, and former links no longer work."""
     appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
     end_sessions(tx)
     end_links(tx)
@@ -223,7 +230,7 @@ def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
 
 
 def is_password(rt: Runtime, password: str) -> bool:
-    """Whether this is the password. Takes its time: not on the event loop."""
+    """Return whether this is the password. Slow on purpose: not on the event loop."""
     from argon2.exceptions import InvalidHashError, VerificationError
 
     stored = appliance_state.get(rt.reader, appliance_state.PASSWORD)
@@ -245,7 +252,7 @@ def _password_bytes(password: str) -> bytes:
 
 @cache
 def _hasher() -> "PasswordHasher":
-    # argon2 is imported where somebody signs in, and costs no memory elsewhere.
+    # argon2 is imported only for a sign-in, and costs no memory elsewhere.
     from argon2 import PasswordHasher
 
     return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)

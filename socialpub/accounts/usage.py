@@ -1,7 +1,7 @@
 """What each key and network used, day by day (UTC): requests of keys, calls to networks, ends of deliveries.
 
-Requests and calls are counted in the memory of the process that sees them and written down about once a minute and when
-it stops, for the day on which they are written; what a killed process had counted since then is lost.
+Each process counts its requests and calls in memory. It stores them about once a minute and when it stops, for the day
+of the write. A killed process loses what it counted since the last write.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,10 @@ from socialpub.runtime import Runtime
 
 
 def write_calls(rt: Runtime) -> None:
-    """Write down the calls that this process made since the last time. Not from the event loop. What cannot be written
-    now is kept for the next time."""
+    """Store the calls that this process made since the last time. What cannot be stored now is kept for the next time.
+
+    Not from the event loop.
+    """
     counts = rt.http.take_calls()
     if not counts:
         return
@@ -27,7 +29,7 @@ def write_calls(rt: Runtime) -> None:
 
 
 async def write_calls_soon(rt: Runtime) -> None:
-    """The same for the event loop."""
+    """Store the calls from the event loop."""
     counts = rt.http.take_calls()
     if not counts:
         return
@@ -43,7 +45,7 @@ def _add_calls(rt: Runtime, tx: Tx, counts: Mapping[str, int]) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget what is older than `retention.usage`; how many rows, a few hundred at most."""
+    """Delete rows older than `retention.usage`; return how many, a few hundred at most."""
     kept = rt.settings.retention.usage
     if kept is None:
         return 0

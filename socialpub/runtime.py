@@ -1,16 +1,16 @@
-"""Builds the parts of the appliance once; passed around as `rt`.
+"""Builds the components of the appliance once; passed as `rt`.
 
-Every process has one, and so has every test, with a clock that it turns by hand and networks played by the sandbox.
+Every process has one. Every test has one with a clock that it sets by hand, and with the sandbox as its networks.
 """
 
 import asyncio
 import secrets as random
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.secrets import crypto, redaction, signed_urls
@@ -20,11 +20,14 @@ from socialpub.core.systemd import ServiceManager
 from socialpub.db import database, secret_key, upgrade
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database
+from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
+from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import client
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.http import Http
+from socialpub.providers.oauth import Tokens
 from socialpub.providers.provider import Provider
 
 WEB_CACHE_KIB = 4000
@@ -48,6 +51,65 @@ class NoWakeup:
         pass
 
 
+@dataclass(frozen=True, slots=True)
+class TakenLock:
+    """A lock that another process holds, and when that was seen, on the monotonic clock."""
+
+    file: int | None
+    first_seen: float
+    last_seen: float
+
+
+# What one process remembers and no row contains. It ends with the process. All times are on the monotonic clock.
+
+
+@dataclass(slots=True)
+class Engine:
+    """The state of deliveries, by delivery id unless a field says otherwise."""
+
+    pending_writes: dict[str, tuple[Delivery, Any, Any]] = field(default_factory=dict)
+    """The delivery, result and run of each step that a network answered and the disk did not take yet."""
+    read_back_at: dict[str, float] = field(default_factory=dict)
+    """When this process last read the delivery's account, or began to read it."""
+    announced_at: dict[str, float] = field(default_factory=dict)
+    """When the first commit was announced."""
+    clock_offsets: dict[str, float] = field(default_factory=dict)
+    """By network: its Unix time minus our monotonic clock."""
+    clock_noted_at: dict[str, float] = field(default_factory=dict)
+    """By network: when that was noted."""
+    backfill_counts: dict[str, int] = field(default_factory=dict)
+    """How many of the ages this process has asked at."""
+    retention_steps: Iterator[Callable[..., int]] | None = None
+    """The rest of the present round of retention."""
+    retention_again_at: float = 0.0
+
+
+@dataclass(slots=True)
+class TokenKeeper:
+    """The state of accounts."""
+
+    pending_grants: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
+    """By profile, what a network granted and the disk did not take yet: the former profile, the tokens, when they were
+    requested, and whether an owner requested them."""
+    taken_locks: dict[str, TakenLock] = field(default_factory=dict)
+    """By profile, the token locks that other processes hold."""
+    answers: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
+    """By profile, sealed token and question: until when an answer counts, and the answer or the error."""
+    failed_avatars: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By profile and address: when an avatar is fetched again."""
+
+
+@dataclass(slots=True)
+class MediaStore:
+    """The state of stored media."""
+
+    arriving_bytes: int = 0
+    """Of uploads that no row names yet. Only the event loop counts them."""
+    walked_bytes: int = 0
+    """What the folders of renditions, thumbnails and avatars contained when they were last walked."""
+    walk_again_at: float = 0.0
+
+
 @dataclass(slots=True)
 class Runtime:
     settings: Settings
@@ -66,7 +128,9 @@ class Runtime:
     """Set when this process takes up nothing new."""
     running_tasks: dict[str, float] = field(default_factory=dict)
     """When each periodic task of this process that runs was due, on the monotonic clock."""
-    _memories: dict[type, object] = field(default_factory=dict)
+    engine: Engine = field(default_factory=Engine)
+    tokens: TokenKeeper = field(default_factory=TokenKeeper)
+    media: MediaStore = field(default_factory=MediaStore)
 
     @property
     def reader(self) -> Reader:
@@ -90,20 +154,12 @@ class Runtime:
     def write_soon(
         self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
-        """The same for the event loop."""
+        """The same, for the event loop."""
         return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
 
     async def read_aside(self, fn: Callable[[Reader], T]) -> T:
         """Run a read that may take long on a thread of its own, so that it holds nobody up."""
         return await asyncio.to_thread(lambda: fn(self.db.reader))
-
-    def memory(self, kind: type[T]) -> T:
-        """The one object of this kind in this process, made at its first use: what a room remembers between calls and
-        no row holds. Whatever lies here may be lost with the process."""
-        found = self._memories.get(kind)
-        if found is None:
-            found = self._memories.setdefault(kind, kind())
-        return cast(T, found)
 
     def close(self) -> None:
         self.http.close()

@@ -8,7 +8,6 @@ import hashlib
 import ipaddress
 import os
 import socket
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,13 +41,6 @@ class ImageRefused(Exception):
     """The file at the address is refused. The message is for the log and names no address."""
 
 
-@dataclass(slots=True)
-class FailedAvatars:
-    """By profile and address: until when (monotonic) it is not fetched."""
-
-    until: dict[tuple[str, str], float] = field(default_factory=dict)
-
-
 def versions(rt: Runtime) -> dict[str, str]:
     """Return by profile the name of its stored image: another image has another name."""
     return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
@@ -72,7 +64,7 @@ def renew(rt: Runtime) -> str | None:
     _remove_others(rt, {_path(rt, row) for row in wanted})
     if appliance_state.restored_from(rt.reader):
         return None
-    failed, now = rt.memory(FailedAvatars).until, rt.clock.monotonic()
+    failed, now = rt.tokens.failed_avatars, rt.clock.monotonic()
     for row in wanted:
         if failed.get((row.id, row.picture_url), now) <= now and _is_due(rt, _path(rt, row)):
             _renew(rt, row)
@@ -102,7 +94,7 @@ def _renew(rt: Runtime, row: Row) -> None:
     except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
         why = "the disk refuses it" if isinstance(error, OSError) else str(error)
         log.info("a profile's picture could not be fetched", profile=row.id, why=why)
-        rt.memory(FailedAvatars).until[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
+        rt.tokens.failed_avatars[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
         # Some addresses end: the image from there stays, and is fetched again in a week.

@@ -6,7 +6,7 @@ that a network that hangs does not occupy a thread each time the form is shown.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from socialpub.accounts import hints, profiles, rate_limits, tokens
@@ -26,14 +26,6 @@ from socialpub.runtime import Runtime
 T = TypeVar("T")
 
 REMEMBERED_SECONDS = 60.0
-
-
-@dataclass(slots=True)
-class RememberedAnswers:
-    """By profile, its sealed token and the question: until when (monotonic) it counts, and the answer or the failure.
-    With new tokens everything is asked again."""
-
-    of_question: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
 
 
 def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
@@ -66,7 +58,7 @@ def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surfa
 def remember(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
     """Make `remembered` return this for a minute: the owner has just changed what the network answers."""
     question = (profile.id, profile.access_token, what)
-    rt.memory(RememberedAnswers).of_question[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, answer)
+    rt.tokens.answers[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, answer)
 
 
 def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
@@ -75,7 +67,7 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
     Raises OperatorError, which is kept as well. `again`: ask again, unless the last minute brought a failure.
     """
     question = (profile.id, profile.access_token, what)
-    known, now = rt.memory(RememberedAnswers).of_question, rt.clock.monotonic()
+    known, now = rt.tokens.answers, rt.clock.monotonic()
     for old in [name for name, (until, _) in list(known.items()) if until <= now]:
         known.pop(old, None)
     found: object

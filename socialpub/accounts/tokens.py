@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeGuard
@@ -30,7 +30,7 @@ from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.provider import Provider
-from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime, TakenLock
 
 LOCK_SECONDS = 50.0
 """Longer than a call of a token endpoint usually takes; a profile queue waits less than a minute for a lock."""
@@ -65,30 +65,6 @@ class RefreshOutcome(StrEnum):
     """No usable answer, or a refusal of the app: retried later."""
 
 
-@dataclass(slots=True)
-class PendingGrants:
-    """Answers that the disk did not take yet: the former profile, the answer, when it was requested, and whether an
-    owner requested it."""
-
-    of_profile: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TakenLock:
-    """A lock that another process holds, and when that was seen, on the monotonic clock."""
-
-    file: int | None
-    first_seen: float
-    last_seen: float
-
-
-@dataclass(slots=True)
-class TokenLocks:
-    """The locks that this process has found taken, by profile."""
-
-    taken: dict[str, TakenLock] = field(default_factory=dict)
-
-
 def load_fresh(rt: Runtime, profile_id: str) -> str:
     """Return the access token to use now, refreshed when it is about to expire.
 
@@ -100,7 +76,7 @@ def load_fresh(rt: Runtime, profile_id: str) -> str:
     token = grants.open_access_token(rt.secrets, profile)
     if _is_expiring(rt, profile):
         return replace_spent(rt, profile_id, token)
-    if profile_id in rt.memory(PendingGrants).of_profile:
+    if profile_id in rt.tokens.pending_grants:
         return replace_spent(rt, profile_id, None)
     return token
 
@@ -119,7 +95,7 @@ def renew(rt: Runtime, profile_id: str) -> None:
 
 def store_pending(rt: Runtime) -> None:
     """Store the pairs that the disk did not take when they arrived. Asks no network. Raises Unavailable."""
-    for profile_id in list(rt.memory(PendingGrants).of_profile):
+    for profile_id in list(rt.tokens.pending_grants):
         with suppress(Locked), _locked(rt, profile_id):
             _store_pending(rt, profile_id)
 
@@ -171,7 +147,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
                 _count(rt, provider, RefreshOutcome.FAILED)
                 raise
             # The old refresh token is spent: what the disk does not take now is written at the next try.
-            rt.memory(PendingGrants).of_profile[profile_id] = (profile, answer, asked_at, by_hand)
+            rt.tokens.pending_grants[profile_id] = (profile, answer, asked_at, by_hand)
         _store_pending(rt, profile_id)
         # The stored grant counts: an import may have brought another one, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
@@ -233,7 +209,7 @@ def _has_same_tokens(known: Profile | None, former: Profile) -> TypeGuard[Profil
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
     """Store the pair that waits for the disk, if any. The caller holds the lock of the profile."""
-    pending = rt.memory(PendingGrants).of_profile
+    pending = rt.tokens.pending_grants
     kept = pending.get(profile_id)
     if kept is not None:
         rt.write(_store, *kept)
@@ -278,7 +254,7 @@ def token_lock(rt: Runtime, profile_id: str) -> FileLock:
 def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
     """Hold the lock, after a short wait; else raise `Locked`. A process that has held it for most of a minute is
     suspended, or waits for a network that will not answer: its lock is broken then."""
-    held, taken = token_lock(rt, profile_id), rt.memory(TokenLocks).taken
+    held, taken = token_lock(rt, profile_id), rt.tokens.taken_locks
     for _ in range(LOCK_TRIES):
         if held.try_acquire():
             break
@@ -294,7 +270,7 @@ def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
 
 def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
     """Break a lock that was found taken for long enough. Raises `Locked` before that."""
-    taken, now, file = rt.memory(TokenLocks).taken, rt.clock.monotonic(), held.file
+    taken, now, file = rt.tokens.taken_locks, rt.clock.monotonic(), held.file
     known = taken.get(profile_id)
     if known is None or known.file != file or now - known.last_seen > LOCK_SECONDS:
         known = TakenLock(file, now, now)

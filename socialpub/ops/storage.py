@@ -67,15 +67,6 @@ class StorageUse:
         return self.media_bytes / self.quota_bytes if self.quota_bytes else 0.0
 
 
-@dataclass(slots=True)
-class WalkedFolders:
-    """What the folders of versions and thumbnails held when they were last walked through."""
-
-    size_bytes: int = 0
-    again_at: float = 0.0
-    """On the monotonic clock."""
-
-
 def read_use(rt: Runtime) -> StorageUse:
     """How much there is of each. Not from the event loop."""
     files, size = artifact_rows.stored(rt.reader)
@@ -104,13 +95,13 @@ def size_of(path: Path) -> int:
 
 
 def _walked(rt: Runtime) -> int:
-    walked, now = rt.memory(WalkedFolders), rt.clock.monotonic()
-    if now >= walked.again_at:
+    media, now = rt.media, rt.clock.monotonic()
+    if now >= media.walk_again_at:
         root = rt.files.root
         folders = (root / files.RENDITIONS, root / files.THUMBNAILS, rt.settings.avatars_dir)
-        walked.size_bytes = sum(size for folder in folders for size in _sizes_below(folder))
-        walked.again_at = now + REMEMBERED_SECONDS
-    return walked.size_bytes
+        media.walked_bytes = sum(size for folder in folders for size in _sizes_below(folder))
+        media.walk_again_at = now + REMEMBERED_SECONDS
+    return media.walked_bytes
 
 
 def _sizes_below(folder: Path | str) -> Iterator[int]:

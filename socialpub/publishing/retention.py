@@ -29,15 +29,6 @@ LOOKING_BACK = timedelta(days=1)
 Step = Callable[[Runtime, Tx], int]
 
 
-@dataclass(slots=True)
-class RetentionRound:
-    """How far this process has come."""
-
-    steps: Iterator[Step] | None = None
-    again_at: float = 0.0
-    """When the next one begins, on the monotonic clock."""
-
-
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
     """What is as old as that goes; None is kept for ever."""
@@ -72,18 +63,18 @@ def count_expired_posts(rt: Runtime) -> int:
 def remove_expired(rt: Runtime) -> int:
     """Go on with the round that was begun, or begin one when its time has come; how many rows went. Not from the event
     loop."""
-    own = rt.memory(RetentionRound)
-    if own.steps is None:
-        if rt.clock.monotonic() < own.again_at:
+    own = rt.engine
+    if own.retention_steps is None:
+        if rt.clock.monotonic() < own.retention_again_at:
             return 0
-        own.steps = _steps(rt, retention_limits(rt))
+        own.retention_steps = _steps(rt, retention_limits(rt))
     removed, began = 0, rt.clock.monotonic()
     for _ in range(MAX_WRITES):
         if rt.clock.monotonic() - began >= MAX_SECONDS:
             break
-        step = None if rt.stopping.is_set() else next(own.steps, None)
+        step = None if rt.stopping.is_set() else next(own.retention_steps, None)
         if step is None:
-            own.steps, own.again_at = None, rt.clock.monotonic() + EVERY_SECONDS
+            own.retention_steps, own.retention_again_at = None, rt.clock.monotonic() + EVERY_SECONDS
             break
         removed += rt.write(step)
     return removed

@@ -7,7 +7,6 @@ network has a way to tell (`fill_in`), more and more seldom, for two days.
 import json
 import sqlite3
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import tokens
@@ -26,13 +25,6 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 """Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
 
 
-@dataclass(slots=True)
-class BackfillCounts:
-    """How many of the ages this process has asked at, by delivery."""
-
-    of_delivery: dict[str, int] = field(default_factory=dict)
-
-
 def ask(rt: Runtime) -> int:
     """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
     if appliance_state.paused_at(rt.reader):
@@ -49,7 +41,7 @@ def _is_due(rt: Runtime, row: Row) -> bool:
     """Whether another of the ages has passed since this process last asked."""
     age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at)
     passed = bisect_right(ASK_AFTER_SECONDS, age)
-    counts = rt.memory(BackfillCounts).of_delivery
+    counts = rt.engine.backfill_counts
     known = counts.get(row.id, 0)
     counts[row.id] = passed
     return passed > known
@@ -79,7 +71,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
     if published is None or published.post_id is None:
         return False
     rt.write(_fill_in, row.id, row.post_id, published.post_id, published.url)
-    rt.memory(BackfillCounts).of_delivery.pop(row.id, None)
+    rt.engine.backfill_counts.pop(row.id, None)
     return True
 
 

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -25,13 +24,6 @@ from socialpub.runtime import Runtime
 # MERGED from publishing/engine.py: Delivering: claim in a short transaction, talk to the network with none open, s
 
 log = logging.get_logger("socialpub.publisher")
-
-
-@dataclass(slots=True)
-class PendingWrites:
-    """What networks answered and the disk did not take yet, by delivery."""
-
-    of_delivery: dict[str, tuple[Delivery, Result, Run]] = field(default_factory=dict)
 
 
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
@@ -59,7 +51,7 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
     delivery: Delivery | None
-    pending = rt.memory(PendingWrites).of_delivery.get(candidate.id)
+    pending = rt.engine.pending_writes.get(candidate.id)
     if pending is not None:
         delivery = _settle(rt, *pending)
     else:
@@ -74,7 +66,7 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
 
 def forget_ended(rt: Runtime) -> None:
     """Drop what is remembered of deliveries that others have ended: an owner who stopped them, say."""
-    remembered = {*rt.memory(read_back.LastReadbacks).of_delivery, *rt.memory(read_back.NetworkClocks).announced}
+    remembered = {*rt.engine.read_back_at, *rt.engine.announced_at}
     for delivery_id in remembered:
         if not delivery_rows.is_open(rt.reader, delivery_id):
             _forget_delivery(rt, delivery_id)
@@ -129,13 +121,13 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delive
     try:
         following = rt.write(settle.settle, delivery, result, run)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.memory(PendingWrites).of_delivery[delivery.id] = (delivery, result, run)
+        rt.engine.pending_writes[delivery.id] = (delivery, result, run)
         log.error("the end of a step could not be written down yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
         following = rt.write(settle.settle, delivery, step_delivery.interpret_crash(delivery), run)
-    rt.memory(PendingWrites).of_delivery.pop(delivery.id, None)
+    rt.engine.pending_writes.pop(delivery.id, None)
     return following
 
 

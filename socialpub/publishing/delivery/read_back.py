@@ -1,7 +1,6 @@
 """Read back: search the account for the post after a call of unknown outcome, on the network's clock."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,13 +25,6 @@ FRESH_SECONDS = 60.0
 
 CHECK_ACCOUNT = "Look at the account before you post it again."
 MAYBE_SENT = "the installation that the backup was made of may have published it"
-
-
-@dataclass(slots=True)
-class LastReadbacks:
-    """When this process last had an answered look at a delivery's account, or began to look, on the monotonic clock."""
-
-    of_delivery: dict[str, float] = field(default_factory=dict)
 
 
 def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
@@ -83,7 +75,7 @@ def begin_round(rt: Runtime, delivery: Delivery) -> None:
     progress.reading_back, progress.confirming = True, False
     progress.looks = progress.tries = 0
     progress.looked_seconds = 0.0
-    rt.memory(LastReadbacks).of_delivery[delivery.id] = rt.clock.monotonic()
+    rt.engine.read_back_at[delivery.id] = rt.clock.monotonic()
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
@@ -103,17 +95,17 @@ def is_due(rt: Runtime, delivery: Delivery) -> bool:
     """Whether a second call comes next and the last look is older than a minute."""
     if not (delivery.commits_next and delivery.progress.commits):
         return False
-    last = rt.memory(LastReadbacks).of_delivery.get(delivery.id)
+    last = rt.engine.read_back_at.get(delivery.id)
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
 def note_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
     """The account was looked at and the answer could be read, at this moment of the monotonic clock: count the time
     since the look before."""
-    last = rt.memory(LastReadbacks).of_delivery.get(delivery.id)
+    last = rt.engine.read_back_at.get(delivery.id)
     if last is not None:  # what another process saw before it ended is not known, and not counted
         delivery.progress.looked_seconds += max(at - last, 0.0)
-    rt.memory(LastReadbacks).of_delivery[delivery.id] = at
+    rt.engine.read_back_at[delivery.id] = at
     delivery.progress.looks += 1
     if not delivery.progress.confirming:  # the call that waits for it goes on counting its own failures
         delivery.progress.tries = 0
@@ -133,7 +125,7 @@ def next_pause(delivery: Delivery) -> float:
 
 
 def forget(rt: Runtime, delivery_id: str) -> None:
-    rt.memory(LastReadbacks).of_delivery.pop(delivery_id, None)
+    rt.engine.read_back_at.pop(delivery_id, None)
 
 
 # MERGED from publishing/network_time.py: What time it is at a network: whether a post is ours is judged by its clo
@@ -145,30 +137,20 @@ WITHOUT_A_DATE = timedelta(days=1)
 """How far from ours the clock of a network may be that has not told its time yet."""
 
 
-@dataclass(slots=True)
-class NetworkClocks:
-    """By provider: Unix seconds of the network minus our monotonic clock, and when that was noted. By delivery: our
-    monotonic clock when its first commit was announced."""
-
-    offsets: dict[str, float] = field(default_factory=dict)
-    noted: dict[str, float] = field(default_factory=dict)
-    announced: dict[str, float] = field(default_factory=dict)
-
-
 def note_date(rt: Runtime, provider: str, response: HttpResponse) -> None:
     """Set the network's clock by an answer of its API, now and then."""
-    clocks, now = rt.memory(NetworkClocks), rt.clock.monotonic()
-    if now - clocks.noted.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:
+    engine, now = rt.engine, rt.clock.monotonic()
+    if now - engine.clock_noted_at.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:
         return
     at = http_date(response.headers.get("date"))
     if at is None:
         return
-    clocks.offsets[provider], clocks.noted[provider] = at.timestamp() - now, now
+    engine.clock_offsets[provider], engine.clock_noted_at[provider] = at.timestamp() - now, now
 
 
 def network_now(rt: Runtime, provider: str) -> datetime | None:
     """The time at the network; None before its first answer to this process."""
-    offset = rt.memory(NetworkClocks).offsets.get(provider)
+    offset = rt.engine.clock_offsets.get(provider)
     return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
 
 
@@ -178,11 +160,11 @@ def note_announcement(rt: Runtime, delivery: Delivery) -> None:
         return
     there = network_now(rt, delivery.provider)
     delivery.progress.dated_since = None if there is None else stamp(there)
-    rt.memory(NetworkClocks).announced[delivery.id] = rt.clock.monotonic()
+    rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
 
 
 def forget_announcement(rt: Runtime, delivery_id: str) -> None:
-    rt.memory(NetworkClocks).announced.pop(delivery_id, None)
+    rt.engine.announced_at.pop(delivery_id, None)
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:
@@ -190,7 +172,7 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     if delivery.progress.dated_since is not None and not delivery.progress.restored:
         return parse(delivery.progress.dated_since) - SLACK
     there = network_now(rt, delivery.provider)
-    announced = rt.memory(NetworkClocks).announced.get(delivery.id)
+    announced = rt.engine.announced_at.get(delivery.id)
     if there is not None and announced is not None:
         return there - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
     ours = delivery.progress.since or delivery.committed_at

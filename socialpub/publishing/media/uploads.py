@@ -23,13 +23,6 @@ QUOTA_RETRY_SECONDS = 3600
 """What is not needed any more is removed hourly."""
 
 
-@dataclass(slots=True)
-class ArrivingMedia:
-    """What is on its way to this process, and named by no row yet."""
-
-    size_bytes: int = 0
-
-
 def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int = 0) -> None:
     """Whether so many bytes more may be stored, `beside_bytes` on their way not counting as stored yet. Raises
     Unavailable."""
@@ -48,7 +41,7 @@ def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int =
 
 def check_quota_with_arriving(rt: Runtime, store: Reader, size_bytes: int) -> None:
     """The same before the bytes come: those that are on their way count as stored. Raises Unavailable."""
-    check_quota(rt, store, size_bytes, rt.memory(ArrivingMedia).size_bytes)
+    check_quota(rt, store, size_bytes, rt.media.arriving_bytes)
 
 
 @contextmanager
@@ -56,12 +49,11 @@ def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
     """While so many bytes arrive; what is announced meanwhile finds less room. Raises Unavailable. On the event loop,
     which alone counts here."""
     check_quota_with_arriving(rt, rt.reader, size_bytes)
-    on_their_way = rt.memory(ArrivingMedia)
-    on_their_way.size_bytes += size_bytes
+    rt.media.arriving_bytes += size_bytes
     try:
         yield
     finally:
-        on_their_way.size_bytes -= size_bytes
+        rt.media.arriving_bytes -= size_bytes
 
 
 # MERGED from publishing/uploads.py: Artifacts: reserved, and filled by a PUT or together with a post.

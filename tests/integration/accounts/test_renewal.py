@@ -75,7 +75,7 @@ def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_
             assert asked.wait(60)
             return super().pop(*key)
 
-    rt.memory(tokens.PendingGrants).of_profile = Watched()
+    rt.tokens.pending_grants = Watched()
     clock.forward(TWO_HOURS - 299)
     assert tokens.load_fresh(rt, profile) == "access-1"
     late.join()
@@ -245,7 +245,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
         with pytest.raises(KeyError):
             tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.memory(tokens.PendingGrants).of_profile.clear()
+    rt.tokens.pending_grants.clear()
     # Back up, the network says that the token is spent: that is told, and nothing else is tried.
     network.oauth.answers = [REFUSED]
     with pytest.raises(Rejected):

@@ -3,7 +3,7 @@
 from socialpub.accounts import profiles
 from socialpub.db.states import State
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
-from socialpub.publishing.delivery import engine, read_back
+from socialpub.publishing.delivery import engine
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
@@ -22,8 +22,8 @@ def test_nothing_of_a_delivery_that_a_claim_ended_is_remembered(
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
     engine.forget_ended(rt)  # as housekeeping does every hour
-    assert rt.memory(read_back.NetworkClocks).announced == {}
-    assert rt.memory(read_back.LastReadbacks).of_delivery == {}
+    assert rt.engine.announced_at == {}
+    assert rt.engine.read_back_at == {}
 
 
 def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait_for_a_day(

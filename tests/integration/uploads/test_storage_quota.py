@@ -9,7 +9,6 @@ import pytest
 from socialpub.db.tables import artifact_rows
 from socialpub.ops import storage
 from socialpub.publishing import retention
-from socialpub.publishing.media.uploads import ArrivingMedia
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
@@ -107,7 +106,7 @@ def test_of_two_files_at_once_for_which_there_is_room_for_one_the_first_to_be_an
     assert caller.run(story()).status == 200
     assert is_refused(met[0])
     assert stored(rt) == (2, 2 * len(picture))
-    assert rt.memory(ArrivingMedia).size_bytes == 0
+    assert rt.media.arriving_bytes == 0
 
 
 def test_what_another_process_stored_meanwhile_counts_when_the_row_is_written(

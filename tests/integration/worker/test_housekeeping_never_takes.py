@@ -106,7 +106,7 @@ class KeptHouse:
 
     def keep_house(self) -> None:
         retention.remove_expired(self.rt)
-        while self.rt.memory(retention.RetentionRound).steps is not None:
+        while self.rt.engine.retention_steps is not None:
             retention.remove_expired(self.rt)
         for post in [post for post in self.shown if not self._exists("post", post)]:
             assert self._days_since(self.ended.get(post)) >= KEPT_DAYS, "a post went before its time"

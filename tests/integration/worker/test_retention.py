@@ -42,7 +42,7 @@ def keep_house(rt: Runtime, clock: HandClock) -> int:
     """One whole round; how many rows went."""
     clock.forward(retention.EVERY_SECONDS)
     removed = 0
-    while (some := retention.remove_expired(rt)) or rt.memory(retention.RetentionRound).steps is not None:
+    while (some := retention.remove_expired(rt)) or rt.engine.retention_steps is not None:
         removed += some
     return removed
 
@@ -220,7 +220,7 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
     assert rows_of(rt, "post") == 700
     check_counters(rt)
     accepted = accept(rt, profile)
-    while rt.memory(retention.RetentionRound).steps is not None:
+    while rt.engine.retention_steps is not None:
         retention.remove_expired(rt)
     assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
     assert rows_of(rt, "log_entry") == 1

@@ -281,7 +281,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         dates=dates,
         rows=_rows(period, cells),
         is_empty=not entries,
-        most_counted=counted,
+        max_counted=counted,
         is_under_way=any(entry.is_under_way for entry in entries),
     )
 

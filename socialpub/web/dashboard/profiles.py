@@ -58,7 +58,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def picture(rt: Runtime, visit: Visit) -> Answer:
+async def avatar(rt: Runtime, visit: Visit) -> Answer:
     """Send the account's picture. Its address changes with it."""
     found = avatars.read(rt, visit.params["profileId"])
     if found is None:

@@ -9,7 +9,7 @@ from socialpub.web.http.endpoint import route
 
 
 def routes() -> list[Route]:
-    """In the order of the navigation."""
+    """Return all routes, in the order of the menu."""
     return [
         route("/", GET=overview.front),
         route("/compose", GET=views.show, POST=views.submit),
@@ -33,7 +33,7 @@ def routes() -> list[Route]:
         route("/profiles/connect/{provider}", POST=profiles.connect_new),
         route("/profiles/connecting/{consentId}", GET=profiles.waiting, POST=profiles.paste),
         route("/profiles/{profileId}", GET=profiles.show),
-        route("/profiles/{profileId}/picture", GET=profiles.picture),
+        route("/profiles/{profileId}/picture", GET=profiles.avatar),
         route("/profiles/{profileId}/reconnect", POST=profiles.connect_again),
         route("/profiles/{profileId}/refresh", POST=profiles.refresh),
         route("/profiles/{profileId}/rename", POST=profiles.rename),

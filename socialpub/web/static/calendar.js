@@ -1,4 +1,4 @@
-// Posts of the calendar are moved by dragging: the form that "Move" leads to is sent, and what it comes to is shown.
+// Posts of the calendar are moved by dragging: the script sends the form of "Move" and shows the result.
 "use strict";
 
 (() => {

@@ -1,5 +1,5 @@
-// Compose while it is being written: the networks' groups, the button's word, counters, problems and previews from the
-// server, and a form that waits for its uploads. Without it the page works by its buttons.
+// Compose while the owner writes: the groups of the networks, the button's label, counters, problems and previews from
+// the server, and a form that waits for its uploads. Without this script, the page works by its buttons.
 "use strict";
 
 window.composeForm = (() => {
@@ -76,8 +76,8 @@ window.composeForm = (() => {
   let asking = false;
   let again = false;
   let problems = 0;
-  // What the last sending came to stays until something is changed. What is found meanwhile stands above the
-  // buttons, so that nothing moves under whoever is writing.
+  // The result of the last submit remains until a change. Problems found meanwhile are shown above the buttons, so that
+  // nothing moves while the owner writes.
   let untouched = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
 
   function fields() {
@@ -122,7 +122,7 @@ window.composeForm = (() => {
       if (!untouched) {
         document.getElementById("problems").replaceChildren();
         put("found", part("found"));
-        tell(document.querySelectorAll("#found li.problem").length);
+        announceProblems(document.querySelectorAll("#found li.problem").length);
       }
       document.getElementById("compose-unchecked").textContent = "";
     } catch (error) {
@@ -133,7 +133,7 @@ window.composeForm = (() => {
     }
   }
 
-  function tell(count) {
+  function announceProblems(count) {
     if (count !== problems) {
       shared.announce(count ? shared.sentence(words.problems, { count }) : words.noProblems);
       problems = count;

@@ -18,8 +18,8 @@
   let timer = 0;
   let stopped = false;
 
-  // Fields that somebody fills in. `form` tells two sendings of one form apart from two posts: it stays with the draft.
-  // So does the version of the post that the form was made from: an edit changes no later version unasked.
+  // Fields that the owner fills in. The draft also keeps `form`, by which the server knows a form that is sent twice,
+  // and the version of the post that the form was made from: an edit changes no later version unasked.
   const isOfForm = (field) => ["form", "updatedAt", "content", "was"].includes(field.name);
   const isKept = (field) => isOfForm(field) || (
     field.name && !["csrf", "artifact"].includes(field.name) && !field.name.startsWith("alt.")
@@ -157,7 +157,7 @@
   document.addEventListener("submit", (event) => {
     if (event.target === form && !event.defaultPrevented) {
       save();
-      // The next page tells whether it was accepted; dashboard.js forgets the draft then.
+      // The next page shows whether it was accepted. Then dashboard.js removes the draft.
       if (/^(publish|anyway|keep|save)\b/.test(event.submitter?.value)) {
         keepSent();
         markSent();

@@ -1,5 +1,5 @@
-// The media of a post that is being written: chosen, dropped, pasted or taken with the camera, sent one by one with their
-// progress straight to signed addresses, described, and put into order by dragging or by buttons.
+// The media of a post that is being written: chosen, dropped, pasted or taken with the camera. The script sends them one
+// by one to signed addresses and shows the progress. The owner describes and sorts them.
 "use strict";
 
 (() => {
@@ -142,7 +142,7 @@
   });
   list.addEventListener("dragend", () => {
     if (!dragged) return;
-    // Let go elsewhere it goes back to where it was.
+    // Dropped elsewhere, it goes back to its place.
     if (home !== dragged.nextElementSibling) move(dragged, home);
     dragged.classList.remove("dragged");
     dragged = null;
@@ -150,7 +150,7 @@
 
   // --- sending -------------------------------------------------------------------------------------------------------
 
-  async function told(address, body, signal) {
+  async function askJson(address, body, signal) {
     const headers = { "Content-Type": "application/json", Accept: "application/json" };
     const answer = await ask(address, JSON.stringify(body), { headers, signal });
     const content = await answer.json().catch(() => null);
@@ -188,12 +188,12 @@
     const { file, item, stop } = upload;
     const { signal } = stop;
     const fileName = file.name.slice(-255) || "picture";
-    const reservation = await told(words.reserve, {
+    const reservation = await askJson(words.reserve, {
       fileName, mimeType: file.type || "application/octet-stream", fileSize: file.size,
     }, signal);
     await put(new URL(reservation.uploadUrl, reservation.from), reservation.requiredHeaders, upload);
     progress(upload, 1);
-    const artifact = await told(words.complete, { artifactId: reservation.artifactId }, signal);
+    const artifact = await askJson(words.complete, { artifactId: reservation.artifactId }, signal);
     const held = item.contains(document.activeElement);
     const done = mediaItem(artifact, upload.address);
     item.replaceWith(done);
@@ -320,7 +320,7 @@
 
   // For a draft that is put back: whether the file is still there.
   shared.restoreMedia = async ({ id, alt }) => {
-    const artifact = await told(words.complete, { artifactId: id });
+    const artifact = await askJson(words.complete, { artifactId: id });
     list.append(mediaItem(artifact, new URL(artifact.thumbnailUrl, artifact.from).href, alt));
     settle();
   };

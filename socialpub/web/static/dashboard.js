@@ -1,14 +1,12 @@
-// What every page of the dashboard has: the browser's time zone for the server, buttons that copy, and the end of drafts.
-// Pages work without it; whatever it does is only quicker or more pleasant.
+// For every page of the dashboard: the browser's time zone for the server, buttons that copy, and the end of drafts.
+// Pages work without it.
 "use strict";
 
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone) {
-    const known = document.cookie.split("; ").includes(`socialpub_zone=${encodeURIComponent(zone)}`);
-    if (!known) {
-      document.cookie = `socialpub_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
-    }
+  const cookie = `socialpub_zone=${encodeURIComponent(zone)}`;
+  if (zone && !document.cookie.split("; ").includes(cookie)) {
+    document.cookie = `${cookie}; path=/; max-age=31536000; samesite=lax`;
   }
 
   // <button data-copy="id of an element"> copies that element's text, and says so in the button for a moment.
@@ -56,7 +54,7 @@
     if (!event.target.action.endsWith("/logout")) return;
     for (const key of Object.keys(localStorage)) if (key.startsWith("socialpub-draft:")) localStorage.removeItem(key);
   }
-  // A browser that is told to keep nothing refuses even to be asked.
+  // A browser that stores nothing refuses even the question.
   const quietly = (act) => (event) => { try { act(event); } catch { /* then there is no draft */ } };
   quietly(endAccepted)();
   document.addEventListener("submit", quietly(endAll));

@@ -12,7 +12,7 @@ document.createElement = function (name, options) {
   return element;
 };
 
-// Whoever came by another address than base_url (in the LAN, through a tunnel) calls the appliance by that one.
+// A browser that came by another address than base_url (in the LAN, through a tunnel) calls the appliance by that one.
 const here = new URL(own.dataset.root, location.href).href.replace(/\/$/, "");
 
 // The document is written for generators and for our own page; this is what the viewer would show worse.
@@ -29,8 +29,8 @@ function arrange(description) {
       operation.description += `\n\n${label}:\n\n\`\`\`sh\n${source.replaceAll(baseUrl, here)}\n\`\`\``;
     }
     for (const parameter of operation.parameters) {
-      // Otherwise it sends the first of the possible values of every filter that nobody filled in, and finds that an
-      // empty time is no time, an empty number no number.
+      // Otherwise it sends the first possible value of every filter that is not filled in, and reports that an empty
+      // time is no time, an empty number no number.
       if (parameter.required) continue;
       const { default: usual, format, minimum } = parameter.schema;
       const value = usual ?? minimum ?? (format === "date-time" ? new Date().toISOString() : undefined);
@@ -62,7 +62,7 @@ async function start() {
   const answer = await fetch("?format=json");
   const content = arrange(await answer.json());
   const viewer = document.getElementById("viewer");
-  viewer.replaceChildren(); // what stands there would be taken for the viewer's own, rendered by a server
+  viewer.replaceChildren(); // the viewer would take the content for its own, rendered by a server
   Scalar.createApiReference(viewer, {
     content,
     // Nothing of what its makers offer on servers of theirs; the page's policy would refuse to ask those anyway.

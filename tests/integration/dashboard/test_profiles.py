@@ -249,18 +249,6 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     assert "Nothing waits for this profile" in owner.open(page.path).text
 
 
-def test_another_account_than_the_profiles_is_refused(
-    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser
-) -> None:
-    world.x.add_account("other")
-    profile = connect_x(rt, world)
-    owner.open(f"/profiles/{profile}")
-    page = through_consent(owner, browser, "Reconnect", "X", account="other")
-    assert page.path == f"/profiles/{profile}"
-    assert "This was to connect @demo again, but X answered for @other." in page.role("alert")
-    assert len(profile_rows.list_all(rt.reader)) == 1
-
-
 def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
 ) -> None:
@@ -562,10 +550,6 @@ def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Das
 # --- boards -----------------------------------------------------------------------------------------------------------
 
 
-def names(world: World) -> list[str]:
-    return [board.name for board in world.pinterest.boards_of("demo")]
-
-
 def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
     profile = connect_pinterest(rt, world)
     world.pinterest.board_lag_seconds = 30
@@ -592,19 +576,6 @@ def test_a_section_is_created_on_the_board_that_is_chosen(rt: Runtime, world: Wo
     page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
     assert page.role("status") == "The section “Blue” exists already."
     assert list(board.sections.values()).count("Blue") == 1
-
-
-def test_a_button_that_is_pressed_twice_and_a_lost_answer_make_one_board(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
-    profile = connect_pinterest(rt, world)
-    before = names(world)
-    world.pinterest.next("create_board").times_out_after_effect()
-    owner.open(f"/profiles/{profile}")
-    assert owner.press("Create board", {"Board name": "Plans"}).role("status") == "The board “Plans” is created."
-    page = owner.press("Create board", {"Board name": "Plans"})
-    assert page.role("status") == "The board “Plans” exists already."
-    assert names(world) == [*before, "Plans"]
 
 
 def test_a_name_that_cannot_be_is_refused_at_its_field(rt: Runtime, world: World, owner: DashboardBrowser) -> None:

@@ -66,7 +66,7 @@ async def show(
         media=media.list_attached(rt, form),
         only_photos=media.only_photos(rt, form),
         accepted=",".join(ACCEPTED_TYPES),
-        most_media=MAX_MEDIA,
+        max_media=MAX_MEDIA,
         zones=_zones(),
         browser_zone=times.zone_name(visit.zone),
         paused_at=appliance_state.paused_at(rt.reader),

@@ -307,7 +307,7 @@ def _value(option: Option, text: str) -> Any:
 
 
 def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
-    """A section from a list comes as `board/section`. It counts only on its own board."""
+    """Drop a section of another board. A section from a list comes as `board/section`."""
     board, slash, section = str(given.get(SECTION, "")).partition("/")
     if not slash:
         return given

@@ -67,10 +67,10 @@ def insert(
     )
 
 
-def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Exchange every sealed verifier for `anew(sealed, table, id, column)`."""
+def reseal(tx: Tx, seal_again: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Replace every sealed verifier by `seal_again(sealed, table, id, column)`."""
     for row in tx.all("SELECT id, verifier FROM consent WHERE length(verifier) > 0"):
-        tx.update("consent", row.id, verifier=anew(row.verifier, "consent", row.id, "verifier"))
+        tx.update("consent", row.id, verifier=seal_again(row.verifier, "consent", row.id, "verifier"))
 
 
 def find(store: Reader, consent_id: str) -> Row | None:

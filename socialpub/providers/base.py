@@ -333,7 +333,7 @@ class Job:
     """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
     public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)
     """A signed address under which the network can fetch exactly this file, an original or a fitted version. It is a
-    secret: made anew for each call and never kept."""
+    secret: created for each call and never stored."""
     seal: Callable[[str], str] = field(default=_no_key, repr=False)
     """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
     open: Callable[[str], str] = field(default=_no_key, repr=False)

@@ -1,7 +1,7 @@
 """What a request carries, as a stream whose length is known before the first byte leaves.
 
-A file is read piece by piece while it is sent: it never lies in memory whole, and its length is what was announced,
-because it was opened and measured before anything left this machine.
+A file is read piece by piece while it is sent and is never in memory whole. Its length is what was announced, because
+it was opened and measured before anything left this machine.
 """
 
 import base64
@@ -216,5 +216,5 @@ def _multipart(parts: Multipart) -> Body:
 
 
 def _quoted(name: str) -> str:
-    """As HTML's form submission writes names: whoever reads the header must not see it end early."""
+    """Escape a name as HTML's form submission does, so that it cannot end the header early."""
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

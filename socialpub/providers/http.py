@@ -1,8 +1,8 @@
 """The HTTP client: every call to a network goes through here, and ends.
 
 Each call has a total deadline of ours on the monotonic clock (a trickling server keeps the client's own time-outs
-alive for ever), and whoever called learns one thing for certain: whether anything left this machine. `NotSent` is
-only raised when nothing did.
+alive for ever). The caller learns one thing for certain: whether anything left this machine. `NotSent` is raised only
+when nothing did.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Http:
 
     def of(self, network: str) -> "Http":
         """A client that only this network uses, with connections, a thread and a resolver of its own: one that hangs
-        delays nobody else's calls. Closed with this one."""
+        delays no other network's calls. Closed with this one."""
         with self._lock:
             if network not in self._of_network:
                 own = Http(
@@ -254,7 +254,7 @@ def _basic(auth: tuple[str, str]) -> str:
 def _hold(
     token: str | None, auth: tuple[str, str] | None, form: Mapping[str, str] | Sequence[tuple[str, str]] | None
 ) -> None:
-    """The secrets that are sent: whoever answers may quote them."""
+    """Add the secrets that are sent to those that are masked: an answer may quote them."""
     fields = form.items() if isinstance(form, Mapping) else form or ()
     redaction.add_secrets(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
     if auth is not None:

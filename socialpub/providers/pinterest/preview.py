@@ -1,4 +1,4 @@
-"""A pin as Pinterest shows it: the picture, then title, description and where a click leads."""
+"""A pin as Pinterest shows it: the image, then title, description and where a click leads."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic pe
 
 
 def preview_post(content: Content, options: Mapping[str, Any]) -> Preview:
-    """What somebody sees who opens the pin."""
+    """Return the pin as it opens."""
     first, rest = preview.cut(preview.within(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
     return Preview(
         text=_parts(first),
@@ -36,7 +36,7 @@ def _parts(text: str) -> tuple[preview.TextPart, ...]:
 
 
 def _shown_media(content: Content) -> tuple[int, ...]:
-    """The film alone, or the pictures of a carousel."""
+    """Return the video alone, or the images of a carousel."""
     for item in content.media:
         if item.kind == "video":
             return (item.position,)

@@ -120,7 +120,7 @@ ROWS: tuple[ErrorRow, ...] = (
              codes={"invalid_publish_id"}, content=False),
     ErrorRow("TikTok says that the post's publish_id belongs to another account: look at the profile.",
              codes={"token_not_authorized_for_specified_publish_id"}, content=False),
-    # TikTok's own faults: it may have happened all the same.
+    # TikTok's own faults: the call may still have happened.
     ErrorRow(codes={"ok", "internal_error"}, action=Action.NO_ANSWER),
     ErrorRow(statuses=frozenset(range(500, 1000)), action=Action.NO_ANSWER),
 )  # fmt: skip

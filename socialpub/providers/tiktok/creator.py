@@ -44,7 +44,7 @@ class CreatorInfo:
 def creator_info(job: Job, section: TikTokSection) -> Outcome:
     info = _read(call(job, section, PATH, {}))
     chosen = job.options.get("privacyLevel")
-    # Without a list there is nothing to compare with; the call that begins the post tells then.
+    # Without a list there is nothing to compare. The call that begins the post decides then.
     if info.privacy_levels and chosen not in info.privacy_levels:
         message = (
             f"privacyLevel is {chosen}, but TikTok offers this account {', '.join(info.privacy_levels)} at the moment: "

@@ -21,7 +21,7 @@ VIDEO_BYTES = 4 * 1024**3
 """Stated as 4 GB."""
 VIDEO_CODECS = ("h264", "hevc", "vp8", "vp9")
 VIDEO_MAX_SECONDS = 600
-"""The API's own maximum; a creator may have less, which TikTok tells just before a direct post."""
+"""The API's own maximum; a creator may have less, which TikTok states just before a direct post."""
 VIDEO_FRAME_RATES = (23.0, 60.0)
 VIDEO_SIDES = (360, 4096)
 FRAME_RATE_SLACK = 0.1

@@ -1,6 +1,6 @@
 """Photos: fitted first, then handed to TikTok as addresses from which it fetches them.
 
-That call is the commit. When its answer is lost, a task may exist that nobody can name: TikTok has no list to look at,
+That call is the commit. When its answer is lost, a task may exist without a known id: TikTok has no list to look at,
 so the outcome stays unknown and nothing is sent again.
 """
 

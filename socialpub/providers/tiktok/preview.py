@@ -1,4 +1,4 @@
-"""A post as TikTok shows it: the film or the photos fill the screen, and the caption begins over them."""
+"""A post as TikTok shows it: the video or the photos fill the screen, and the caption begins over them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ def preview_post(content: Content, chosen: Mapping[str, Any]) -> Preview:
 
 
 def _shown_media(content: Content, chosen: Mapping[str, Any]) -> tuple[int, ...]:
-    """The film alone, or the photos with their cover first."""
+    """Return the video alone, or the photos with their cover first."""
     for item in content.media:
         if item.kind == "video":
             return (item.position,)

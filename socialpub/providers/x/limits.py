@@ -81,7 +81,7 @@ CHUNK_MIN_BYTES = 64 * 1024
 PROCESSING_TIMEOUT_SECONDS = 60 * 60
 """X names none; integrators gave up after 7 to 30 minutes, and long videos took the longest of these."""
 SETTLING_SECONDS = 2
-"""Between `succeeded` and the post: X's left hand tells its right a moment later."""
+"""Between `succeeded` and the post: X's own servers learn of it a moment later."""
 EXPIRY_MARGIN_SECONDS = 120
 """Media this close to their end are uploaded again rather than posted."""
 

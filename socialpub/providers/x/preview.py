@@ -16,7 +16,7 @@ _TAG = re.compile(
     r"(?<![\w@#$&/])(?:@[A-Za-z0-9_]{1,15}(?![\w@])|[#＃](?=[\d_]*+[^\W\d_])\w+|\$[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?(?!\w))"
 )
 MAX_LINK_LENGTH = 26
-"""Of a link X shows so many characters and an ellipsis, but its host whole."""
+"""X shows this many characters of a link and an ellipsis, but always the whole host."""
 UNIT = "characters as X counts them: a link 23, an emoji or a CJK character 2"
 
 
@@ -28,7 +28,7 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
     first, rest = _first_screen(text)
     remarks = []
     if length > allowed:
-        # What lies beyond would never be shown, so nobody has to look at it.
+        # X would never show the rest.
         rest = ""
         remarks.append(f"X takes {allowed} of these {length} characters: only what fits is shown here.")
     elif rest:

@@ -62,15 +62,9 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
     pieces = log_export.pieces(rt, query)
-    name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
-    headers = (
-        (b"content-type", b"text/csv; charset=utf-8; header=present"),
-        (b"content-disposition", f'attachment; filename="{name}"'.encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"cache-control", b"no-store"),
-    )
     # The length is known only at the end: the file is sent in chunks.
-    await visit.request.start(200, (*visit.headers, *headers))
+    name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
+    await visit.start_file(name, b"text/csv; charset=utf-8; header=present")
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         await visit.request.send(piece, more=True)
     await visit.request.send(b"", more=False)

@@ -264,17 +264,7 @@ async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
     """Make a backup without secret.key while everything goes on, then send it as a file."""
     with await threads.run_in_thread(partial(create.make_download, rt)) as file:
         name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
-        await visit.request.start(
-            200,
-            (
-                *visit.headers,
-                (b"content-type", b"application/x-tar"),
-                (b"content-length", b"%d" % file.size_bytes),
-                (b"content-disposition", f'attachment; filename="{name}"'.encode()),
-                (b"x-content-type-options", b"nosniff"),
-                (b"cache-control", b"no-store"),
-            ),
-        )
+        await visit.start_file(name, b"application/x-tar", file.size_bytes)
         await files.send_file(visit.request, file, 0, file.size_bytes)
     return None
 

@@ -166,6 +166,19 @@ class Visit:
         """Return the image. It is harmless where it is opened by itself."""
         return Answer(200, jpeg, (*self.headers, *IMAGE_HEADERS), b"image/jpeg")
 
+    async def start_file(self, name: str, content_type: bytes, size_bytes: int | None = None) -> None:
+        """Begin an answer that the browser saves as a file. The handler sends its pieces."""
+        headers: list[Header] = [
+            *self.headers,
+            (b"content-type", content_type),
+            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"cache-control", b"no-store"),
+        ]
+        if size_bytes is not None:
+            headers.append((b"content-length", b"%d" % size_bytes))
+        await self.request.start(200, tuple(headers))
+
     def go(self, path: str, *, status: str | None = None, alert: str | None = None) -> Answer:
         """Redirect to a page of ours after an action, which shows the action's result."""
         headers: list[Header] = [*self.headers, (b"location", self.href(path).encode("utf-8", "surrogatepass"))]

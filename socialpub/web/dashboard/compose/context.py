@@ -37,27 +37,91 @@ from socialpub.web.dashboard.compose.option_fields import NetworkChoices, Option
 T = TypeVar("T")
 
 CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = 8.0, 5.0
+UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can be sent to it."
 
 
-async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
-    """Return what `ask()` returns in a thread of its own, or what the same question returns that was asked before.
+@dataclass(frozen=True, slots=True)
+class Creator:
+    """An account as the form shows it. `levels` are empty when TikTok did not answer. An app without TikTok's audit
+    offers only `SELF_ONLY`."""
 
-    Raises what `ask` raises, and TimeoutError. Answers to one question have one type.
-    """
-    tasks = visit.request.state.open_questions
+    profile_id: str
+    name: str
+    nickname: str
+    username: str
+    levels: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    """The interactions (`comment`, `duet`, `stitch`) that the account's own settings switch off."""
+    longest_seconds: int | None = None
+    stop: str | None = None
+    """Why nothing can be posted to the account now."""
+    unknown: str | None = None
+    """Why TikTok did not answer, and what to do."""
 
-    def ended(task: asyncio.Task[Any]) -> None:
-        del tasks[question]
-        task.exception()  # the page may have gone on without the answer
 
-    if question not in tasks:
-        tasks[question] = asyncio.create_task(threads.run_in_thread(ask))
-        tasks[question].add_done_callback(ended)
-    asking: asyncio.Task[T] = tasks[question]
-    await asyncio.wait({asking}, timeout=timeout_seconds)
-    if not asking.done():
-        raise TimeoutError
-    return asking.result()
+@dataclass(frozen=True, slots=True)
+class FormContext:
+    """The profiles of a form, and what TikTok lets its accounts choose."""
+
+    connected: Sequence[Row]
+    fixed: bool = False
+    """Whether the profiles are those of a post that exists."""
+    creators: Mapping[str, Creator] = field(default_factory=dict)
+
+    @property
+    def networks(self) -> list[str]:
+        known = {row.provider for row in self.connected}
+        return [name for name in PROVIDERS if name in known]
+
+    def chosen_networks(self, profiles: Collection[str]) -> set[str]:
+        return {row.provider for row in self.connected if row.id in profiles}
+
+    @property
+    def names(self) -> dict[str, str]:
+        return labels.profile_names(self.connected)
+
+    def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[Row]:
+        """Return the chosen profiles of this network, or all if none is chosen."""
+        rows = [row for row in self.connected if row.provider == network]
+        return [row for row in rows if row.id in chosen] or rows
+
+
+async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
+    """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
+    rows = profile_rows.list_all(visit.rt.reader)
+    if only is None:
+        connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
+    else:
+        connected = [row for row in rows if row.id in only]
+    tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
+    creators = await asyncio.gather(*(_ask_creator(visit, row, refresh=refresh) for row in tiktok))
+    return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})
+
+
+async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
+    profile_id, name, username = row.id, row.name, row.username or ""
+    try:
+        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
+        info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
+    except TimeoutError:
+        return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
+    except OperatorError as error:
+        return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
+    if isinstance(info, PostingBarred):
+        return Creator(profile_id, name, name, username, stop=info.message)
+    is_limited = visit.rt.providers["tiktok"].app_limits() is not None
+    return Creator(
+        profile_id,
+        name,
+        info.nickname or name,
+        info.username or username,
+        tuple(level for level in info.privacy_levels if not is_limited or level == PRIVATE),
+        info.off,
+        info.longest_video_seconds,
+    )
+
+
+# --- choices of an account --------------------------------------------------------------------------------------------
 
 
 Question = Callable[[Runtime, Profile, str], NetworkChoices]
@@ -121,85 +185,25 @@ _QUESTIONS: Mapping[str, Question] = {
 }
 
 
-UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can be sent to it."
+# --- questions to networks --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Creator:
-    """An account as the form shows it. `levels` are empty when TikTok did not answer. An app without TikTok's audit
-    offers only `SELF_ONLY`."""
+async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
+    """Return what `ask()` returns in a thread of its own, or what the same question returns that was asked before.
 
-    profile_id: str
-    name: str
-    nickname: str
-    username: str
-    levels: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()
-    """The interactions (`comment`, `duet`, `stitch`) that the account's own settings switch off."""
-    longest_seconds: int | None = None
-    stop: str | None = None
-    """Why nothing can be posted to the account now."""
-    unknown: str | None = None
-    """Why TikTok did not answer, and what to do."""
+    Raises what `ask` raises, and TimeoutError. Answers to one question have one type.
+    """
+    tasks = visit.request.state.open_questions
 
+    def ended(task: asyncio.Task[Any]) -> None:
+        del tasks[question]
+        task.exception()  # the page may have gone on without the answer
 
-async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
-    profile_id, name, username = row.id, row.name, row.username or ""
-    try:
-        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
-        info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
-    except TimeoutError:
-        return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
-    except OperatorError as error:
-        return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
-    if isinstance(info, PostingBarred):
-        return Creator(profile_id, name, name, username, stop=info.message)
-    is_limited = visit.rt.providers["tiktok"].app_limits() is not None
-    return Creator(
-        profile_id,
-        name,
-        info.nickname or name,
-        info.username or username,
-        tuple(level for level in info.privacy_levels if not is_limited or level == PRIVATE),
-        info.off,
-        info.longest_video_seconds,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class FormContext:
-    """The profiles of a form, and what TikTok lets its accounts choose."""
-
-    connected: Sequence[Row]
-    fixed: bool = False
-    """Whether the profiles are those of a post that exists."""
-    creators: Mapping[str, Creator] = field(default_factory=dict)
-
-    @property
-    def networks(self) -> list[str]:
-        known = {row.provider for row in self.connected}
-        return [name for name in PROVIDERS if name in known]
-
-    def chosen_networks(self, profiles: Collection[str]) -> set[str]:
-        return {row.provider for row in self.connected if row.id in profiles}
-
-    @property
-    def names(self) -> dict[str, str]:
-        return labels.profile_names(self.connected)
-
-    def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[Row]:
-        """Return the chosen profiles of this network, or all if none is chosen."""
-        rows = [row for row in self.connected if row.provider == network]
-        return [row for row in rows if row.id in chosen] or rows
-
-
-async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
-    """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
-    rows = profile_rows.list_all(visit.rt.reader)
-    if only is None:
-        connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
-    else:
-        connected = [row for row in rows if row.id in only]
-    tiktok = [row for row in connected if row.provider == "tiktok" and row.status != ProfileStatus.DISCONNECTED]
-    creators = await asyncio.gather(*(_ask_creator(visit, row, refresh=refresh) for row in tiktok))
-    return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})
+    if question not in tasks:
+        tasks[question] = asyncio.create_task(threads.run_in_thread(ask))
+        tasks[question].add_done_callback(ended)
+    asking: asyncio.Task[T] = tasks[question]
+    await asyncio.wait({asking}, timeout=timeout_seconds)
+    if not asking.done():
+        raise TimeoutError
+    return asking.result()

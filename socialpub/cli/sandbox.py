@@ -115,8 +115,11 @@ def _explain(url: str, journal: FileLock | None) -> None:
     print_note("Press Ctrl-C to end it.")
 
 
-def provider_lines(url: str) -> str:
-    """Return the part of a configuration that makes socialpub use the sandbox at `url`."""
+def provider_lines(url: str, tiktok: str = "") -> str:
+    """Return the part of a configuration that makes socialpub use the sandbox at `url`.
+
+    `tiktok` contains more lines for that network.
+    """
     return f"""\
 [providers.x]
 client_id = "sandbox"
@@ -129,7 +132,7 @@ client_key = "sandbox"
 client_secret = "sandbox"
 api_url = "{url}/tiktok"
 authorize_url = "{url}/tiktok/v2/auth/authorize/"
-
+{tiktok}
 [providers.pinterest]
 client_id = "sandbox"
 client_secret = "sandbox"

@@ -79,8 +79,9 @@ def revoke_key(context: CommandContext, key_id: str) -> None:
 
 
 def _shape(key: api_keys.Key) -> dict[str, object]:
-    fields = {_camel(name): value for name, value in asdict(key).items()}
-    return {name: value for name, value in fields.items() if value is not None}
+    """Return the fields in camelCase, without those that are None."""
+    words = {tuple(name.split("_")): value for name, value in asdict(key).items() if value is not None}
+    return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
 
 
 def _state(key: api_keys.Key, now: str) -> str:
@@ -89,8 +90,3 @@ def _state(key: api_keys.Key, now: str) -> str:
     if key.expires_at:
         return f"{'expired' if key.expires_at <= now else 'until'} {format_time(key.expires_at)}"
     return "valid"
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.title() for word in rest)

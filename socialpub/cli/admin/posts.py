@@ -114,7 +114,7 @@ def _no_post() -> CommandError:
 
 
 def _line(post: dict[str, Any]) -> tuple[str, ...]:
-    counted = Counter((_sign(one), one["provider"]) for one in post["deliveries"])
+    counted = Counter((SIGNS[post_details.api_outcome(one)], one["provider"]) for one in post["deliveries"])
     deliveries = ", ".join(f"{sign} {provider}{f' ×{n}' if n > 1 else ''}" for (sign, provider), n in counted.items())
     text = " ".join(post.get("body", "").split()) or f"({len(post['media'])} media)"
     time = format_time(post.get("scheduledAt", post["createdAt"]))
@@ -125,10 +125,6 @@ def _line(post: dict[str, Any]) -> tuple[str, ...]:
         deliveries,
         text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…",
     )
-
-
-def _sign(delivery: dict[str, Any]) -> str:
-    return SIGNS[post_details.api_outcome(delivery)]
 
 
 def _plan_json(details: DeliveryDetails) -> dict[str, Any]:

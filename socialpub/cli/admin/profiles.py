@@ -6,7 +6,7 @@ from typing import TextIO
 import click
 
 from socialpub.accounts import boards, connect, grants, profiles, token_upkeep
-from socialpub.accounts.boards import BoardWithSections, CreatedBoard, CreatedSection
+from socialpub.accounts.boards import BoardWithSections
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
@@ -216,17 +216,14 @@ def create_board(
         made = boards.create_board(rt, profile_id, name, secret=secret)
         created = [boards.create_section(rt, profile_id, made.board, one) for one in sections]
     if as_json:
-        print_json(_created_shape(made, created))
+        listed = [{"id": one.section.id, "name": one.section.name, "created": one.is_new} for one in created]
+        board = _board_shape(BoardWithSections(made.board), sections=False)
+        print_json({**board, "created": made.is_new, "sections": listed})
         return
     print_line(made.board.id)
     print_note(f"The board “{made.board.name}” {_done(made.is_new)}.")
     for one in created:
         print_note(f"The section “{one.section.name}” ({one.section.id}) {_done(one.is_new)}.")
-
-
-def _created_shape(made: CreatedBoard, created: list[CreatedSection]) -> dict[str, object]:
-    listed = [{"id": one.section.id, "name": one.section.name, "created": one.is_new} for one in created]
-    return {**_board_shape(BoardWithSections(made.board), sections=False), "created": made.is_new, "sections": listed}
 
 
 def _done(is_new: bool) -> str:

@@ -36,7 +36,8 @@ def demo(once: bool, folder: Path | None) -> None:
         del os.environ[name]
     # SIGTERM tidies up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    processes = DemoProcesses(folder or _usual_folder())
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    processes = DemoProcesses(folder or Path(cache, "socialpub-demo"))
     # The commands that it shows follow this variable, as `use_config` says.
     os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
     commands.settle(None)
@@ -64,11 +65,6 @@ def demo(once: bool, folder: Path | None) -> None:
     except KeyboardInterrupt:
         if once:
             raise
-
-
-def _usual_folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "socialpub-demo"
 
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:

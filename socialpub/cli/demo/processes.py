@@ -19,7 +19,11 @@ from socialpub.core.settings import template
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
-"""The file that verifies the appliance's address for the sandbox's TikTok."""
+"""The file that verifies the appliance's address for the sandbox's TikTok. The appliance serves it."""
+VERIFICATION_LINES = f"""\
+verification_file = "{VERIFICATION["file_name"]}"
+verification_content = "{VERIFICATION["content"]}"
+"""
 START_SECONDS = 60.0
 POLL_SECONDS = 0.1
 
@@ -45,7 +49,7 @@ class DemoProcesses:
         self.config.write_text(
             "# The demo writes this file again at every run.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
-            f"{_with_verification(provider_lines(self.sandbox_url))}"
+            f"{provider_lines(self.sandbox_url, VERIFICATION_LINES)}"
         )
 
     def __enter__(self) -> "DemoProcesses":
@@ -106,17 +110,11 @@ class DemoProcesses:
                     return False
 
             if not _wait_until(lambda: answers() or self.exited() is not None) or self.exited():
+                end = "\n".join(self.logs[name].read_text("utf-8", "replace").splitlines()[-15:])
                 raise CommandError(
-                    f"The {name} did not start. The end of its log:\n{_end_of(self.logs[name])}",
+                    f"The {name} did not start. The end of its log:\n{end}",
                     f"The whole log: {self.logs[name]}",
                 )
-
-
-def _with_verification(lines: str) -> str:
-    """Add the file of TikTok's portal to the sandbox's lines."""
-    section = "[providers.tiktok]\n"
-    name, content = VERIFICATION["file_name"], VERIFICATION["content"]
-    return lines.replace(section, f'{section}verification_file = "{name}"\nverification_content = "{content}"\n')
 
 
 def _wait_until(condition: Callable[[], bool]) -> bool:
@@ -136,7 +134,3 @@ def _free_port(usual: int) -> int:
                 continue
             return int(sock.getsockname()[1])
     raise CommandError("No port is free on 127.0.0.1.", "Try again in a while.")
-
-
-def _end_of(log: Path) -> str:
-    return "\n".join(log.read_text("utf-8", "replace").splitlines()[-15:])

@@ -70,15 +70,17 @@ class Installer:
             yield from self._secret()
         yield from self._command()
         texts = files.unit_texts(places, files.read_config(places))
-        renewed = {name for name, text in texts.items() if self._differs(places.units / name, text)}
-        fresh = [name for name in texts if not places.real(places.units / name).exists()]
+        real = {name: places.real(places.units / name) for name in texts}
+        fresh = [name for name in texts if not real[name].exists()]
+        renewed = {name for name, text in texts.items() if name in fresh or real[name].read_text() != text}
         for name, text in texts.items():
-            path = places.units / name
-            yield from files.file_step(places.real(path), path, text, 0o644, None)
+            yield from files.file_step(real[name], places.units / name, text, 0o644, None)
         if not self.is_staged:
             yield from self._start(list(texts), renewed, fresh)
             if former is not None and self.built is not None:
-                yield InstallationStep("Remove versions before the former one", lambda: self._remove_former(former))
+                kept = {former, self.built.name}
+                remove = partial(environment.remove_others, places, kept)
+                yield InstallationStep("Remove versions before the former one", remove)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -195,10 +197,6 @@ class Installer:
             )
         self.notes.append(f"The configuration cannot be read outside of the services: {said}")
 
-    def _differs(self, path: Path, text: str) -> bool:
-        real = self.places.real(path)
-        return not real.exists() or real.read_text() != text
-
     def _give_away(self, config: Path, data: Path) -> Iterator[InstallationStep]:
         """Yield steps for the owners of files that a package or another user created."""
         user = self.places.user
@@ -213,9 +211,6 @@ class Installer:
             self.notes.append(f"{data} is not {user}'s. Give it to the service: `sudo chown -R {user}: {data}`")
         else:
             yield InstallationStep(f"Give {data} to {user}", partial(files.set_owner, data, 0o700, (uid, gid)))
-
-    def _remove_former(self, former: str) -> None:
-        environment.remove_others(self.places, {former, environment.in_use(self.places) or former})
 
 
 def _can_read(path: Path, uid: int, gid: int) -> bool:

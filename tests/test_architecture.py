@@ -278,3 +278,7 @@ def test_no_page_spells_out_a_command() -> None:
 def test_every_document_that_may_name_commands_does() -> None:
     known = dict(modules())
     assert [name for name in DOCUMENTS if not list(written_commands(known[name]))] == []
+
+
+def test_only_one_file_calls_flock() -> None:
+    assert [name for name, path in OURS if "fcntl" in imports(path)] == ["socialpub.core.locks"]

@@ -116,7 +116,7 @@ def _fetch(rt: Runtime, row: Row, path: Path) -> None:
     try:
         source.write_bytes(response.body)
         limits = FitLimits(("image/jpeg",), MAX_KEPT_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
-        client.fit(source, target, limits, patience_seconds=DECODE_SECONDS)
+        client.fit(source, target, limits, timeout_seconds=DECODE_SECONDS)
         target.replace(path)
     finally:
         source.unlink(missing_ok=True)

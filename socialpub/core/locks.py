@@ -1,4 +1,8 @@
-"""Locks: between processes (files, held by the kernel) and between the tasks of one event loop."""
+"""All locks: between processes on files, and between the tasks of one event loop.
+
+The kernel holds a file lock. A process that dies releases it at once, whatever the clock shows. No other file calls
+flock.
+"""
 
 import asyncio
 import contextlib
@@ -12,69 +16,82 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
-# MERGED from db/locks.py: Locks between processes, held by the kernel: a process that dies releases them at once,
+TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+class LockTimeout(Exception):
+    """The lock was not free in time."""
+
+
+def _flock(fd: int, how: int) -> bool:
+    """Lock or unlock an open file. Return False if another holder has it and `how` does not wait."""
+    try:
+        fcntl.flock(fd, how)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class FileLock:
-    """One exclusive flock on one file. Not reentrant; a second opening in the same process counts as another holder."""
+    """An exclusive lock on one file. It is not reentrant: another opening in the same process is another holder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._fd: int | None = None
 
     def try_acquire(self) -> bool:
-        return self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return self._lock(TRY)
 
     def acquire(self) -> None:
-        """Wait as long as it takes."""
+        """Wait without a timeout."""
         self._lock(fcntl.LOCK_EX)
 
     def _lock(self, how: int) -> bool:
         while True:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(self._fd, how)
-            except BlockingIOError:
-                self.release()
-                return False
+                locked = _flock(self._fd, how)
             except BaseException:
                 self.release()
                 raise
-            if self.is_held:
+            if locked and self.is_held:
                 return True
-            # Between the two calls the file was removed or replaced. Others lock the file that is there now.
             self.release()
+            if not locked:
+                return False
+            # The file was removed or replaced between the two calls. Others lock the file that is there now.
 
     @property
     def file(self) -> int | None:
-        """Names the file that is locked: another one after somebody broke the lock open."""
+        """Return what names the locked file. After the lock was broken, it is another file."""
         try:
             return self.path.stat().st_ino
         except FileNotFoundError:
             return None
 
     def break_open(self, file: int) -> bool:
-        """Take the lock of this `file` from a holder who cannot be expected to go on; it finds out when it asks
-        (`is_held`). False: somebody else was faster."""
+        """Take the lock of this `file` from a suspended holder, which asks `is_held` before it continues.
+
+        Return False if another process was faster.
+        """
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             # Of two that compare at the same time, the slower one would remove the lock of the faster one.
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not _flock(folder, TRY):
+                return False
             if self.file == file:
                 self.path.unlink(missing_ok=True)
-        except BlockingIOError:
-            return False
         finally:
             os.close(folder)
         return self.try_acquire()
 
     def move_to(self, path: Path) -> None:
-        """Give the locked file another name."""
+        """Rename the locked file."""
         self.path = self.path.rename(path)
 
     @property
     def is_held(self) -> bool:
-        """Whether this lock is held here, and nobody has broken it."""
+        """Whether this lock is held here and was not broken."""
         if self._fd is None:
             return False
         try:
@@ -84,7 +101,7 @@ class FileLock:
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
     def write(self, content: bytes, at: int = 0) -> None:
-        """Say something about the holder, for others to read."""
+        """Describe the holder in the file."""
         if self._fd is not None:
             os.pwrite(self._fd, content, at)
 
@@ -104,23 +121,25 @@ class FileLock:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file. The lock is shared for a moment: two that ask do not mistake each
-    other for the holder."""
+    """Whether a process holds the lock of this file.
+
+    Share the lock for a moment: two that ask at the same time do not take each other for the holder.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     finally:
         os.close(fd)
-    return False
 
 
 class WriteQueueLock:
-    """Two locks: whoever waits for its turn holds the gate, so that nobody who just had a turn passes it by."""
+    """A lock with a queue, for processes that write: who waits holds the gate, so no last holder overtakes them.
+
+    SQLite's own busy handler polls and starves one side.
+    """
 
     POLL_SECONDS = 0.0002
 
@@ -129,96 +148,88 @@ class WriteQueueLock:
         self._gate = os.open(folder / "turnstile.gate", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._turn = os.open(folder / "turnstile.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def enter(self, patience_seconds: float) -> bool:
-        """Wait for this process's turn. False when it did not come in time."""
-        give_up_at = time.monotonic() + patience_seconds
-        if not self._take(self._gate, give_up_at):
+    def acquire(self, timeout_seconds: float) -> bool:
+        """Wait for the lock. Return False after the timeout."""
+        give_up_at = time.monotonic() + timeout_seconds
+        if not self._lock(self._gate, give_up_at):
             return False
         try:
-            return self._take(self._turn, give_up_at)
+            return self._lock(self._turn, give_up_at)
         finally:
-            fcntl.flock(self._gate, fcntl.LOCK_UN)
+            _flock(self._gate, fcntl.LOCK_UN)
 
-    def leave(self) -> None:
-        fcntl.flock(self._turn, fcntl.LOCK_UN)
+    def release(self) -> None:
+        _flock(self._turn, fcntl.LOCK_UN)
 
     def close(self) -> None:
         os.close(self._gate)
         os.close(self._turn)
 
-    def _take(self, fd: int, give_up_at: float) -> bool:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                # A blocking flock cannot be given up, and a stopped process may hold it for minutes.
-                if time.monotonic() >= give_up_at:
-                    return False
-                time.sleep(self.POLL_SECONDS)
+    def _lock(self, fd: int, give_up_at: float) -> bool:
+        while not _flock(fd, TRY):
+            # A blocking flock has no timeout, and a stopped process may hold it for minutes.
+            if time.monotonic() >= give_up_at:
+                return False
+            time.sleep(self.POLL_SECONDS)
+        return True
 
 
-# MERGED from media/held_files.py: Files that somebody holds: locked by the kernel as long as their process lives a
+# --- files that are wanted as long as they are locked ----------------------------------------------------------------
 
 
 def create_locked_file(folder: Path, name: str) -> tuple[int, Path]:
-    """A new file, locked. `name` holds a `*`, which becomes something unique. Closing the descriptor lets go of it."""
+    """Create a locked file, whose `*` becomes something unique. Closing the descriptor unlocks it."""
     while True:
         path = folder / name.replace("*", secrets.token_hex(12))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            _flock(fd, fcntl.LOCK_EX)
         except BaseException:
             os.close(fd)
             path.unlink(missing_ok=True)
             raise
         if os.fstat(fd).st_nlink:
             return fd, path
-        os.close(fd)  # it was removed as an orphan before we had the lock
+        os.close(fd)  # it was removed as an orphan before it was locked
 
 
 def remove_if_unlocked(path: Path, still_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Remove the file unless somebody holds it, or it is `still_wanted`, which is asked once the lock is ours. What
-    belongs to another user of this machine is left to that user."""
+    """Remove a file that no process holds. `still_wanted` is asked once the file is locked here.
+
+    A file of another user of this machine stays.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, PermissionError):
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if still_wanted():
+        if not _flock(fd, TRY) or still_wanted():
             return False
         path.unlink(missing_ok=True)
         return True
-    except BlockingIOError:
-        return False
     finally:
         os.close(fd)
 
 
-# MERGED from core/memory_turns.py: Turns for work that needs much memory: all processes of the appliance together
+# --- memory ----------------------------------------------------------------------------------------------------------
 
 SLOT_BYTES = 256 * 1024 * 1024
-"""What an ordinary photo, or a film, needs at most."""
+"""What an ordinary photo or a video needs at most."""
 
 POLL_SECONDS = 0.02
-"""A blocking flock could not be given up. Work that is worth a turn takes a hundred times as long."""
+"""A blocking flock has no timeout. Decoding takes a hundred times as long."""
 
 
 def in_slots(needed_bytes: int) -> int:
-    """The memory that a turn for so much covers."""
+    """Return the memory that a reservation for this much covers."""
     return max(1, math.ceil(needed_bytes / SLOT_BYTES)) * SLOT_BYTES
 
 
-class LockTimeout(Exception):
-    """No turn became free in time."""
-
-
-class MemoryTurn:
-    """Locked slots. `descriptors` go to the child that does the work; close it as soon as the child has them."""
+class MemoryReservation:
+    """Locked slots. Close it as soon as the child process that does the work has the `descriptors`."""
 
     def __init__(self, folder: Path, express: Iterable[int], slots: Iterable[int], wanted: int) -> None:
-        """`wanted` of the `slots`, or a single one of the `express` slots."""
+        """Want `wanted` of the `slots`, or a single one of the `express` slots."""
         self.descriptors: list[int] = []
         self._folder = folder
         self._express = [f"{number:03}.slot" for number in express]
@@ -227,11 +238,11 @@ class MemoryTurn:
         self._gate: int | None = None
 
     def try_begin(self) -> bool:
-        """Lock what is free. True when that is enough; what was locked before is kept."""
+        """Lock what is free, and keep what was locked before. Return whether that is enough."""
         if not self.descriptors and any(self._lock(name) for name in self._express):
-            self._leave_gate()
+            self._release_gate()
             return True
-        # One gathers at a time: two who each hold half of what they want would wait for each other for ever.
+        # One gathers at a time. Two that each hold half of what they want would wait for each other for ever.
         if self._gate is None:
             self._gate = _try_lock(self._folder / "gate")
         if self._gate is None:
@@ -243,16 +254,16 @@ class MemoryTurn:
                 self._not_held.remove(name)
         if len(self.descriptors) < self._wanted:
             return False
-        self._leave_gate()
+        self._release_gate()
         return True
 
     def close(self) -> None:
-        """Let go of the slots here; a child that has them keeps them."""
-        self._leave_gate()
+        """Release the slots here. A child process that has them keeps them."""
+        self._release_gate()
         while self.descriptors:
             os.close(self.descriptors.pop())
 
-    def __enter__(self) -> "MemoryTurn":
+    def __enter__(self) -> "MemoryReservation":
         return self
 
     def __exit__(
@@ -266,24 +277,27 @@ class MemoryTurn:
             self.descriptors.append(descriptor)
         return descriptor is not None
 
-    def _leave_gate(self) -> None:
+    def _release_gate(self) -> None:
         if self._gate is not None:
             os.close(self._gate)
             self._gate = None
 
 
 class MemoryBudget:
-    """Turns within `budget_bytes`, taken in `folder` by whichever process. Somebody can always have one, however small
-    the budget; a quarter of it is kept for work that needs one slot, so that it never waits for large work."""
+    """Memory for decoding: all processes together stay within `budget_bytes`, cut into slots, each a file in `folder`.
+
+    One reservation always fits, however small the budget. A quarter is kept for work that needs one slot, so it never
+    waits for large work. A reservation handed to a child process ends with that child.
+    """
 
     def __init__(self, folder: Path, budget_bytes: int) -> None:
         self.folder = folder
         self.slots = max(1, budget_bytes // SLOT_BYTES)
         self.kept_for_small = 0 if self.slots == 1 else max(1, self.slots // 4)
 
-    def take(self, needed_bytes: int, patience_seconds: float) -> MemoryTurn:
-        """Wait for a turn. Raises TurnNotFree, OSError. Blocks; in the event loop use `take_async`."""
-        turn, give_up_at = self.line_up(needed_bytes), time.monotonic() + patience_seconds
+    def take(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
+        """Wait for a reservation. Raise LockTimeout or OSError. This blocks: use `take_async` on the event loop."""
+        turn, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
             while not turn.try_begin():
                 _check_deadline(give_up_at)
@@ -293,9 +307,9 @@ class MemoryBudget:
             raise
         return turn
 
-    async def take_async(self, needed_bytes: int, patience_seconds: float) -> MemoryTurn:
-        """The same for the event loop. Canceled, it keeps nothing."""
-        turn, give_up_at = self.line_up(needed_bytes), time.monotonic() + patience_seconds
+    async def take_async(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
+        """The same, on the event loop. It keeps nothing when it is canceled."""
+        turn, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
             while not turn.try_begin():
                 _check_deadline(give_up_at)
@@ -305,12 +319,12 @@ class MemoryBudget:
             raise
         return turn
 
-    def line_up(self, needed_bytes: int) -> MemoryTurn:
-        """A turn that has not begun."""
+    def prepare(self, needed_bytes: int) -> MemoryReservation:
+        """Return a reservation that has not begun."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)
-        return MemoryTurn(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
+        return MemoryReservation(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
 
 
 def _check_deadline(give_up_at: float) -> None:
@@ -321,33 +335,38 @@ def _check_deadline(give_up_at: float) -> None:
 def _try_lock(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
+        locked = _flock(descriptor, TRY)
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    if not locked:
+        os.close(descriptor)
+    return descriptor if locked else None
 
 
-# MERGED from core/fair_turns.py: Turns for work of many callers on one event loop: whoever queues a lot makes nobo
+# --- one event loop --------------------------------------------------------------------------------------------------
 
 
 class FairSemaphore:
+    """Limits how many tasks of one event loop run at the same time, fairly by key.
+
+    Tasks that wait begin in turn by key, so a caller that queues many delays no other. A key without a running task has
+    one place more, and need not wait for the end of what another key has begun.
+    """
+
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """Per key who waits, oldest first. The key whose turn is next stands first."""
+        """Who waits by key, oldest first. The first key is next."""
 
     @contextlib.asynccontextmanager
-    async def turn(self, key: str, patience_seconds: float) -> AsyncIterator[None]:
-        """Wait for a turn, and have it inside of the `async with`. Raises TurnNotFree; canceled, it keeps nothing."""
+    async def turn(self, key: str, timeout_seconds: float) -> AsyncIterator[None]:
+        """Wait for a place. Raise LockTimeout. It keeps nothing when it is canceled."""
         if key not in self._waiting and self._may_begin(key):
             self._running[key] += 1
         else:
-            await self._wait(key, patience_seconds)
+            await self._wait(key, timeout_seconds)
         try:
             yield
         finally:
@@ -357,15 +376,15 @@ class FairSemaphore:
         running = self._running.total()
         return running < self._at_once or (running == self._at_once and key not in self._running)
 
-    async def _wait(self, key: str, patience_seconds: float) -> None:
+    async def _wait(self, key: str, timeout_seconds: float) -> None:
         begins: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(begins)
         try:
-            async with asyncio.timeout(patience_seconds):
+            async with asyncio.timeout(timeout_seconds):
                 await begins
         except BaseException as error:
             if begins.done() and not begins.cancelled():
-                self._end(key)  # it was our turn at the very moment in which we gave up
+                self._end(key)  # the place became free at the moment of the timeout
             else:
                 self._waiting[key].remove(begins)
                 if not self._waiting[key]:

@@ -62,7 +62,7 @@ class Database:
         self.path = path
         self.clock = clock
         self.busy_seconds = busy_seconds
-        self._turnstile = WriteQueueLock(run_dir)
+        self._queue_lock = WriteQueueLock(run_dir)
         is_new = not path.exists() or path.stat().st_size == 0
         pragmas = (_OF_A_NEW_FILE if is_new else {}) | _PRAGMAS
         if replicated:
@@ -86,7 +86,7 @@ class Database:
             secret_key.remember(self._connection, secrets)
         self._connection.row_factory = Row
         _register_media_url(self._connection, str)
-        self._writer = Writer(self._connection, self._turnstile, clock, busy_seconds)
+        self._writer = Writer(self._connection, self._queue_lock, clock, busy_seconds)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Database:
             connection.close()
         self._connection.close()
         self._peewee.close()
-        self._turnstile.close()
+        self._queue_lock.close()
 
 
 def _nothing(tx: Tx) -> None:

@@ -50,10 +50,10 @@ class _Call:
 
 class Writer:
     def __init__(
-        self, connection: sqlite3.Connection, turnstile: WriteQueueLock, clock: Clock, busy_seconds: float
+        self, connection: sqlite3.Connection, queue_lock: WriteQueueLock, clock: Clock, busy_seconds: float
     ) -> None:
         self._connection = connection
-        self._turnstile = turnstile
+        self._queue_lock = queue_lock
         self._clock = clock
         self.watch = ClockWatch(clock)
         self._busy_seconds = busy_seconds
@@ -115,7 +115,7 @@ class Writer:
     def _commit(self, calls: list[_Call]) -> None:
         """Run the calls in one transaction. Every one of them ends with a result or an error, whatever happens."""
         try:
-            if not self._turnstile.enter(self._busy_seconds):
+            if not self._queue_lock.acquire(self._busy_seconds):
                 _fail(calls, Unavailable("Another process keeps the database busy. Try again in a moment."))
                 return
             try:
@@ -128,7 +128,7 @@ class Writer:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-                self._turnstile.leave()
+                self._queue_lock.release()
         except BaseException as error:  # the writer's thread outlives whatever a write does
             _fail(calls, _as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
             return

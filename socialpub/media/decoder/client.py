@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from socialpub.core import locks, machine
-from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget, MemoryTurn
+from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget, MemoryReservation
 from socialpub.media import types
 from socialpub.media.decoder import memory
 from socialpub.media.decoder.process import READY
@@ -115,7 +115,7 @@ def share_memory_in(folder: Path) -> None:
 def try_starting() -> None:
     """Find out whether a child can begin (`decoder_starts`). Takes a quarter of a second of processor time."""
     with contextlib.suppress(MediaRejected, DecoderFailed):
-        inspect_file(Path(__file__), "image/png", MediaLimits(), patience_seconds=60.0)
+        inspect_file(Path(__file__), "image/png", MediaLimits(), timeout_seconds=60.0)
 
 
 def retry_starting() -> None:
@@ -131,7 +131,7 @@ def inspect_file(
     *,
     seconds: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
-    patience_seconds: float = TIMEOUT_SECONDS,
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Facts:
     """What the file is; `declared` None: it counts as what it is found to be.
 
@@ -140,7 +140,7 @@ def inspect_file(
     `inspect_file_async`.
     """
     request = _inspection(path, declared, limits, seconds, memory_bytes)
-    return Facts(**_run(path, request, patience_seconds))
+    return Facts(**_run(path, request, timeout_seconds))
 
 
 async def inspect_file_async(
@@ -151,12 +151,12 @@ async def inspect_file_async(
     key_id: str = "",
     seconds: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
-    patience_seconds: float = TIMEOUT_SECONDS,
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Facts:
     """The same for the event loop. About one child per core runs at a time, in turn by the keys of those who ask.
     Canceled, it kills its child."""
     request = _inspection(path, declared, limits, seconds, memory_bytes)
-    return Facts(**await _run_async(path, request, patience_seconds, key_id))
+    return Facts(**await _run_async(path, request, timeout_seconds, key_id))
 
 
 def fit(
@@ -166,14 +166,14 @@ def fit(
     *,
     seconds: float = FIT_CPU_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
-    patience_seconds: float = TIMEOUT_SECONDS,
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
     Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
     """
     request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
     with _prepared(target):
-        return _run(source, request, patience_seconds)
+        return _run(source, request, timeout_seconds)
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
@@ -238,23 +238,23 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
     yield need, request
 
 
-def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+def _run(path: Path, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     for need, asked in _attempts(path, request):
         with contextlib.suppress(_MoreMemory):
-            return _run_once(need, asked, patience_seconds)
+            return _run_once(need, asked, timeout_seconds)
     raise DecoderFailed("The decoder process asked for more memory than it may have.")
 
 
-def _run_once(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     with _our_own_faults():
-        turn = None if _turns is None else _turns.take(need, patience_seconds)
+        turn = None if _turns is None else _turns.take(need, timeout_seconds)
         try:
             child = subprocess.Popen(_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))  # noqa: S603  # our own
         finally:
             _leave(turn)
     with child:
         try:
-            output, errors = child.communicate(json.dumps(request).encode(), timeout=patience_seconds)
+            output, errors = child.communicate(json.dumps(request).encode(), timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
             # We may have been suspended ourselves: what it said meanwhile counts.
             child.kill()
@@ -265,28 +265,28 @@ def _run_once(need: int, request: dict[str, Any], patience_seconds: float) -> di
     return _result(child.returncode, output, errors, request)
 
 
-async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float, key_id: str) -> dict[str, Any]:
+async def _run_async(path: Path, request: dict[str, Any], timeout_seconds: float, key_id: str) -> dict[str, Any]:
     async with contextlib.AsyncExitStack() as held:
         with _our_own_faults():
-            await held.enter_async_context(_fair_turns().turn(key_id, patience_seconds))
+            await held.enter_async_context(_fair_turns().turn(key_id, timeout_seconds))
         # Memory comes after: who has a turn for it and waits would keep others from it.
         for need, asked in _attempts(path, request):
             with contextlib.suppress(_MoreMemory):
-                return await _run_once_async(need, asked, patience_seconds)
+                return await _run_once_async(need, asked, timeout_seconds)
     raise DecoderFailed("The decoder process asked for more memory than it may have.")
 
 
-async def _run_once_async(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+async def _run_once_async(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     with _our_own_faults():
-        turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
+        turn = None if _turns is None else await _turns.take_async(need, timeout_seconds)
         try:
             child = await _start(turn)
         finally:
             _leave(turn)
-    return await _exchange(child, request, patience_seconds)
+    return await _exchange(child, request, timeout_seconds)
 
 
-async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
+async def _start(turn: MemoryReservation | None) -> asyncio.subprocess.Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
     )
@@ -303,11 +303,11 @@ async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
 
 
 async def _exchange(
-    child: asyncio.subprocess.Process, request: dict[str, Any], patience_seconds: float
+    child: asyncio.subprocess.Process, request: dict[str, Any], timeout_seconds: float
 ) -> dict[str, Any]:
     answering = asyncio.ensure_future(child.communicate(json.dumps(request).encode()))
     try:
-        done, _ = await asyncio.wait({answering}, timeout=patience_seconds)
+        done, _ = await asyncio.wait({answering}, timeout=timeout_seconds)
     except asyncio.CancelledError:
         _kill(child)
         # Reaped before the cancellation goes on, or the child would stay behind as a zombie.
@@ -331,12 +331,12 @@ def _our_own_faults() -> Iterator[None]:
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
 
 
-def _slots(turn: MemoryTurn | None) -> tuple[int, ...]:
+def _slots(turn: MemoryReservation | None) -> tuple[int, ...]:
     """Handed to the child, so that they stay taken as long as it lives, and no longer."""
     return () if turn is None else tuple(turn.descriptors)
 
 
-def _leave(turn: MemoryTurn | None) -> None:
+def _leave(turn: MemoryReservation | None) -> None:
     if turn is not None:
         turn.close()
 

@@ -139,11 +139,11 @@ def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, m
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
     with pytest.raises(client.DecoderFailed):
-        client.inspect_file(path, "image/png", MediaLimits(), patience_seconds=0.5)
+        client.inspect_file(path, "image/png", MediaLimits(), timeout_seconds=0.5)
     with pytest.raises(client.DecoderFailed):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0.5))
+        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), timeout_seconds=0.5))
     with pytest.raises(client.DecoderFailed):
-        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), patience_seconds=0.5)
+        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), timeout_seconds=0.5)
     assert not _children()
 
 
@@ -291,9 +291,9 @@ def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Pat
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
     with one_slot.take(SLOT_BYTES, 0):
         with pytest.raises(client.DecoderFailed, match="memory"):
-            client.fit(path, tmp_path / "b", limits, patience_seconds=0)
+            client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
         with pytest.raises(client.DecoderFailed, match="memory"):
-            asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
+            asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), timeout_seconds=0))
     assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
@@ -304,13 +304,13 @@ def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_
     found = client.inspect_file(path, "image/gif", MediaLimits())
     needs, run_once, run_once_async = [], client._run_once, client._run_once_async
 
-    def noted(need: int, request: dict[str, Any], patience_seconds: float) -> Any:
+    def noted(need: int, request: dict[str, Any], timeout_seconds: float) -> Any:
         needs.append(need)
-        return run_once(need, request, patience_seconds)
+        return run_once(need, request, timeout_seconds)
 
-    async def noted_async(need: int, request: dict[str, Any], patience_seconds: float) -> Any:
+    async def noted_async(need: int, request: dict[str, Any], timeout_seconds: float) -> Any:
         needs.append(need)
-        return await run_once_async(need, request, patience_seconds)
+        return await run_once_async(need, request, timeout_seconds)
 
     monkeypatch.setattr(client, "_run_once", noted)
     monkeypatch.setattr(client, "_run_once_async", noted_async)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget, MemoryTurn
+from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget, MemoryReservation
 
 SMALL, LARGE = SLOT_BYTES, 6 * SLOT_BYTES
 
@@ -20,14 +20,14 @@ def turns(tmp_path: Path) -> MemoryBudget:
     return MemoryBudget(tmp_path / "turns", 8 * SLOT_BYTES)
 
 
-def take(turns: MemoryBudget, needed_bytes: int) -> MemoryTurn | None:
+def take(turns: MemoryBudget, needed_bytes: int) -> MemoryReservation | None:
     try:
-        return turns.take(needed_bytes, patience_seconds=0)
+        return turns.take(needed_bytes, timeout_seconds=0)
     except LockTimeout:
         return None
 
 
-def taken(turns: MemoryBudget, needed_bytes: int) -> MemoryTurn:
+def taken(turns: MemoryBudget, needed_bytes: int) -> MemoryReservation:
     turn = take(turns, needed_bytes)
     assert turn is not None
     return turn
@@ -65,7 +65,7 @@ def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryBudget) -> 
 
 def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryBudget) -> None:
     held = [taken(turns, 3 * SLOT_BYTES), taken(turns, 3 * SLOT_BYTES)]
-    first, second = turns.line_up(LARGE), turns.line_up(LARGE)
+    first, second = turns.prepare(LARGE), turns.prepare(LARGE)
     for turn in held:
         assert not first.try_begin()
         turn.close()

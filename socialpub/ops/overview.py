@@ -7,8 +7,9 @@ from socialpub.core.clock import stamp
 from socialpub.db.queries import calendar, log_list
 from socialpub.db.queries.calendar import CalendarPost
 from socialpub.db.queries.log_list import LogEntry
+from socialpub.db.tables import audience_rows
 from socialpub.providers.registry import DRAFT_MODES
-from socialpub.publishing.posts import audiences, details
+from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 
 # MERGED from ops/overview.py: What the owner sees first: what needs them, then what is published next and what was
@@ -39,7 +40,7 @@ class Flow:
 def flow(rt: Runtime) -> Flow:
     """What is published next and what was published."""
     reader = rt.reader
-    counts = dict(audiences.count_posts(reader))
+    counts = dict(audience_rows.count_posts(reader))
     # What is due and still waits, as while publishing is paused, comes first.
     since = stamp(rt.now() - rt.settings.publishing.max_lateness)
     drafts_since = stamp(rt.now() - DRAFTS_SINCE)

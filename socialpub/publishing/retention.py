@@ -13,8 +13,7 @@ from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx
 from socialpub.db.queries import profile_queue
-from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, log_entries, post_rows
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import artifact_rows, audience_rows, audit_log, delivery_rows, log_entries, post_rows
 from socialpub.runtime import Runtime
 
 EVERY_SECONDS = 3600.0
@@ -129,8 +128,8 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
     log_entries.delete_attempts_of_post(tx, post_id)
     delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
-    audiences.remove_post(tx, post.audience_id, post.status, post.outcomes)
-    audiences.forget_unused(tx, post.audience_id)
+    audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes)
+    audience_rows.forget_unused(tx, post.audience_id)
     return True
 
 

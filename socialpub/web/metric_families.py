@@ -23,7 +23,7 @@ from socialpub.ops.backup import last_backup
 from socialpub.ops.health import FindingCode
 from socialpub.publishing.delivery import profile_queue
 from socialpub.publishing.delivery.step_kinds import STEP_KINDS
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 
 # MERGED from web/metrics/shapes.py: Metric families from rows. Labels have few values, whatever callers send: a se
@@ -115,7 +115,7 @@ def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
 
 def delivery_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     now, paused = rt.now(), appliance_state.paused_at(reader) is not None
-    yield gauge("socialpub_posts", "Posts by status", ["status"], audiences.count_posts(reader))
+    yield gauge("socialpub_posts", "Posts by status", ["status"], audience_rows.count_posts(reader))
     yield gauge(
         "socialpub_deliveries_waiting",
         "Deliveries that wait for their time, a retry or a network",

@@ -15,7 +15,7 @@ from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.db.connection import Tx
 from socialpub.db.states import State
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 
 PROFILES = 50
@@ -64,7 +64,7 @@ _PICTURE = ids.new(1_700_000_000_000)
 
 
 def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, began: datetime) -> None:
-    numbered = {pair: audiences.find_or_create(tx, [(profile, "x") for profile in pair]) for pair in pairs}
+    numbered = {pair: audience_rows.find_or_create(tx, [(profile, "x") for profile in pair]) for pair in pairs}
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _INSERTS}
     for number in numbers:
         pair = pairs[number % len(pairs)]

@@ -5,12 +5,12 @@ the API's own form, so they go into the JSON as they are. This is the one room o
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Value, placeholders
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, State
+from socialpub.db.tables.audience_rows import Scope
 
 
 def _text(name: str, column: str) -> tuple[str, str]:
@@ -90,15 +90,6 @@ POST = _object(
 )
 
 _ONE_POST = f"SELECT CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
-
-
-class Scope(Protocol):
-    """What of all this somebody may see."""
-
-    @property
-    def limited(self) -> bool: ...
-
-    def sees(self, provider: str, profile_id: str) -> bool: ...
 
 
 def post(reader: Reader, post_id: str) -> bytes | None:

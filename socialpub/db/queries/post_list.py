@@ -1,7 +1,7 @@
 """Lists of posts: which posts a page shows, and how many there are in all.
 
 A post belongs to a group: its audience, its status, and what became of its deliveries. Groups are counted
-(`publishing/audiences.py`), and within each one the newest come straight from an index: a page of what any filter lets
+(`tables/audience_rows.py`), and within each one the newest come straight from an index: a page of what any filter lets
 through is the newest of a few groups, and its total a sum of their counts. Only a window of time is searched through,
 and so is what holds a text: looking into 100,000 posts takes 15 to 50 milliseconds. An index of texts (FTS5, trigrams)
 was measured and left: it made each new post 0.8 milliseconds dearer, took three times the room of the texts, and no

@@ -17,7 +17,7 @@ from socialpub.providers.base import Content, Refused
 from socialpub.publishing.delivery import deliveries, profile_queue, read_back, step, waiting
 from socialpub.publishing.delivery.deliveries import Run
 from socialpub.publishing.delivery.step import NeedsReauth, Undecidable
-from socialpub.publishing.posts import audiences, content
+from socialpub.publishing.posts import content, post_status
 from socialpub.runtime import Runtime
 
 # MERGED from publishing/results.py: What one run of a step can come to, beside what a network's own outcomes say (
@@ -84,7 +84,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
         return None
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
-        audiences.begin_post(tx, delivery.post_id)
+        post_status.begin_post(tx, delivery.post_id)
     delivery.state = State.RUNNING
     delivery.held_by = rt.process.name
     delivery.run_at = tx.stamp

@@ -12,7 +12,7 @@ from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.publishing.delivery import read_back, waiting
-from socialpub.publishing.posts import audiences
+from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 
 
@@ -148,7 +148,7 @@ def close(
     if delivery.progress.look_first:
         assert delivery.progress.since is not None
         read_back.begin_elsewhere(rt, delivery, tx.stamp, delivery.progress.since)
-        audiences.begin_post(tx, delivery.post_id)
+        post_status.begin_post(tx, delivery.post_id)
     read_back.begin_closing(rt, delivery, tx.stamp, message)
     requeue(rt, tx, delivery, read_back.READ_BACK_AFTER_SECONDS[0])
 
@@ -178,8 +178,8 @@ def fail(
     )
     record_attempt(tx, delivery, run, outcome, message, code)
     log_entries.record(tx, delivery.id, "failed")
-    audiences.begin_post(tx, delivery.post_id)
-    audiences.settle_if_resolved(tx, delivery.post_id)
+    post_status.begin_post(tx, delivery.post_id)
+    post_status.settle_if_resolved(tx, delivery.post_id)
 
 
 def fail_unconfirmed(

@@ -18,7 +18,7 @@ from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, po
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.publishing.delivery import read_back
-from socialpub.publishing.posts import audiences
+from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 
 
@@ -112,7 +112,7 @@ def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> Non
         attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, why, next_at=delivery.run_at)
         log_entries.record_attempt(tx, delivery, attempt)
     delivery_rows.store(tx, delivery)
-    audiences.begin_post(tx, delivery.post_id)
+    post_status.begin_post(tx, delivery.post_id)
 
 
 def _start_over(tx: Tx, delivery: Delivery) -> None:

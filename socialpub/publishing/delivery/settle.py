@@ -22,7 +22,7 @@ from socialpub.publishing.delivery import deliveries, read_back, waiting
 from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN, Run
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT
 from socialpub.publishing.delivery.step import Limited, NeedsReauth, NotFoundOnAccount, Result, Retry, Undecidable
-from socialpub.publishing.posts import audiences
+from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 
 # MERGED from publishing/settle.py: Writing down what became of a step: the complete match over every way it can en
@@ -225,7 +225,7 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
     profile_rows.count_post(tx, delivery.profile_id)
     counters.count_sending_delay(tx, delivery)
     log_entries.record(tx, delivery.id, "published")
-    audiences.settle_if_resolved(tx, delivery.post_id)
+    post_status.settle_if_resolved(tx, delivery.post_id)
 
 
 def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:

@@ -15,7 +15,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.tables import idempotency_rows
 from socialpub.runtime import Runtime
 
 P = ParamSpec("P")
@@ -65,29 +66,23 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
 
 def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """The kept answer to this request, None when it is the first. Raises Conflict."""
-    row = store.one(
-        "SELECT fingerprint, owner, created_at, status, location, body FROM idempotency WHERE key_id = ? AND key = ?",
-        (ticket.key_id, ticket.key),
-    )
+    row = idempotency_rows.find(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
-    if row.status is None and not rt.process.is_alive(row.owner):
+    if row.status is None and not rt.process.is_alive(row.owner or ""):
         return None  # it died with its process, before it had done anything
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
     if row.status is None:
         raise Conflict(f"The first request with this {HEADER} is still running. Send it again in a moment.")
-    return StoredResponse(row.status, row.location, bytes(row.body))
+    return StoredResponse(row.status, row.location, row.body or b"")
 
 
 def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
     """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
     kept = find(rt, tx, ticket, tx.now)
     if kept is None:
-        tx.execute(
-            "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
-            (ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name, tx.stamp),
-        )
+        idempotency_rows.announce(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
     return kept
 
 
@@ -103,22 +98,15 @@ def store_response(
     """Do `fn` and keep the answer that `show` makes of its result, in one write."""
     result = fn(rt, tx, *args, **kwargs)
     kept = show(rt, tx, result)
-    tx.execute(
-        "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
-        (kept.status, kept.location, kept.body, ticket.key_id, ticket.key),
-    )
+    idempotency_rows.store_response(tx, ticket.key_id, ticket.key, kept.status, kept.location, kept.body)
     return result
 
 
 def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
     """The request failed: the next one with this key is a first one. An answer that was kept stays."""
-    tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (ticket.key_id, ticket.key))
+    idempotency_rows.withdraw(tx, ticket.key_id, ticket.key)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
     """Remove what is older than a day; how many, a few hundred at most."""
-    return tx.execute(
-        """DELETE FROM idempotency WHERE (key_id, key) IN (
-            SELECT key_id, key FROM idempotency WHERE created_at <= ? LIMIT ?)""",
-        (stamp(tx.now - LIFETIME), BATCH_ROWS),
-    ).rowcount
+    return idempotency_rows.delete_before(tx, stamp(tx.now - LIFETIME))

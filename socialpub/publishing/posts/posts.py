@@ -17,12 +17,20 @@ from socialpub.core.errors import Conflict, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.states import PostStatus, State
-from socialpub.db.tables import artifact_rows, audit_log, delivery_rows, log_entries, post_rows, profile_rows
+from socialpub.db.tables import (
+    artifact_rows,
+    audience_rows,
+    audit_log,
+    delivery_rows,
+    log_entries,
+    post_rows,
+    profile_rows,
+)
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
 from socialpub.publishing.delivery import deliveries, read_back, waiting
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import audiences, content, drafts
+from socialpub.publishing.posts import content, drafts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -51,7 +59,7 @@ def accept(
     post_id = ids.new(int(tx.now.timestamp() * 1000))
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     at = _stamp_or_none(scheduled_at)
-    audience = audiences.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
+    audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
     outcomes = State.QUEUED.letter * len(targets)
     post_rows.insert(
         tx,
@@ -65,7 +73,7 @@ def accept(
         outcomes=outcomes,
         restore_count=len(appliance_state.restores(tx)),
     )
-    audiences.add_post(tx, audience, status, outcomes)
+    audience_rows.add_post(tx, audience, status, outcomes)
     _insert_media(tx, post_id, media)
     content = _content(rt, tx, post_id, body, bool(media))
     content_key = waiting.content_key(body, len(media))
@@ -141,7 +149,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
-    audiences.set_status(tx, post_id, status)
+    post_status.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
@@ -197,13 +205,13 @@ def check_stoppable(status: str) -> None:
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     """Whether there is such a post for this key."""
     post = post_rows.find(reader, post_id)
-    return post is not None and audiences.sees(reader, caller, post.audience_id)
+    return post is not None and audience_rows.sees(reader, caller, post.audience_id)
 
 
 def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
     """The post's row. Raises NotFound when there is none for this key."""
     post = post_rows.find(tx, post_id)
-    if post is None or not audiences.sees(tx, caller, post.audience_id):
+    if post is None or not audience_rows.sees(tx, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
 
@@ -248,7 +256,7 @@ def _cancel(tx: Tx, post_id: str) -> None:
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, row.id, "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
-    audiences.set_status(tx, post_id, PostStatus.CANCELED)
+    post_status.set_status(tx, post_id, PostStatus.CANCELED)
 
 
 def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:

@@ -13,7 +13,8 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
-from socialpub.publishing.posts import audiences, posts, retries, validation
+from socialpub.publishing.posts import posts, retries, validation
+from socialpub.db.tables import audience_rows
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.publishing.posts.validation import CheckedDelivery
@@ -171,11 +172,11 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
     )
 
     def read(reader: Reader) -> PostPage:
-        visible = audiences.visible_audiences(reader, caller, query.profile_ids, query.providers)
+        visible = audience_rows.visible_audiences(reader, caller, query.profile_ids, query.providers)
         return post_list.read(reader, replace(wanted, audiences=visible))
 
     by_audience = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
-    is_long = wanted.long or (by_audience and audiences.are_many(rt.reader))
+    is_long = wanted.long or (by_audience and audience_rows.are_many(rt.reader))
     page = await rt.read_aside(read) if is_long else read(rt.reader)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:

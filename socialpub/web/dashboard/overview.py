@@ -15,7 +15,7 @@ from socialpub.db.tables import profile_rows
 from socialpub.ops import alerts, overview
 from socialpub.ops.overview import Flow
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import rendering
@@ -66,7 +66,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     groups = _fold(entries)[: overview.MAX_PENDING]
     steps = FirstSteps(
         profile=any(status != "disconnected" for _, status, _ in profile_rows.count_by_provider_and_status(rt.reader)),
-        post=any(count for _, count in audiences.count_posts(rt.reader)),
+        post=any(count for _, count in audience_rows.count_posts(rt.reader)),
         key=bool(api_keys.list_all(rt.reader)),
     )
     return visit.show(

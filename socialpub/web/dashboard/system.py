@@ -28,7 +28,7 @@ from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web import threads
 from socialpub.web.dashboard.browser.visit import Visit, page
@@ -99,7 +99,7 @@ async def render(
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
         housekeeping=await asyncio.to_thread(health.read_housekeeping, rt),
-        posts=sum(count for _, count in audiences.count_posts(rt.reader)),
+        posts=sum(count for _, count in audience_rows.count_posts(rt.reader)),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
         version=version.current(),

@@ -14,7 +14,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import counters, delivery_rows
 from socialpub.publishing.delivery import deliveries
 from socialpub.publishing.delivery.deliveries import Run
-from socialpub.publishing.posts import audiences
+from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -31,8 +31,8 @@ def settle(rt: Runtime, post: str, states: list[State]) -> None:
         def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, one.id, state=state, published_at=tx.stamp)
-                audiences.begin_post(tx, post)
-                audiences.settle_if_resolved(tx, post)
+                post_status.begin_post(tx, post)
+                post_status.settle_if_resolved(tx, post)
             elif state is not State.QUEUED:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
                 deliveries.fail(tx, one, state, said, Run(tx.stamp))

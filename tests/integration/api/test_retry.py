@@ -11,7 +11,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
 from socialpub.publishing.delivery import deliveries
 from socialpub.publishing.delivery.deliveries import Run
-from socialpub.publishing.posts import audiences, posts
+from socialpub.publishing.posts import post_status, posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
@@ -30,7 +30,7 @@ def end(rt: Runtime, post: str, *states: State) -> None:
                 continue
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
-                audiences.settle_if_resolved(tx, post)
+                post_status.settle_if_resolved(tx, post)
             else:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
                 deliveries.fail(tx, open_ones[row["id"]], state, said, Run(tx.stamp))

@@ -10,12 +10,12 @@ import pytest
 from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows
+from socialpub.db.tables import audience_rows, delivery_rows
 from socialpub.db.tables.audit_log import AuditAction, record
 from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.publishing import retention
-from socialpub.publishing.posts import audiences, posts, retries
+from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
@@ -69,7 +69,7 @@ def check_counters(rt: Runtime) -> None:
     kept_counts = rt.reader.all("SELECT * FROM audience_count ORDER BY 1, 2, 3")
     assert [tuple(row) for row in counted] == [tuple(row) for row in kept_counts]
     in_all = Counter(row[0] for row in rt.reader.all("SELECT status FROM post"))
-    assert dict(audiences.count_posts(rt.reader)) == dict(in_all)
+    assert dict(audience_rows.count_posts(rt.reader)) == dict(in_all)
 
 
 def test_by_default_everything_stays(tmp_path: Any, clock: HandClock, network: ScriptedNetwork) -> None:
@@ -314,7 +314,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, cloc
     clock.forward(40 * DAY)
     keep_house(rt, clock)
     published(rt, clock, profile)
-    seen = audiences.visible_audiences(rt.reader, Caller("k", "read", providers=("x",)))
+    seen = audience_rows.visible_audiences(rt.reader, Caller("k", "read", providers=("x",)))
     assert seen is not None
     assert len(seen) == 1
     assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")

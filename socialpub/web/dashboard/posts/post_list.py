@@ -15,7 +15,7 @@ from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import profile_rows
 from socialpub.providers.registry import PROVIDERS
-from socialpub.publishing.posts import audiences
+from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.filters import ListFilter
@@ -80,9 +80,9 @@ def _read_number(wanted: ListFilter) -> int:
 
 async def _read_page(rt: Runtime, query: PostFilter) -> PostPage:
     def read(reader: Reader) -> PostPage:
-        visible = audiences.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
+        visible = audience_rows.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
         return post_list.read(reader, replace(query, audiences=visible))
 
     looks_through = bool(query.profiles or query.providers or query.outcome)
-    is_long = query.long or (looks_through and audiences.are_many(rt.reader))
+    is_long = query.long or (looks_through and audience_rows.are_many(rt.reader))
     return await rt.read_aside(read) if is_long else read(rt.reader)

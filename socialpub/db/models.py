@@ -1,0 +1,590 @@
+"""The current schema as peewee models, one for each table.
+
+`db/migrations` creates and changes the tables; a test compares the models with a migrated database. Cold statements are
+peewee queries over these models (`Tx.run`, `Reader.run`). Hot statements are SQL: building a peewee query takes 100 µs
+and more, and a prepared statement takes a few. Columns that end in `_at` are stamps (`core/clock.py`).
+"""
+
+import json
+import re
+from typing import Any
+
+from peewee import (
+    SQL,
+    AutoField,
+    BlobField,
+    CompositeKey,
+    FloatField,
+    IntegerField,
+    Model,
+    Node,
+    SqliteDatabase,
+    TextField,
+)
+
+_UNIQUE: list[Node] = [SQL("UNIQUE")]
+_ZERO: list[Node] = [SQL("DEFAULT 0")]
+_EMPTY: list[Node] = [SQL("DEFAULT ''")]
+_EMPTY_OBJECT: list[Node] = [SQL("DEFAULT '{}'")]
+_COMPUTED: list[Node] = [SQL("GENERATED ALWAYS AS (NULL) VIRTUAL")]
+"""SQLite computes the value. The last migration that creates the column has the expression."""
+
+
+def _indexes(*descriptions: str) -> list[SQL]:
+    return [SQL(f"CREATE {one}") for one in descriptions]
+
+
+def _table_name(model: type[Model]) -> str:
+    """`ApiKeyRow` is a row of `api_key`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", model.__name__.removesuffix("Row")).lower()
+
+
+class Flag(IntegerField):
+    """A truth value as 0 or 1."""
+
+    def python_value(self, value: int) -> bool:
+        return bool(value)
+
+
+class Json(TextField):
+    """A value as JSON text."""
+
+    def db_value(self, value: Any) -> str | None:
+        return None if value is None else json.dumps(value, ensure_ascii=False)
+
+    def python_value(self, value: str | None) -> Any:
+        return None if value is None else json.loads(value)
+
+
+class TableRow(Model):
+    class Meta:
+        database = SqliteDatabase(None)  # only compiles; `Tx` and `Reader` run the queries
+        table_function = _table_name
+
+
+# --- posts -----------------------------------------------------------------------------------------------------------
+
+
+class PostRow(TableRow):
+    id = TextField(primary_key=True)
+    status = TextField()
+    """A `PostStatus`."""
+    body = TextField(null=True)
+    created_at = TextField()
+    updated_at = TextField()
+    scheduled_at = TextField(null=True)
+    canceled_at = TextField(null=True)
+    audience_id = IntegerField()
+    outcomes = TextField(constraints=_EMPTY)
+    """A letter for each delivery (`states.OUTCOME_LETTERS`)."""
+    restore_count = IntegerField(constraints=_ZERO)
+    """How many restores the database had gone through when the post was accepted or last confirmed."""
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX post_newest ON post (created_at, id)",
+            "INDEX post_by_status ON post (status, created_at, id)",
+            "INDEX post_by_audience ON post (audience_id, created_at, id)",
+            "INDEX post_scheduled ON post (scheduled_at) WHERE scheduled_at IS NOT NULL",
+            "INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id)",
+        )
+
+
+class MediaRow(TableRow):
+    id = TextField(primary_key=True)
+    post_id = TextField()
+    position = IntegerField()
+    artifact_id = TextField()
+    alt = TextField(null=True)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX media_of_post ON media (post_id, position)",
+            "INDEX media_of_artifact ON media (artifact_id)",
+        )
+
+
+class AudienceRow(TableRow):
+    id = AutoField()
+    members = TextField(constraints=_UNIQUE)
+
+
+class AudienceMemberRow(TableRow):
+    audience_id = IntegerField()
+    profile_id = TextField()
+    provider = TextField()
+    position = IntegerField(constraints=_ZERO)
+
+    class Meta:
+        primary_key = CompositeKey("audience_id", "profile_id")
+        without_rowid = True
+        indexes = _indexes(
+            "INDEX audience_of_profile ON audience_member (profile_id)",
+        )
+
+
+class AudienceCountRow(TableRow):
+    audience_id = IntegerField()
+    status = TextField()
+    outcomes = TextField()
+    posts = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("audience_id", "status", "outcomes")
+        without_rowid = True
+
+
+class PostCountRow(TableRow):
+    status = TextField(primary_key=True)
+    posts = IntegerField()
+
+    class Meta:
+        without_rowid = True
+
+
+class IdempotencyRow(TableRow):
+    key_id = TextField()
+    key = TextField()
+    fingerprint = TextField()
+    owner = TextField(null=True)
+    """The process that runs the request."""
+    created_at = TextField()
+    status = IntegerField(null=True)
+    location = TextField(null=True)
+    body = BlobField(null=True)
+
+    class Meta:
+        primary_key = CompositeKey("key_id", "key")
+        without_rowid = True
+        indexes = _indexes(
+            "INDEX idempotency_age ON idempotency (created_at)",
+        )
+
+
+# --- deliveries ------------------------------------------------------------------------------------------------------
+
+
+class DeliveryRow(TableRow):
+    id = TextField(primary_key=True)
+    post_id = TextField()
+    position = IntegerField()
+    profile_id = TextField()
+    provider = TextField()
+    profile_name = TextField()
+    account_id = TextField()
+    state = TextField()
+    """A `State`."""
+    options = TextField()
+    scheduled_at = TextField(null=True)
+    published_at = TextField(null=True)
+    failed_at = TextField(null=True)
+    provider_post_id = TextField(null=True)
+    url = TextField(null=True)
+    error_message = TextField(null=True)
+    due_at = TextField()
+    run_at = TextField()
+    started_at = TextField(null=True)
+    owner = TextField(null=True)
+    plan = TextField(null=True)
+    step = IntegerField(constraints=_ZERO)
+    memo = TextField(constraints=_EMPTY_OBJECT)
+    progress = TextField(constraints=_EMPTY_OBJECT)
+    committed_at = TextField(null=True)
+    content_key = TextField()
+    next_scope = TextField(null=True, constraints=_COMPUTED)
+    """The scope of holds that the next step belongs to."""
+    retry_of = TextField(null=True)
+    first_endpoint = TextField(null=True)
+    turn_at = TextField(null=True, constraints=_COMPUTED)
+    waits_on = TextField(null=True, constraints=_COMPUTED)
+    """The endpoint that the next step calls; `+` precedes it if that step publishes."""
+    content_refused = IntegerField(constraints=_ZERO)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX delivery_of_post ON delivery (post_id, position)",
+            "INDEX delivery_due ON delivery (run_at) WHERE state = 'queued'",
+            "INDEX delivery_running ON delivery (profile_id) WHERE state = 'running'",
+            "INDEX delivery_lane ON delivery (profile_id, run_at) WHERE state = 'queued'",
+            "INDEX delivery_committed ON delivery (profile_id, content_key) "
+            "WHERE committed_at IS NOT NULL AND state IN ('queued', 'running')",
+            "UNIQUE INDEX delivery_provider_post ON delivery (provider, account_id, provider_post_id) "
+            "WHERE provider_post_id IS NOT NULL",
+            "INDEX delivery_without_id ON delivery (published_at) "
+            "WHERE state = 'published' AND provider_post_id IS NULL",
+            "INDEX delivery_retries ON delivery (retry_of) WHERE retry_of IS NOT NULL",
+            "INDEX delivery_failed ON delivery (failed_at) WHERE failed_at IS NOT NULL",
+            "INDEX delivery_queue ON delivery (profile_id, waits_on, next_scope, turn_at, id, run_at) "
+            "WHERE state = 'queued'",
+        )
+
+
+class AttemptRow(TableRow):
+    n = AutoField()
+    delivery_id = TextField()
+    profile_id = TextField()
+    provider = TextField()
+    step = TextField()
+    started_at = TextField()
+    ended_at = TextField(null=True)
+    outcome = TextField()
+    message = TextField(null=True)
+    provider_code = TextField(null=True)
+    request_id = TextField(null=True)
+    next_at = TextField(null=True)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX attempt_of_delivery ON attempt (delivery_id)",
+        )
+
+
+class LogEntryRow(TableRow):
+    n = AutoField()
+    id = TextField()
+    delivery_id = TextField()
+    post_id = TextField()
+    profile_id = TextField()
+    provider = TextField()
+    type = TextField()
+    occurred_at = TextField()
+    post_body = TextField(null=True)
+    post_scheduled_at = TextField(null=True)
+    profile_name = TextField(null=True)
+    release_url = TextField(null=True)
+    provider_post_id = TextField(null=True)
+    error_message = TextField(null=True)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX log_entry_of_profile ON log_entry (profile_id, n)",
+            "INDEX log_entry_rare ON log_entry (type, n) WHERE type IN ('failed', 'canceled')",
+            "INDEX log_entry_message ON log_entry (n, error_message) WHERE error_message IS NOT NULL",
+        )
+
+
+class HoldRow(TableRow):
+    provider = TextField()
+    scope = TextField()
+    reason = TextField()
+    code = TextField(null=True)
+    since = TextField()
+    probe_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("provider", "scope")
+        without_rowid = True
+
+
+class NotBeforeRow(TableRow):
+    profile_id = TextField()
+    endpoint = TextField()
+    until = TextField()
+    reason = TextField()
+    outlasts = TextField(null=True)
+
+    class Meta:
+        primary_key = CompositeKey("profile_id", "endpoint")
+        without_rowid = True
+
+
+class OwnWaitRow(TableRow):
+    profile_id = TextField()
+    kind = TextField()
+    since = TextField()
+    until = TextField()
+
+    class Meta:
+        primary_key = False
+        indexes = _indexes(
+            "INDEX own_wait_of_profile ON own_wait (profile_id, until)",
+        )
+
+
+# --- artifacts -------------------------------------------------------------------------------------------------------
+
+
+class ArtifactRow(TableRow):
+    id = TextField(primary_key=True)
+    status = TextField()
+    """An `ArtifactStatus`."""
+    file_name = TextField()
+    declared_type = TextField()
+    declared_bytes = IntegerField()
+    created_at = TextField()
+    generation = IntegerField(constraints=_ZERO)
+    stored_generation = IntegerField(null=True)
+    etag = TextField(null=True)
+    kind = TextField(null=True)
+    mime_type = TextField(null=True)
+    size_bytes = IntegerField(null=True)
+    storage_key = TextField(null=True, constraints=_UNIQUE)
+    facts = TextField(null=True)
+    verified_at = TextField(null=True)
+    reason = TextField(null=True)
+    removed_at = TextField(null=True)
+    dropped_at = TextField(null=True)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX artifact_unsettled ON artifact (created_at) WHERE status = 'reserved'",
+            "INDEX artifact_verified ON artifact (verified_at) WHERE status = 'verified' AND removed_at IS NULL",
+        )
+
+
+class StoredMediaRow(TableRow):
+    files = IntegerField()
+    size_bytes = IntegerField()
+
+    class Meta:
+        primary_key = False
+
+
+# --- profiles and keys -----------------------------------------------------------------------------------------------
+
+
+class ProfileRow(TableRow):
+    id = TextField(primary_key=True)
+    provider = TextField()
+    account_id = TextField()
+    name = TextField()
+    status = TextField()
+    """A `ProfileStatus`."""
+    username = TextField(null=True)
+    picture_url = TextField(null=True)
+    expires_at = TextField(null=True)
+    posts_count = IntegerField(constraints=_ZERO)
+    created_at = TextField()
+    updated_at = TextField()
+    access_token = BlobField(null=True)
+    refresh_token = BlobField(null=True)
+    access_expires_at = TextField(null=True)
+    refresh_expires_at = TextField(null=True)
+    scopes = TextField(constraints=_EMPTY)
+    facts = TextField(constraints=_EMPTY_OBJECT)
+    options = TextField(constraints=_EMPTY_OBJECT)
+    reason = TextField(null=True)
+    disconnected_at = TextField(null=True)
+    renewed_at = TextField(null=True)
+    warned_at = TextField(null=True)
+    account_name = TextField(null=True)
+    account_read_at = TextField(null=True)
+
+    class Meta:
+        indexes = _indexes(
+            "UNIQUE INDEX profile_account ON profile (provider, account_id) WHERE status <> 'disconnected'",
+        )
+
+
+class ChoiceLabelRow(TableRow):
+    profile_id = TextField()
+    key = TextField()
+    value = TextField()
+    label = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("profile_id", "key", "value")
+        without_rowid = True
+
+
+class ConsentRow(TableRow):
+    id = TextField(primary_key=True)
+    state_hash = BlobField(constraints=_UNIQUE)
+    provider = TextField()
+    verifier = BlobField()
+    redirect_uri = TextField()
+    name = TextField(null=True)
+    expected_profile_id = TextField(null=True)
+    created_at = TextField()
+    expires_at = TextField()
+    taken_at = TextField(null=True)
+    """When the browser came back. From then on the state is spent."""
+    finished_at = TextField(null=True)
+    profile_id = TextField(null=True)
+    revived = IntegerField(null=True)
+    missing = TextField(null=True)
+    error = TextField(null=True)
+    hint = TextField(null=True)
+    door = TextField(constraints=[SQL("DEFAULT 'shell'")])
+
+    class Meta:
+        without_rowid = True
+        indexes = _indexes(
+            "INDEX consent_age ON consent (created_at)",
+        )
+
+
+class ApiKeyRow(TableRow):
+    id = TextField(primary_key=True)
+    name = TextField()
+    scope = TextField()
+    secret_hash = BlobField()
+    providers = Json(null=True)
+    profiles = Json(null=True)
+    created_at = TextField()
+    expires_at = TextField(null=True)
+    revoked_at = TextField(null=True)
+    last_used_at = TextField(null=True)
+
+    class Meta:
+        without_rowid = True
+
+
+class SessionRow(TableRow):
+    id = TextField(primary_key=True)
+    token_hash = BlobField(constraints=_UNIQUE)
+    instance_id = TextField()
+    created_at = TextField()
+    last_seen_at = TextField()
+    address = TextField()
+    user_agent = TextField()
+
+    class Meta:
+        without_rowid = True
+
+
+class SignInLinkRow(TableRow):
+    token_hash = BlobField(primary_key=True)
+    instance_id = TextField()
+    purpose = TextField()
+    created_at = TextField()
+    expires_at = TextField()
+
+    class Meta:
+        without_rowid = True
+
+
+# --- the appliance ---------------------------------------------------------------------------------------------------
+
+
+class ApplianceRow(TableRow):
+    name = TextField(primary_key=True)
+    value = TextField()
+
+    class Meta:
+        without_rowid = True
+
+
+class TrailRow(TableRow):
+    """An entry of the audit log."""
+
+    id = AutoField()
+    at = TextField()
+    actor = TextField()
+    action = TextField()
+    subject_kind = TextField(null=True)
+    subject_id = TextField(null=True)
+    subject_label = TextField(null=True)
+    detail = Json(constraints=_EMPTY_OBJECT)
+
+    class Meta:
+        indexes = _indexes(
+            "INDEX trail_by_action ON trail (action, id)",
+            "INDEX trail_by_subject ON trail (subject_id, id)",
+        )
+
+
+class NotificationRow(TableRow):
+    id = AutoField()
+    at = TextField()
+    title = TextField()
+    body = TextField()
+
+
+class NotificationServiceRow(TableRow):
+    id = TextField(primary_key=True)
+    name = TextField()
+    """Scheme and host of the address."""
+    sent_through = IntegerField()
+    """Messages up to this one were sent to the service."""
+    sent_at = TextField(null=True)
+    failing_since = TextField(null=True)
+    tries = IntegerField(constraints=_ZERO)
+    """How often sending the next message failed."""
+    next_at = TextField(null=True)
+    failure = TextField(null=True)
+    """Why the last try failed, in words."""
+    sent = IntegerField(constraints=_ZERO)
+    failed = IntegerField(constraints=_ZERO)
+
+    class Meta:
+        without_rowid = True
+
+
+class NotifyAddressRow(TableRow):
+    id = TextField(primary_key=True)
+    name = TextField()
+    url = BlobField()
+    """Sealed."""
+    added_at = TextField()
+
+    class Meta:
+        without_rowid = True
+
+
+class ToldCauseRow(TableRow):
+    """An alert that was sent, or that the daily limit held back."""
+
+    key = TextField(primary_key=True)
+    subject = TextField()
+    kind = TextField()
+    sentence = TextField()
+    passes = Flag()
+    since = TextField()
+    """When the cause was found, this time."""
+    told_at = TextField(null=True)
+    """When the owner was last alerted. None: not since the cause came back."""
+    ended_at = TextField(null=True)
+    returns = IntegerField()
+    """How often it came back within a day. The alert is later each time."""
+    held_back = Flag()
+
+    class Meta:
+        without_rowid = True
+
+
+# --- counters --------------------------------------------------------------------------------------------------------
+
+
+class EventCountRow(TableRow):
+    event = TextField()
+    provider = TextField()
+    kind = TextField()
+    outcome = TextField()
+    count = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("event", "provider", "kind", "outcome")
+        without_rowid = True
+
+
+class DeliveryCountRow(TableRow):
+    provider = TextField()
+    outcome = TextField()
+    deliveries = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("provider", "outcome")
+        without_rowid = True
+
+
+class SendingDelayRow(TableRow):
+    provider = TextField()
+    bucket = FloatField()
+    deliveries = IntegerField()
+    seconds = FloatField()
+
+    class Meta:
+        primary_key = CompositeKey("provider", "bucket")
+        without_rowid = True
+
+
+class UsageRow(TableRow):
+    day = TextField()
+    kind = TextField()
+    name = TextField()
+    count = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("day", "kind", "name")
+        without_rowid = True

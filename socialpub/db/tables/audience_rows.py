@@ -1,0 +1,122 @@
+"""Statements about audiences: each distinct set of target profiles is stored once, and a post carries its number.
+
+Counters per audience, status and outcomes change in the write that changes a post, and so do the totals by status. The
+scope of a key and the filters by profile and provider are therefore a short list of audiences, and a total is a short
+sum. All statements here are hot.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from socialpub.db.connection import Reader, Tx, Value, placeholders
+
+MANY_AUDIENCES = 300
+
+
+class Scope(Protocol):
+    """The profiles that a caller may see. None: no limit."""
+
+    @property
+    def limited(self) -> bool: ...
+
+    @property
+    def providers(self) -> frozenset[str] | None: ...
+
+    @property
+    def profiles(self) -> frozenset[str] | None: ...
+
+    def sees(self, provider: str, profile_id: str) -> bool: ...
+
+
+def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
+    """Return the audience of these (profile id, provider) pairs."""
+    key = json.dumps(sorted(profile for profile, _ in members), separators=(",", ":"))
+    row = tx.one("SELECT id FROM audience WHERE members = ?", (key,))
+    if row is not None:
+        return int(row[0])
+    audience = tx.execute("INSERT INTO audience (members) VALUES (?)", (key,)).lastrowid
+    assert audience is not None
+    tx.many(
+        "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)",
+        [(audience, *member, position) for position, member in enumerate(sorted(members))],
+    )
+    return audience
+
+
+def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+    """Count one post more with this status and these outcomes."""
+    tx.execute(
+        "INSERT INTO audience_count VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
+        (audience, status, outcomes),
+    )
+    tx.execute("UPDATE post_count SET posts = posts + 1 WHERE status = ?", (status,))
+
+
+def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+    """Count one post less. A counter at zero is removed, because posts only pass through many sets of outcomes."""
+    key = (audience, status, outcomes)
+    of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
+    tx.execute(f"UPDATE audience_count SET posts = posts - 1 {of_these}", key)
+    tx.execute(f"DELETE FROM audience_count {of_these} AND posts <= 0", key)
+    tx.execute("UPDATE post_count SET posts = posts - 1 WHERE status = ?", (status,))
+
+
+def forget_unused(tx: Tx, audience: int) -> None:
+    """Delete the audience if no post has it any more."""
+    if tx.one("SELECT 1 FROM audience_count WHERE audience_id = ? LIMIT 1", (audience,)) is None:
+        tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
+        tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
+
+
+def are_many(reader: Reader) -> bool:
+    """Return whether reading all audiences, or their counters, takes too long for the event loop."""
+    return reader.one("SELECT 1 FROM audience_count LIMIT 1 OFFSET ?", (MANY_AUDIENCES,)) is not None
+
+
+def count_posts(reader: Reader) -> list[tuple[str, int]]:
+    """Return the number of posts in each status."""
+    rows = reader.all("SELECT status, posts FROM post_count WHERE posts > 0 ORDER BY status")
+    return [(row[0], row[1]) for row in rows]
+
+
+def visible_audiences(
+    reader: Reader,
+    scope: Scope,
+    profiles: Collection[str] | None = None,
+    providers: Collection[str] | None = None,
+) -> tuple[int, ...] | None:
+    """Return the audiences that the scope and the filters allow. None: all.
+
+    A limited scope contains an audience if it contains every member. With both filters, one member must match both.
+    """
+    if not scope.limited and profiles is None and providers is None:
+        return None
+    wanted, params = list[str](), list[Value]()
+    hidden, limits = list[str](), list[Value]()
+    for column, filtered, limit in (
+        ("profile_id", profiles, scope.profiles),
+        ("provider", providers, scope.providers),
+    ):
+        # Every member is in the scope, so the limit narrows the search as a filter does.
+        for values in (filtered, limit):
+            if values is not None:
+                wanted.append(f"{column} IN ({placeholders(values)})")
+                params += values
+        if limit is not None:
+            hidden.append(f"h.{column} NOT IN ({placeholders(limit)})")
+            limits += limit
+    sql = f"SELECT DISTINCT audience_id FROM audience_member m WHERE {' AND '.join(wanted)}"
+    if hidden:
+        sql += f""" AND NOT EXISTS (SELECT 1 FROM audience_member h
+            WHERE h.audience_id = m.audience_id AND ({" OR ".join(hidden)}))"""
+    rows = reader.all(sql, params + limits)
+    return tuple(sorted(row[0] for row in rows))
+
+
+def sees(reader: Reader, scope: Scope, audience: int) -> bool:
+    """Return whether the scope contains every member of this audience."""
+    if not scope.limited:
+        return True
+    members = reader.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
+    return all(scope.sees(provider, profile) for provider, profile in members)

@@ -205,8 +205,14 @@ def test_a_tables_sql_stands_in_one_place() -> None:
                 assert name.removeprefix("socialpub.") in HOMES[table].split(), f"{name} has a statement about {table}"
 
 
+SCHEMA = ROOT / "db" / "models.py"
+"""A list of columns, which is one thought however many there are."""
+
+
 def test_files_stay_small() -> None:
-    lines = sorted((len(path.read_text().splitlines()), str(path.relative_to(ROOT))) for _, path in modules())
+    lines = sorted(
+        (len(path.read_text().splitlines()), str(path.relative_to(ROOT))) for _, path in modules() if path != SCHEMA
+    )
     assert lines[-1][0] <= 510, "there are usually two rooms in one"
     assert lines[len(lines) // 2][0] <= 300
 
@@ -223,7 +229,7 @@ def test_a_class_name_means_one_thing() -> None:
     homes: dict[str, list[str]] = {}
     for name, path in modules():
         for node in nodes(path):
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and node.name != "Meta":  # peewee's options of a model
                 homes.setdefault(node.name, []).append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 

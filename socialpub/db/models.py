@@ -6,7 +6,6 @@ and more, and a prepared statement takes a few. Columns that end in `_at` are st
 """
 
 import json
-import re
 from typing import Any
 
 from peewee import (
@@ -36,7 +35,8 @@ def _indexes(*descriptions: str) -> list[SQL]:
 
 def _table_name(model: type[Model]) -> str:
     """`ApiKeyRow` is a row of `api_key`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", model.__name__.removesuffix("Row")).lower()
+    name = model.__name__.removesuffix("Row")
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
 
 
 class Flag(IntegerField):

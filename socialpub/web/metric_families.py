@@ -15,7 +15,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import OUTCOME_LETTERS, State
-from socialpub.db.tables import counters, holds, notifications, profile_rows
+from socialpub.db.tables import audience_rows, counters, holds, notifications, profile_rows
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
@@ -23,7 +23,6 @@ from socialpub.ops.backup import last_backup
 from socialpub.ops.health import FindingCode
 from socialpub.publishing.delivery import profile_queue
 from socialpub.publishing.delivery.step_kinds import STEP_KINDS
-from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 
 # MERGED from web/metrics/shapes.py: Metric families from rows. Labels have few values, whatever callers send: a se

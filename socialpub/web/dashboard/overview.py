@@ -11,11 +11,10 @@ from socialpub.core.clock import parse
 from socialpub.db.queries import calendar
 from socialpub.db.queries.calendar import CalendarPost
 from socialpub.db.queries.log_list import LogEntry
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import audience_rows, profile_rows
 from socialpub.ops import alerts, overview
 from socialpub.ops.overview import Flow
 from socialpub.providers.registry import LABELS
-from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import rendering

@@ -17,7 +17,7 @@ from socialpub.core import units, version
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound
 from socialpub.db import appliance_state
-from socialpub.db.tables import counters
+from socialpub.db.tables import audience_rows, counters
 from socialpub.db.tables.counters import DayUsage
 from socialpub.ops import alerts, health, storage
 from socialpub.ops.alerts import DiskRoom, Needs
@@ -28,7 +28,6 @@ from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
 from socialpub.publishing.delivery import resume
-from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web import threads
 from socialpub.web.dashboard.browser.visit import Visit, page

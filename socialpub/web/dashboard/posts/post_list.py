@@ -13,9 +13,8 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import audience_rows, profile_rows
 from socialpub.providers.registry import PROVIDERS
-from socialpub.db.tables import audience_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.filters import ListFilter

@@ -13,8 +13,8 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
-from socialpub.publishing.posts import posts, retries, validation
 from socialpub.db.tables import audience_rows
+from socialpub.publishing.posts import posts, retries, validation
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.publishing.posts.validation import CheckedDelivery

@@ -30,7 +30,7 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
 from socialpub.publishing.delivery import deliveries, read_back, waiting
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import content, drafts
+from socialpub.publishing.posts import content, drafts, post_status
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 

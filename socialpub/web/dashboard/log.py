@@ -14,7 +14,7 @@ from socialpub.providers.registry import LABELS
 from socialpub.publishing import log_export
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
-from socialpub.web.dashboard.browser.filters import ListFilter
+from socialpub.web.dashboard.browser.forms import ListFilter
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.http.answer import Answer
 

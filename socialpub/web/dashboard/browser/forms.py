@@ -1,16 +1,25 @@
-"""The fields of a form or of an address, their errors, and addresses to return to.
+"""The fields of a form or of an address, their errors, addresses to return to, and the filter of a list.
 
 Every field is text. A box that is not ticked is absent.
 """
 
-from collections.abc import Sequence
-from urllib.parse import parse_qsl
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta, tzinfo
+from urllib.parse import parse_qsl, urlencode
 
+from pydantic_core import PydanticCustomError
+
+from socialpub.core.clock import stamp
 from socialpub.core.errors import InvalidRequest
+from socialpub.web.dashboard.browser import times
+from socialpub.web.http.shapes import read_instant
 
 URLENCODED = b"application/x-www-form-urlencoded"
 MAX_FIELDS = 1000
 MAX_ADDRESS_LETTERS = 2000
+MAX_QUOTED_LETTERS = 40
+_REST_OF_MINUTE = timedelta(seconds=59, milliseconds=999)
+"""A field has no seconds: the minute that a window ends with belongs to the window."""
 
 
 class Form:
@@ -54,3 +63,81 @@ def local_path(path: str, default: str) -> str:
     """Return the path if it is an address of ours (`/posts?status=scheduled`), otherwise the default."""
     misleading = "//" in path or "\\" in path or not path.isprintable() or len(path) > MAX_ADDRESS_LETTERS
     return path if path.startswith("/") and not misleading else default
+
+
+class ListFilter:
+    """The filter of a list, as an address names it: `?network=x&from=2026-11-01`.
+
+    A wrong value is reported at its field and left out; the rest of the address counts. All is by the field's name:
+    `shown` the values of fields, `several` those of fields with many values, `errors` a sentence for each wrong one.
+    """
+
+    def __init__(self, query: Form, zone: tzinfo) -> None:
+        self.query, self.zone = query, zone
+        self.shown: dict[str, str] = {}
+        self.several: dict[str, tuple[str, ...]] = {}
+        self.errors: dict[str, str] = {}
+
+    @property
+    def any(self) -> bool:
+        return any(self.shown.values()) or any(self.several.values())
+
+    def address(self, path: str, **more: object) -> str:
+        """Return the address of this list at another path or with further values."""
+        right = {name: value for name, value in self.shown.items() if value and name not in self.errors}
+        fields = {name: value for name, value in {**right, **self.several, **more}.items() if value}
+        return f"{path}?{urlencode(fields, doseq=True)}" if fields else path
+
+    def text(self, name: str, max_letters: int | None = None) -> str | None:
+        self.shown[name] = self.query.text(name).strip()[:max_letters]
+        return self.shown[name] or None
+
+    def choice(self, name: str, known: Collection[str], what: str = "") -> str | None:
+        """Read one of the known values. `what` names their kind where they are too many to be listed."""
+        text = self.text(name)
+        if text is None or text in known:
+            return text
+        reason = f"is no {what} here" if what else f"is none of {', '.join(known)}"
+        self.errors[name] = f"“{text[:MAX_QUOTED_LETTERS]}” {reason}; it was left out."
+        return None
+
+    def choices(self, name: str, known: Collection[str], what: str) -> tuple[str, ...]:
+        """Read several of the known values."""
+        given = [one for text in self.query.texts(name) for one in text.split(",") if one]
+        for unknown in given:
+            if unknown not in known:
+                self.errors[name] = f"“{unknown[:MAX_QUOTED_LETTERS]}” is no {what} here; it was left out."
+                break
+        self.several[name] = tuple(dict.fromkeys(one for one in given if one in known))
+        return self.several[name]
+
+    def day(self, name: str, *, end: bool = False) -> str | None:
+        """Read the stamp at which a day of the browser's zone begins or ends."""
+        text = self.text(name)
+        found = times.read_day(text, self.zone, end=end) if text else None
+        if text and found is None:
+            self.errors[name] = "This is no date, such as 2026-11-30."
+        return None if found is None else stamp(found)
+
+    def instant(self, name: str, *, end: bool = False) -> str | None:
+        """Read the stamp of a time in the browser's zone, or as the API writes it."""
+        text = self.text(name)
+        if text is None:
+            return None
+        found = times.read_time(text, self.zone)
+        if found is not None and end:
+            found += _REST_OF_MINUTE
+        found = found or _with_offset(text)
+        if found is None:
+            quoted = f"“{text[:MAX_QUOTED_LETTERS]}”"
+            self.errors[name] = f"{quoted} is no date and time; it was left out. Write it like 2026-11-25T09:00."
+            return None
+        self.shown[name] = f"{times.to_local(found, self.zone):%Y-%m-%dT%H:%M}"
+        return stamp(found)
+
+
+def _with_offset(text: str) -> datetime | None:
+    try:
+        return read_instant(text)
+    except PydanticCustomError:
+        return None

@@ -17,7 +17,7 @@ from socialpub.db.tables import audience_rows, profile_rows
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
-from socialpub.web.dashboard.browser.filters import ListFilter
+from socialpub.web.dashboard.browser.forms import ListFilter
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.http.answer import Answer

@@ -1,4 +1,9 @@
-"""The media folder: storage keys, arriving files, stored files, and the removal of files that no row names."""
+"""The media folder: storage keys, arriving files, stored files, and the removal of files that no row names.
+
+A key may come from a database that a stranger made. A key of another form leads to a file that never exists, inside
+the media folder. Bytes arrive under a temporary name, are flushed, and are then renamed: the rename is the moment they
+exist. The file stays locked until a row names it, so a file without a lock and without a row is an orphan.
+"""
 
 import errno
 import os
@@ -17,7 +22,7 @@ from socialpub.core.errors import Conflict
 from socialpub.media import reservations
 from socialpub.media.reservations import DiskReservations, as_unavailable
 
-# MERGED from media/storage_keys.py: Storage keys: what bytes are called in rows and URLs, and the only place where
+# --- storage keys ----------------------------------------------------------------------------------------------------
 
 RENDITIONS = "fitted"
 """The folder of versions that were made for a delivery: a folder for each, and a file for each version."""
@@ -67,7 +72,7 @@ def thumbnail_path(root: Path, key: str) -> Path:
     return root / THUMBNAILS / f"{key}.jpg" if is_storage_key(key) else file_path(root, key)
 
 
-# MERGED from media/incoming.py: A file on its way into the media folder.
+# --- arriving files --------------------------------------------------------------------------------------------------
 
 PART_SUFFIX = ".part"
 """Of the temporary names."""
@@ -151,7 +156,7 @@ class IncomingFile:
             os.close(fd)
 
 
-# MERGED from media/files.py: The media folder: its files under their storage keys, and the removal of those that n
+# --- the folder ------------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.files")
 

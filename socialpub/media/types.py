@@ -1,4 +1,8 @@
-"""Media types: what is accepted, what a file turned out to be, and what its first bytes say."""
+"""Media types: what is accepted, what a file turned out to be, and what its first bytes say.
+
+Quick to import: the child process that decodes files loads it, as does the process that starts the child. The first
+bytes choose the decoder; the decoder has the last word.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core import units
-
-# MERGED from media/types.py: What is known of media files: the accepted types, their limits, and what a file turne
 
 ACCEPTED_TYPES: Mapping[str, str] = {
     "image/jpeg": "image",
@@ -105,7 +107,7 @@ def type_mismatch(found: str, declared: str) -> MediaRejected:
     return MediaRejected(f"The file was declared as {declared}, but its content is {found}.")
 
 
-# MERGED from media/signatures.py: What the first bytes of a file say it is. They decide which decoder looks at it;
+# --- signatures ------------------------------------------------------------------------------------------------------
 
 _IMAGES = (
     (b"\xff\xd8\xff", "image/jpeg"),

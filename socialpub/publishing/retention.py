@@ -1,8 +1,8 @@
-"""What the owner keeps only for so long (`[retention]`): posts that are over, log entries, attempts, the trail.
+"""Data retention (`[retention]`): removes old posts, log entries, attempts, the audit log, and unused media.
 
-It goes in many small writes, so that others have their turn between two of them, and only so many in one round. What
-may still be needed stays however old it is: a post that is not over, one whose repeated tries are not, and the ids that
-a network gave while the outcome of an older call is still looked for.
+It works in many small writes, so other writes run in between, and in short rounds. Rows that are still needed stay
+however old they are: posts in progress, posts with a retry in progress, and the ids from a network while the outcome of
+an older call is still unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -152,7 +152,7 @@ def _trail_steps(reader: Reader, before: str) -> Iterator[Step]:
         yield lambda _, tx: audit_log.forget_oldest(tx, before)
 
 
-# MERGED from publishing/cleanup.py: Removing what nobody needs any more: old reservations, unreferenced artifacts,
+# --- unused media ----------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 100
 """Finding them may take long and is a read; only so many are asked again inside one short write."""

@@ -1,4 +1,7 @@
-"""The metric families of `/metrics`: what each means, and the rows that it is read from."""
+"""The metric families of `/metrics`: what each means, and the rows that it is read from.
+
+Labels have few values, whatever callers send: a series lives as long as its store.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,8 +27,6 @@ from socialpub.ops.health import FindingCode
 from socialpub.publishing.delivery import profile_queue
 from socialpub.publishing.delivery.step_kinds import STEP_KINDS
 from socialpub.runtime import Runtime
-
-# MERGED from web/metrics/shapes.py: Metric families from rows. Labels have few values, whatever callers send: a se
 
 Rows = Iterable[tuple[str | int | float, ...]]
 """Of each row the last value is the number, those before are its labels."""
@@ -55,7 +56,7 @@ def _fill(family: GaugeMetricFamily | CounterMetricFamily, rows: Rows) -> None:
         family.add_metric([str(value) for value in row[:-1]], float(row[-1]))
 
 
-# MERGED from web/metrics/requests.py: Metrics of the requests that this web process has answered since it began.
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 def request_families(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
@@ -68,7 +69,7 @@ def request_families(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]
     )
 
 
-# MERGED from web/metrics/accounts.py: Metrics of accounts and networks: who is connected, whose tokens end soon, a
+# --- accounts --------------------------------------------------------------------------------------------------------
 
 
 def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
@@ -109,7 +110,7 @@ def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     )
 
 
-# MERGED from web/metrics/deliveries.py: Metrics of posts and deliveries: what waits, what runs, what became of it,
+# --- deliveries ------------------------------------------------------------------------------------------------------
 
 
 def delivery_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
@@ -199,7 +200,7 @@ def _bound(seconds: float) -> str:
     return "+Inf" if isinf(seconds) else str(seconds)
 
 
-# MERGED from web/metrics/notifications.py: Metrics of notifications. A service is named by the scheme and the host
+# --- notifications ---------------------------------------------------------------------------------------------------
 
 
 def notification_families(reader: Reader) -> Iterator[Metric]:
@@ -228,7 +229,7 @@ def notification_families(reader: Reader) -> Iterator[Metric]:
     )
 
 
-# MERGED from web/metrics/machine.py: Metrics of this installation: whether it works, its room, its copies, its pro
+# --- the machine -----------------------------------------------------------------------------------------------------
 
 
 def machine_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:

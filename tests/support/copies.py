@@ -11,10 +11,10 @@ from pathlib import Path
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
+from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, format, readers, restore
 from socialpub.ops.backup.format import TarWriter
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.media import uploads
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
@@ -55,7 +55,7 @@ def post_with_a_picture(rt: Runtime, folder: Path) -> str:
 
 def file_of(rt: Runtime, artifact_id: str) -> Path:
     """Where the bytes of an artifact are stored."""
-    row = uploads.find(rt, artifact_id)
+    row = artifact_rows.find(rt.reader, artifact_id)
     assert row is not None
     return rt.files.path(row["storage_key"])
 

@@ -1,4 +1,9 @@
-"""Decodes files in a child process (`decoder/process.py`), and decides whether a failure is the file's fault."""
+"""Decodes files in a child process (`decoder/process.py`), and decides whether a failure is the file's fault.
+
+Only what nothing but the file can cause counts against it: a verdict of the decoder, a crash inside it, and the limits
+that the child sets for itself. Everything else may be tried again: a child that was killed, suspended, or could not
+start. No decoder is imported here.
+"""
 
 import asyncio
 import contextlib
@@ -22,7 +27,7 @@ from socialpub.media.decoder import memory
 from socialpub.media.decoder.process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
 
-# MERGED from media/decoder_starts.py: Whether child processes that decode media can begin at all: what this proces
+# --- whether a child can start ---------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -56,7 +61,7 @@ def note_start() -> None:
     _last.failure = None
 
 
-# MERGED from media/decoder_client.py: Has files decoded in a child process of their own (`decoder_process.py`), an
+# --- requests to a child ---------------------------------------------------------------------------------------------
 
 MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as

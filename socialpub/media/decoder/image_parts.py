@@ -1,11 +1,13 @@
-"""The parts of an image file, found without decoding a pixel, and the file without its metadata."""
+"""The parts of an image file, found without decoding a pixel, and the file without its metadata.
+
+Runs in a child process. Only what a decoder needs to show the image stays: pixels, color profile, animation. A list of
+what stays also removes kinds of metadata that are not known yet.
+"""
 
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-
-# MERGED from media/image_parts.py: The parts that an image file is made of, found without decoding a pixel: segmen
 
 MAX_SCANS = 100
 """Each scan of a JPEG makes the decoder go over the whole image, however little it adds: a small file could take hours.
@@ -149,7 +151,7 @@ _PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
 }
 
 
-# MERGED from media/metadata.py: An image without its metadata and with its pixels as they are.
+# --- metadata --------------------------------------------------------------------------------------------------------
 
 _JPEG_HEADERS = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0), JPEG_END))
 """Frames, tables, scans, restart intervals."""

@@ -1,4 +1,7 @@
-"""Where a video or an image ends, and what else a file contains before or after that."""
+"""Where a video or an image ends, and what else a file contains before or after that.
+
+Containers are read without a decoder: MP4 and QuickTime are made of boxes, Matroska and WebM of EBML elements.
+"""
 
 import io
 import re
@@ -13,7 +16,7 @@ from socialpub.media import types
 from socialpub.media.decoder import image_parts
 from socialpub.media.types import MediaRejected
 
-# MERGED from media/containers.py: The containers of videos, read without a decoder: which type a file is, and wher
+# --- containers of videos --------------------------------------------------------------------------------------------
 
 _BRANDS_OF_OTHERS: Mapping[bytes, str] = {
     b"crx ": "image/x-canon-cr3",
@@ -110,7 +113,7 @@ def _end_of_matroska(head: bytes, size: int) -> int:
     return end
 
 
-# MERGED from media/polyglots.py: Files that are two things at once: where an image or video ends, and what else hi
+# --- what is hidden --------------------------------------------------------------------------------------------------
 
 _PAGE_OR_SCRIPT = re.compile(rb"<(?i:\?php|script[\s>/]|html[\s>]|!doctype\s+html)")
 # Long enough that megabytes of compressed video behind a picture do not hold them by chance. Each begins with a fixed

@@ -1,4 +1,8 @@
-"""Fits an image to a network's limits, and makes thumbnails."""
+"""Fits an image to a network's limits, and makes thumbnails.
+
+Runs in a child process, and loads Pillow; PyAV only for the thumbnail of a video. The result is upright, of an accepted
+type, and as large and as good as the limits allow. If removing metadata is enough, the pixels stay as they are.
+"""
 
 import io
 import math
@@ -13,7 +17,7 @@ from socialpub.media.decoder import image_parts
 from socialpub.media.decoder.images import FORMATS, open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
-# MERGED from media/pixels.py: The pixels of an image: in plain colours, scaled, set upright.
+# --- pixels ----------------------------------------------------------------------------------------------------------
 
 
 def detach_image(opened: Image.Image) -> Image.Image:
@@ -80,7 +84,7 @@ def set_upright(picture: Image.Image, turned: int) -> Image.Image:
     return picture if method is None else picture.transpose(method)
 
 
-# MERGED from media/encoding.py: The bytes of an image that was made to fit: which types are worth a try, and the b
+# --- encoding --------------------------------------------------------------------------------------------------------
 
 _BEST, _LEAST = 95, 60
 """JPEG and WebP quality: above, files only grow; below, it shows, and fewer pixels look better."""
@@ -170,7 +174,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
     return background
 
 
-# MERGED from media/resize.py: An image made to fit a network: upright, of a type it takes, as large and as good as
+# --- fitting ---------------------------------------------------------------------------------------------------------
 
 WITH_LESS_MEMORY = 0.7
 """How far a picture is scaled down when an encoder runs out of memory: to half of the pixels."""
@@ -301,7 +305,7 @@ def _sides(shown: tuple[int, int], factor: float, turned: int) -> tuple[int, int
     return (width, height) if turned < 5 else (height, width)
 
 
-# MERGED from media/thumbnail.py: A thumbnail: a small still of a picture, or of how a film begins.
+# --- thumbnails ------------------------------------------------------------------------------------------------------
 
 _TURNS = {90: 8, 180: 3, 270: 6}
 """What degrees against the clock are as an EXIF orientation."""

@@ -1,4 +1,9 @@
-"""Uploads: reserved, filled by a PUT or with a post, completed, within the quota of the storage."""
+"""Uploads: reserved, filled by a PUT or with a post, completed, within the quota of the storage.
+
+Each PUT that arrives whole is a generation with its own file, and the row names the last one, so an interrupted or
+repeated PUT is harmless. A verdict is stored only for the generation that was examined. The quota is checked in the
+same write that counts the file, so two files at once never exceed it. Renditions and thumbnails are never refused.
+"""
 
 import asyncio
 import json
@@ -17,7 +22,7 @@ from socialpub.media.files import IncomingFile
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, media_kind
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/storage_quota.py: How much media may take here (`storage.quota`): checked when a file is a
+# --- quota -----------------------------------------------------------------------------------------------------------
 
 QUOTA_RETRY_SECONDS = 3600
 """What is not needed any more is removed hourly."""
@@ -56,7 +61,7 @@ def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
         rt.media.arriving_bytes -= size_bytes
 
 
-# MERGED from publishing/uploads.py: Artifacts: reserved, and filled by a PUT or together with a post.
+# --- reserving -------------------------------------------------------------------------------------------------------
 
 
 def media_limits(settings: Settings) -> MediaLimits:
@@ -109,21 +114,6 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
 def unaccepted(mime_type: str) -> str:
     """The sentence for a media type that cannot be uploaded."""
     return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
-
-
-def find(rt: Runtime, artifact_id: str) -> Row | None:
-    """The artifact's row."""
-    return artifact_rows.find(rt.reader, artifact_id)
-
-
-def newest_images(rt: Runtime, most: int) -> list[Row]:
-    """The images that were uploaded last: id and file_name."""
-    return artifact_rows.newest_images(rt.reader, most)
-
-
-def verified_type(rt: Runtime, storage_key: str) -> str | None:
-    """The media type of the verified artifact under this key, or None."""
-    return artifact_rows.verified_type(rt.reader, storage_key)
 
 
 # --- arriving --------------------------------------------------------------------------------------------------------
@@ -198,7 +188,7 @@ def etag(storage_key: str) -> str:
     return f'"{storage_key.rpartition("/")[2].partition(".")[0][-16:]}"'
 
 
-# MERGED from publishing/upload_completion.py: Completing an upload: what arrived is examined, and the artifact is
+# --- completing ------------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.artifacts")
 
@@ -225,7 +215,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
     now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
     """
     for _ in range(_MAX_ROUNDS):
-        row = find(rt, artifact_id)
+        row = artifact_rows.find(rt.reader, artifact_id)
         if row is None:
             raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
         if row.status == ArtifactStatus.VERIFIED:
@@ -241,7 +231,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
                 await asyncio.to_thread(rt.files.remove, row.storage_key)
             continue
         except (FileNotFoundError, client.DecoderFailed) as error:
-            now = find(rt, artifact_id)
+            now = artifact_rows.find(rt.reader, artifact_id)
             if now is not None and now.stored_generation != row.stored_generation:
                 continue
             if isinstance(error, FileNotFoundError):

@@ -41,8 +41,6 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
     yield from metric_families.notification_families(reader)
 
 
-# MERGED from web/api/metrics.py: `/metrics`: Prometheus text (contract 1.13). Numbers are read when they are asked
-
 _REST = 20
 """How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps
 no more than that part of a processor busy."""

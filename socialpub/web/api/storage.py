@@ -12,6 +12,7 @@ from socialpub.core import ids
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Row
+from socialpub.db.tables import artifact_rows
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
 from socialpub.publishing.media import renditions, uploads
@@ -72,7 +73,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
 def _reservation(rt: Runtime, request: Request) -> Row:
     """The reservation whose URL this is. Raises Forbidden."""
     artifact_id = request.path_params["artifactId"]
-    row = uploads.find(rt, artifact_id) if ids.parse(artifact_id) else None
+    row = artifact_rows.find(rt.reader, artifact_id) if ids.parse(artifact_id) else None
     # Without a row there is nothing that a signature could have been made for.
     declared_type = row.declared_type if row else ""
     query = request.query_string.decode("latin-1")
@@ -123,7 +124,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     storage_key = request.path_params["key"]
     query = request.query_string.decode("latin-1")
     left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
-    mime_type = uploads.verified_type(rt, storage_key) or renditions.rendition_type(rt, storage_key)
+    mime_type = artifact_rows.verified_type(rt.reader, storage_key) or renditions.rendition_type(rt, storage_key)
     if mime_type is None:
         raise NotFound("This file is not here any more.")
     try:

@@ -3,8 +3,6 @@
 import re
 from typing import NamedTuple
 
-# MERGED from web/answer.py: What an endpoint returns: a whole answer, before it is known how it is sent.
-
 Header = tuple[bytes, bytes]
 
 JSON = b"application/json"
@@ -32,7 +30,7 @@ def created(content: bytes, location: str | None = None) -> Answer:
     return Answer(201, b'{"data":' + content + b"}", headers)
 
 
-# MERGED from web/accept.py: What a caller takes: a page or JSON (`Accept`, RFC 9110, section 12.5.1), compressed o
+# --- what a caller accepts -------------------------------------------------------------------------------------------
 
 PAGE, JSON_TYPE = b"text/html", b"application/json"
 

@@ -12,8 +12,6 @@ from socialpub.ops.doctor import addresses
 from socialpub.ops.doctor.addresses import UntrustedProxy
 from socialpub.runtime import Runtime
 
-# MERGED from web/client_address.py: Where a request comes from, and what counts as one place.
-
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
 _HOME_BITS = 64
 """What a provider gives to one household, at least: whoever has one IPv6 address has 2^64 of them."""
@@ -95,7 +93,7 @@ def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
     return IPv4Network((int(mapped), network.prefixlen - 96))
 
 
-# MERGED from web/untrusted_forwarders.py: Notices X-Forwarded-For from a peer that is not trusted: a log line a pe
+# --- untrusted proxies -----------------------------------------------------------------------------------------------
 
 NOTICE_SECONDS = 3600.0
 """How often one peer is logged and recorded."""

@@ -1,4 +1,8 @@
-"""Files as bodies of answers: byte ranges, stored files piece by piece, and `/static/…`."""
+"""Files as bodies of answers: byte ranges, stored files piece by piece, and `/static/…`.
+
+Only one range at a time is answered with a part (RFC 9110, section 14). Several ranges, another unit or a malformed
+header are answered with the whole file. Only a range outside of the file is refused.
+"""
 
 import asyncio
 import gzip
@@ -17,7 +21,7 @@ from socialpub.web.http.answer import Answer, Header
 from socialpub.web.http.endpoint import endpoint
 from socialpub.web.http.request import Request
 
-# MERGED from web/ranges.py: The Range header: which bytes of a file are asked for (RFC 9110, section 14).
+# --- byte ranges -----------------------------------------------------------------------------------------------------
 
 _ONE_RANGE = re.compile(rb"bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})", re.IGNORECASE)
 
@@ -46,7 +50,7 @@ def parse_range(header: bytes | None, size_bytes: int) -> ByteRange | None:
     return ByteRange(start, end, partial=True) if start < size_bytes else None
 
 
-# MERGED from web/file_body.py: A stored file as the body of an answer, piece by piece: whatever its size, memory s
+# --- stored files ----------------------------------------------------------------------------------------------------
 
 PIECE_BYTES = 64 * 1024
 """Sent at once: other requests get their turn, and a reader who takes nothing holds no more than this. Larger pieces
@@ -69,7 +73,7 @@ async def send_file(request: Request, file: StoredFile, start: int, end: int) ->
         await asyncio.sleep(0)
 
 
-# MERGED from web/static_files.py: `/static/…`: the scripts and styles that pages load.
+# --- static files ----------------------------------------------------------------------------------------------------
 
 FOLDER = Path(__file__).parents[1] / "static"
 VENDORED = "vendored"

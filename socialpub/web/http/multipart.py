@@ -311,7 +311,7 @@ def _text(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-# MERGED from web/arrived_files.py: The files of a form that has arrived: examined, and stored under names of their
+# --- examining -------------------------------------------------------------------------------------------------------
 
 
 async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> list[Facts | MediaRejected]:

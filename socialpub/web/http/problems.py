@@ -49,7 +49,7 @@ def is_for_page(request: Request) -> bool:
     return not request.path.startswith(("/api/", "/storage/")) and request.prefers_page()
 
 
-# MERGED from web/pages/problems.py: `/problems/<slug>`: what each problem means and what to do (contract 1.8).
+# --- pages about problems --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""One request: what came in, what all requests of the process share, and the way back to the caller."""
+"""One request: what came in, what all requests of the process share, and the way back to the caller.
+
+Slim on purpose: a read costs a few dozen microseconds, and an object for every header, URL and query would be most of
+that. Headers are read once; the body only when a handler reads it.
+"""
 
 import asyncio
 import itertools
@@ -22,7 +26,7 @@ from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarder
 from socialpub.web.http.long_poll import LongPoll
 from socialpub.web.http.rate_limit import RateLimits
 
-# MERGED from web/state.py: What all requests of one web process share.
+# --- shared by all requests ------------------------------------------------------------------------------------------
 
 
 class WebState:
@@ -52,7 +56,7 @@ class WebState:
         """Set when the database is closed: what still arrives is answered with 503."""
 
 
-# MERGED from web/request.py: One request: what came in, and the way back to the caller.
+# --- one request -----------------------------------------------------------------------------------------------------
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -27,7 +27,7 @@ from socialpub.web.http.connection_limits import (
 )
 from socialpub.web.http.protocol import HttpProtocol
 
-# MERGED from web/listeners.py: Where the web server listens: over the sockets that systemd holds open for it, else
+# --- listening -------------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.web.server")
 
@@ -124,7 +124,7 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     )
 
 
-# MERGED from web/server.py: The web process: listens, answers, and stops without breaking anybody's request.
+# --- serving ---------------------------------------------------------------------------------------------------------
 
 ADMIT_SECONDS = 0.1
 """How long connections are accepted after the signal, so that nobody is refused who had already connected."""

@@ -1,4 +1,7 @@
-"""What a request may look like: JSON, strict shapes and queries, from which the OpenAPI document is made."""
+"""What a request may look like: JSON, strict shapes and queries, from which the OpenAPI document is made.
+
+Reading JSON returns plain values and an error that names the field wherever there is one to name.
+"""
 
 import json
 import re
@@ -17,7 +20,7 @@ from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.core.validation import Mistakes, Path, wrong, wrong_inside
 from socialpub.providers import options
 
-# MERGED from web/json_body.py: JSON bodies: bytes in, plain values out, and an error that names the field whenever
+# --- JSON ------------------------------------------------------------------------------------------------------------
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH_LEVELS = 20
@@ -108,7 +111,7 @@ def _is_short(path: Path) -> bool:
     return len(path) < MAX_PATH_LEVELS and sum(len(name) for name in path if isinstance(name, str)) <= MAX_PATH_TEXT
 
 
-# MERGED from web/shapes.py: What a request may look like: strict shapes, from which the OpenAPI document is made a
+# --- shapes ----------------------------------------------------------------------------------------------------------
 
 LEFT_OUT: Any = None
 """The default of a field that may be left out but not be `null`."""

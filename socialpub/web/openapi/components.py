@@ -12,7 +12,7 @@ from socialpub.web.http.shapes import Shape
 from socialpub.web.openapi.operations import EXAMPLES, Operation
 from socialpub.web.openapi.schemas import ProblemSchema
 
-# MERGED from web/openapi/option_schemas.py: The options of each network as schemas, made from the tables that the
+# --- options ---------------------------------------------------------------------------------------------------------
 
 
 def option_component(provider: str) -> str:
@@ -78,7 +78,7 @@ def _json(value: bool | int | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# MERGED from web/openapi/components.py: The named parts of the document: schemas, headers, and how a caller says w
+# --- components ------------------------------------------------------------------------------------------------------
 
 PREFIX = "#/components/schemas/"
 FORM = "PostForm"

@@ -20,7 +20,7 @@ from socialpub.web.openapi.operations import OPERATIONS, PATH_PARAMETERS, Operat
 from socialpub.web.openapi.schemas import ProblemSchema
 from socialpub.web.pages.reference import ReferencePages
 
-# MERGED from web/openapi/parameters.py: What a request brings beside its body: ids in the path, the query, the key
+# --- parameters ------------------------------------------------------------------------------------------------------
 
 EMPTY_MEANS_DEFAULT = "An empty value or `null` means the default"
 
@@ -60,7 +60,7 @@ def header_parameters(target: Endpoint) -> list[dict[str, Any]]:
     return [{"name": "Idempotency-Key", "in": "header", "description": description, "schema": schema}]
 
 
-# MERGED from web/openapi/answers.py: The answers of an operation: what it gives, and every way in which it can fai
+# --- responses -------------------------------------------------------------------------------------------------------
 
 _ALWAYS = ("X-Request-Id",)
 _RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -133,7 +133,7 @@ def _headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-# MERGED from web/openapi/document.py: `/api/v1/openapi-docs`: the OpenAPI 3.1 document, made from the routes and t
+# --- document --------------------------------------------------------------------------------------------------------
 
 VERSION = "1.0.0"
 

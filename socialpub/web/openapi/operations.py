@@ -11,7 +11,7 @@ import orjson
 from socialpub.web.http.shapes import Shape
 from socialpub.web.openapi import schemas
 
-# MERGED from web/openapi/words.py: What the document says about the API as a whole, and about each group of calls.
+# --- words -----------------------------------------------------------------------------------------------------------
 
 PATH_PARAMETERS = {
     "id": "The profile, by its `id`",
@@ -59,7 +59,7 @@ Every answer carries `X-Request-Id`, which is the caller's own when the request 
 as well."""
 
 
-# MERGED from web/openapi/operations.py: What the OpenAPI document says about each endpoint beyond its shapes: word
+# --- operations ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ OPERATIONS = {
 }
 
 
-# MERGED from web/openapi/code_samples.py: Lines for a shell that make each call, from the same examples as the res
+# --- code samples ----------------------------------------------------------------------------------------------------
 
 _KEY = '-H "Authorization: Bearer $KEY"'
 _JSON = "-H 'Content-Type: application/json'"

@@ -10,8 +10,6 @@ from socialpub.web.http.endpoint import endpoint
 from socialpub.web.http.request import Request
 from socialpub.web.pages import pages
 
-# MERGED from web/pages/home.py: `/`: where to go from here, for whoever was only given an address.
-
 
 class HomeLink(NamedTuple):
     name: str
@@ -36,9 +34,6 @@ async def show_home(rt: Runtime, caller: None, request: Request) -> Answer:  # n
         return Answer(200, pages.home(base_url, LINKS), pages.HEADERS, pages.HTML)
     shown = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
     return Answer(200, orjson.dumps(shown), ((b"vary", b"Accept"),))
-
-
-# MERGED from web/pages/tiktok_verification.py: The file by which TikTok verifies that a domain, or the prefix of o
 
 
 @endpoint(scope=None)

@@ -20,10 +20,10 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
+from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, format, restore, verify
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.media import uploads
 from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime, build
@@ -139,7 +139,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     assert verify.verify(copy) == told
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
-        gone = uploads.find(other, unused)
+        gone = artifact_rows.find(other.reader, unused)
         assert gone is not None
         assert (gone["storage_key"], gone["removed_at"]) == (None, told.copied_at)
         assert file_of(other, picture).is_file()

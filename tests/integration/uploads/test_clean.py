@@ -6,7 +6,6 @@ import pytest
 
 from socialpub.db.tables import artifact_rows
 from socialpub.publishing import retention
-from socialpub.publishing.media import uploads
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
@@ -21,7 +20,7 @@ def files_of(rt):
 
 
 def status_of(rt, artifact):
-    row = uploads.find(rt, artifact["artifactId"])
+    row = artifact_rows.find(rt.reader, artifact["artifactId"])
     return row and row["status"]
 
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import Facts, MediaRejected
-from socialpub.publishing.media import uploads
 from tests.samples import hostile, media
 
 
@@ -58,7 +58,7 @@ def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
 def test_a_film_is_an_artifact_too(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
-    row = uploads.find(rt, artifact["artifactId"])
+    row = artifact_rows.find(rt.reader, artifact["artifactId"])
     assert '"duration_seconds"' in row["facts"]
 
 
@@ -114,7 +114,7 @@ def test_a_liar_is_rejected_its_bytes_go_and_the_answer_says_why(rt, caller, tmp
     assert reason in refused(caller.complete(reservation))
     assert files_of(rt) == []
     assert reason in refused(caller.complete(reservation)), "it is remembered"
-    assert uploads.find(rt, reservation["artifactId"])["status"] == "rejected"
+    assert artifact_rows.find(rt.reader, reservation["artifactId"])["status"] == "rejected"
 
 
 def test_a_rejected_artifact_cannot_be_posted(caller, profile):
@@ -221,7 +221,7 @@ def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeyp
 
     inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
-    assert uploads.find(rt, reservation["artifactId"])["file_name"] == "written meanwhile"
+    assert artifact_rows.find(rt.reader, reservation["artifactId"])["file_name"] == "written meanwhile"
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.db.tables import artifact_rows
 from tests.samples import media
 
 
@@ -123,11 +124,10 @@ def test_a_file_that_is_gone_is_a_404(rt, caller, artifact):
 
 def test_bytes_that_were_not_verified_are_read_by_nobody(rt, caller, png):
     from socialpub.core.secrets import signed_urls
-    from socialpub.publishing.media import uploads
 
     reservation = caller.reserve(png)
     caller.put(reservation, png)
-    key = uploads.find(rt, reservation["artifactId"])["storage_key"]
+    key = artifact_rows.find(rt.reader, reservation["artifactId"])["storage_key"]
     url = signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())
     assert caller.ask("GET", url).status == 404
 

@@ -2,10 +2,11 @@
 
 import pytest
 
+from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.providers.base import Kind
 from socialpub.publishing.delivery import engine
-from socialpub.publishing.media import renditions, uploads
+from socialpub.publishing.media import renditions
 from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -113,4 +114,4 @@ def test_keys_of_our_own_are_keys(rt):
         assert rt.files.path(key) == rt.files.root / key
     key = files.rendition_key("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
     assert rt.files.path(key) == rt.files.root / key
-    assert uploads.verified_type(rt, key) is None and renditions.rendition_type(rt, key) is None
+    assert artifact_rows.verified_type(rt.reader, key) is None and renditions.rendition_type(rt, key) is None

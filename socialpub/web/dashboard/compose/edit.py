@@ -13,8 +13,8 @@ from typing import Any
 
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict
+from socialpub.db.tables import artifact_rows
 from socialpub.providers.registry import LABELS, PROVIDERS
-from socialpub.publishing.media import uploads
 from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser import times
@@ -244,6 +244,6 @@ def _in_words(rt: Runtime, name: str, value: Any, zone: tzinfo) -> str:
 
 
 def _medium(rt: Runtime, artifact_id: str, alt: str) -> str:
-    row = uploads.find(rt, artifact_id)
+    row = artifact_rows.find(rt.reader, artifact_id)
     file_name = "a file that was removed" if row is None else row.file_name
     return f"{file_name} (alt text: {alt})" if alt else str(file_name)

@@ -17,6 +17,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
 from socialpub.core.secrets import signed_urls
+from socialpub.db.tables import artifact_rows
 from socialpub.media.types import Facts
 from socialpub.publishing.media import thumbnails, uploads
 from socialpub.publishing.posts import drafts
@@ -163,7 +164,7 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
 
 
 def _attached_media(rt: Runtime, artifact_id: str, alt: str) -> AttachedMedia:
-    row = uploads.find(rt, artifact_id)
+    row = artifact_rows.find(rt.reader, artifact_id)
     fault = drafts.why_unusable(row)
     if row is None:
         return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
@@ -174,17 +175,21 @@ def _attached_media(rt: Runtime, artifact_id: str, alt: str) -> AttachedMedia:
 
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
     """Return the images that an option can name: those of the form, the chosen ones, and the newest uploads."""
-    named = [row for one in (*(item.artifact_id for item in form.media), *chosen) if (row := uploads.find(rt, one))]
+    named = [
+        row
+        for one in (*(item.artifact_id for item in form.media), *chosen)
+        if (row := artifact_rows.find(rt.reader, one))
+    ]
     images = [row for row in named if row.kind == "image" and drafts.why_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
-    for row in uploads.newest_images(rt, MAX_OFFERED_IMAGES):
+    for row in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:
             found.setdefault(row.id, OptionChoice(row.id, row.file_name))
     return list(found.values())
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
-    kinds = {row.kind for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
+    kinds = {row.kind for item in form.media if (row := artifact_rows.find(rt.reader, item.artifact_id)) is not None}
     return kinds == {"image"}
 
 
@@ -253,7 +258,7 @@ async def _reserve(rt: Runtime, visit: Visit, body: UploadRequest) -> dict[str, 
 
 async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[str, Any]:
     artifact = await uploads.complete(rt, body.artifact_id, OWNER.key_id)
-    row = uploads.find(rt, artifact.id)
+    row = artifact_rows.find(rt.reader, artifact.id)
     assert row is not None
     return {
         "artifactId": artifact.id,

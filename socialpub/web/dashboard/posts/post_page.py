@@ -3,13 +3,12 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import artifact_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
-from socialpub.publishing.media import uploads
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
@@ -100,7 +99,7 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
     """Return the value as its network calls it, if that is stored: no page asks a network."""
     if key in option_fields.ARTIFACTS:
-        artifact = uploads.find(rt, str(value))
+        artifact = artifact_rows.find(rt.reader, str(value))
         return "a file that was removed" if artifact is None else str(artifact.file_name)
     delivery = details.delivery
     label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)

@@ -1,7 +1,7 @@
-"""The three networks, played by us: an HTTP server with memory, for the demo and for every test.
+"""A simulation of the three networks: an HTTP server with memory, for the demo and for every test.
 
-It imports nothing of socialpub. Two readings of the networks' documentation check each other; one reading shared
-would check nothing.
+It imports nothing of socialpub. Two readings of the networks' documentation check each other. One shared reading would
+check nothing.
 """
 
 from socialpub.sandbox.app import create_app

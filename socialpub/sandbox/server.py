@@ -1,7 +1,4 @@
-"""The sandbox on a port.
-
-A stop lets go of every call that hangs, so that the process always ends.
-"""
+"""The sandbox on a port. A stop ends every call that hangs, so that the process always ends."""
 
 import socket
 from types import FrameType
@@ -13,7 +10,7 @@ from socialpub.sandbox.world import World
 
 
 class SandboxServer(uvicorn.Server):
-    """uvicorn, closing the world when it is asked to stop."""
+    """uvicorn, which closes the world at a stop."""
 
     def __init__(self, world: World) -> None:
         super().__init__(
@@ -34,7 +31,7 @@ class SandboxServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def stop(self) -> None:
-        """End soon, asked from another thread."""
+        """Ask the server to stop, from another thread."""
         self.world.close()
         self.should_exit = True
 

@@ -1,1 +1,1 @@
-"""Pinterest, played from its documentation: consent, tokens, boards, pins, videos."""
+"""Pinterest, simulated from its documentation: consent, tokens, boards, pins, videos."""

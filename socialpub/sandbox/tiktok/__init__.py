@@ -1,1 +1,1 @@
-"""TikTok, played from its documentation: consent, tokens, uploads, pulls, processing, posts."""
+"""TikTok, simulated from its documentation: consent, tokens, uploads, pulls, processing, posts."""

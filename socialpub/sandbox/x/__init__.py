@@ -1,1 +1,1 @@
-"""X, played from its documentation: OAuth 2.0, posts, media uploads."""
+"""X, simulated from its documentation: OAuth 2.0, posts, media uploads."""

@@ -1,4 +1,4 @@
-"""Texts of posts: what they weighted_length, what X links in them, how it gives them back.
+"""Texts of posts: their weighted length, what X links in them, and how it returns them.
 
 Everything here takes time in proportion to the text's length.
 """
@@ -53,7 +53,7 @@ class TextLink:
     start: int
     end: int
     url: str
-    """As written."""
+    """As in the text."""
 
     @property
     def expanded(self) -> str:
@@ -70,7 +70,7 @@ class TextLink:
 
 
 def links(text: str) -> Iterator[TextLink]:
-    """What X links, in order: addresses with a scheme, and bare domains that end in a top-level domain."""
+    """Return what X links, in order: addresses with a scheme, and bare domains that end in a top-level domain."""
     position = 0
     while found := _HOST.search(text, position):
         start, position = found.start(), found.end()
@@ -91,7 +91,7 @@ def links(text: str) -> Iterator[TextLink]:
 
 
 def _domain_length(host: str) -> int:
-    """How much of a run of labels is a domain; 0: none. Of `example.com.then` it is the beginning."""
+    """Return how much of a run of labels is a domain, or 0. Of `example.com.then` it is the beginning."""
     labels = host.split(".")
     end = len(host)
     for count in range(len(labels), 1, -1):
@@ -127,7 +127,7 @@ def _without_trailing(text: str, begin: int, rest: "re.Match[str]") -> int:
 
 
 def weighted_length(text: str) -> int:
-    """The weighted length, of which 280 fit."""
+    """Return the weighted length, of which 280 fit."""
     text = unicodedata.normalize("NFC", text)
     total, position = 0, 0
     for link in links(text):
@@ -158,14 +158,14 @@ def cashtags(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class WrappedText:
-    """A text as X gives it back, with the entities in it."""
+    """A text as X returns it, with its entities."""
 
     text: str
     entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> WrappedText:
-    """Links become t.co links; media append one more. Entities count code points of the new text."""
+    """Replace links by t.co links, and append one for media. Entities count code points of the new text."""
     pieces: list[str] = []
     urls: list[dict[str, Any]] = []
     position = length = 0
@@ -218,5 +218,5 @@ def _short(url: str) -> str:
 
 
 def mentions(text: str) -> set[str]:
-    """Usernames, lower case."""
+    """Return the usernames in lower case."""
     return {found["tag"].lower() for found in _MENTION.finditer(text)} if "@" in text else set()

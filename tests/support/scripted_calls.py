@@ -1,9 +1,21 @@
 """A written conversation with one network: each call gets the next answer, and its request is checked."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
+from socialpub.providers.base import ImageLimits, MediaFile
 from socialpub.providers.responses import HttpResponse
+
+
+def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
+    """`retry_after="1"` becomes the header `retry-after`."""
+    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    return HttpResponse(status, {name.replace("_", "-"): value for name, value in headers.items()}, content)
+
+
+def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
+    return media
 
 
 @dataclass

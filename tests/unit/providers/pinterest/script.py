@@ -1,6 +1,5 @@
 """A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFi
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.responses import HttpResponse
 from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall
+from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, as_it_is
 from tests.unit.providers.pinterest import official
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -24,12 +23,6 @@ BOARD, SECTION, PIN, MEDIA = "2000000000000000001", "2100000000000000001", "4000
 
 SECTION_OF_THE_CONFIGURATION = PinterestSection(client_id="app", client_secret=SecretStr("app-secret"))
 ADAPTER = Pinterest(SECTION_OF_THE_CONFIGURATION)
-
-
-def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
-    """`x_ratelimit_reset="1"` becomes the header `x-ratelimit-reset`."""
-    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return HttpResponse(status, {name.replace("_", "-"): value for name, value in headers.items()}, content)
 
 
 def error(status: int, code: Any, message: str = "No.", **headers: str) -> HttpResponse:
@@ -67,10 +60,6 @@ def picture(path: Path, position: int = 0, data: bytes = b"\xff\xd8 picture", **
 def film(path: Path = Path("/media/film"), size_bytes: int = 2_500_000, **other: Any) -> MediaFile:
     facts = {"width": 1080, "height": 1920, "duration_seconds": 30.0, "frame_rate": 30.0, "has_audio": True}
     return replace(MediaFile(0, "video", "video/mp4", size_bytes, path, "studio.mp4", facts=facts), **other)
-
-
-def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
-    return media
 
 
 def job(

@@ -91,14 +91,18 @@ def test_what_the_answer_does_not_say_is_not_made_up() -> None:
         (answer(403, b"<html>"), NoAnswer, None),
     ],
 )
-def test_a_consent_that_brought_nothing_says_why(
+def test_a_consent_or_a_refresh_that_brought_nothing_says_why(
     reply: HttpResponse, kind: type[ProviderError], reauth: bool | None
 ) -> None:
     with pytest.raises(ProviderError) as caught:
         exchange(Script(reply))
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "reauth", None) == reauth
-    assert "code-1" not in caught.value.message
+    with pytest.raises(ProviderError) as refused:
+        OAUTH.refresh(cast(Http, Script(reply)), "pinr_1")
+    for one in (caught.value, refused.value):
+        assert type(one) is kind
+        assert getattr(one, "reauth", None) == reauth
+        assert "code-1" not in one.message
+        assert "pinr_1" not in one.message
 
 
 def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
@@ -110,6 +114,6 @@ def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
 
 def test_a_page_in_place_of_the_answer_to_a_revocation_is_none() -> None:
     OAUTH.revoke(cast(Http, Script(answer(200))), "pina_1", "pinr_1")
-    for status in (200, 401, 403, 404):
+    for status in (200, 401, 403, 404, 500):
         with pytest.raises(NoAnswer):
             OAUTH.revoke(cast(Http, Script(answer(status, b"<html>"))), "pina_1", "pinr_1")

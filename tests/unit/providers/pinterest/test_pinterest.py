@@ -256,29 +256,3 @@ def test_a_refresh_sends_basic_and_a_form_and_brings_a_new_pair(pinterest: Pinte
     assert call["url"] == "https://pin.test/v5/oauth/token"
     assert call["auth"] == ("app", "app-secret")
     assert call["form"] == {"grant_type": "refresh_token", "refresh_token": "pinr_1"}
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "reauth"),
-    [
-        (401, {"code": 2, "message": "Authentication failed."}, Rejected, True),
-        (401, {"code": 3, "message": "consumer type is not supported"}, AppRefused, None),
-        (400, {"code": 1, "message": "Missing request body"}, Rejected, False),
-        (500, {}, NoAnswer, None),
-        (200, {}, NoAnswer, None),
-    ],
-)
-def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
-    pinterest: Pinterest, status: int, body: dict[str, Any], kind: type[ProviderError], reauth: bool | None
-) -> None:
-    with pytest.raises(ProviderError) as caught:
-        pinterest.oauth.refresh(Answering(body, status=status), "pinr_1")
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "reauth", None) == reauth
-    assert "pinr_1" not in caught.value.message
-
-
-def test_a_refused_revocation_of_an_ordinary_account_is_no_failure(pinterest: Pinterest) -> None:
-    pinterest.oauth.revoke(Answering({"code": 29, "message": "not permitted"}, status=403), "pina_1", "pinr_1")
-    with pytest.raises(NoAnswer):
-        pinterest.oauth.revoke(Answering({}, status=500), "pina_1", None)

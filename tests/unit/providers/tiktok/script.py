@@ -15,7 +15,7 @@ from socialpub.providers.bodies import FileBody
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import TikTok
 from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall
+from tests.support.scripted_calls import ScriptedCalls, SentCall, as_it_is
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
@@ -101,10 +101,6 @@ def photo(position: int = 0, **other: Any) -> MediaFile:
     facts = {"width": 1200, "height": 675, "frames": 1}
     media = MediaFile(position, "image", "image/jpeg", 120_000, Path(f"/media/{position}"), "x.jpg", facts=facts)
     return replace(media, **other)
-
-
-def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
-    return media
 
 
 def opened(sent: int = 0, seconds_left: float = 3540.0, **more: Any) -> Memo:

@@ -1,6 +1,5 @@
 """A written conversation with X: each call gets the next answer, and is held against X's own documents."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ from socialpub.providers.bodies import FilePart
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X
 from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall
+from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, as_it_is
 from tests.unit.providers.x import official
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -28,12 +27,6 @@ SECTION = XSection(
     api_url=API,
 )
 ADAPTER = X(SECTION)
-
-
-def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
-    """`x_rate_limit_reset="1"` becomes the header `x-rate-limit-reset`."""
-    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return HttpResponse(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
 
 
 def data(status: int = 200, **fields: Any) -> HttpResponse:
@@ -95,10 +88,6 @@ def film(position: int = 0, size_bytes: int = 2_500_000, **facts: Any) -> MediaF
 
 def account(*scopes: str, **facts: Any) -> Account:
     return Account("2244990001", "acme", frozenset(scopes), facts)
-
-
-def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
-    return media
 
 
 def job(

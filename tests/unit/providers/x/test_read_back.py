@@ -9,7 +9,7 @@ from socialpub.providers.base import CannotTell, MediaFile, Readback
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X
-from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, job, picture, problem
+from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, invalid, job, picture, problem
 
 
 def shown(
@@ -150,15 +150,6 @@ def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
     assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(film(),)) == ["5"]
 
 
-def test_the_number_of_media_must_agree() -> None:
-    assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=1)) == []
-    assert found("Hi", shown("5", "Hi"), media=(picture(),)) == []
-
-
-def test_a_server_that_ignores_our_fields_is_compared_by_its_text_alone() -> None:
-    assert found("Hi", {"id": "5", "text": "Hi https://t.co/m"}, media=(picture(),)) == ["5"]
-
-
 def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
     text = "word " * 100 + "see https://example.org/a"
     beginning = text[:270] + "… https://t.co/more"
@@ -251,3 +242,95 @@ NOT_ENROLLED = {
 def test_a_look_that_was_not_answered_is_none(reply: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         look(Script(reply), "Hello")
+
+
+# --- two generations of names -----------------------------------------------------------------------------------------
+
+UNKNOWN_NAME = invalid("The query parameter [post.fields] is not one of [id,max_results,tweet.fields]")
+FOUND = timeline(shown("5", "Hello"))
+
+
+def asked_in(script: Script) -> list[str]:
+    return ["new" if "post.fields" in call.params else "old" for call in script.calls]
+
+
+def test_the_names_that_were_taken_are_kept_for_the_next_look() -> None:
+    adapter = X(SECTION)
+    first, second, third = Script(UNKNOWN_NAME, FOUND), Script(FOUND), Script(invalid("[tweet.fields]"), FOUND)
+    for script in (first, second, third):
+        outcome = look(script, "Hello", adapter=adapter)
+        assert isinstance(outcome, Readback)
+        assert [post.post_id for post in outcome.candidates] == ["5"]
+    assert [asked_in(script) for script in (first, second, third)] == [["new", "old"], ["old"], ["old", "new"]]
+    assert first.calls[1].params["start_time"] == first.calls[0].params["start_time"]
+
+
+def test_a_question_refused_in_both_is_refused_and_nothing_is_learnt() -> None:
+    adapter = X(SECTION)
+    script = Script(UNKNOWN_NAME, invalid("No"))
+    with pytest.raises(Rejected) as refusal:
+        look(script, "Hello", adapter=adapter)
+    assert "post.fields" in refusal.value.message
+    again = Script(FOUND)
+    look(again, "Hello", adapter=adapter)
+    assert asked_in(again) == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("second", "kind"),
+    [
+        (answer(503), NoAnswer),
+        (answer(200, b"<html>"), NoAnswer),
+        (problem(429, "Too Many Requests"), Throttled),
+        (problem(402, "No credits"), AppRefused),
+        (problem(403, "Forbidden"), Rejected),
+        (NoAnswer("cut"), NoAnswer),
+    ],
+)
+def test_the_second_question_is_answered_as_any_other(second: Any, kind: type[Exception]) -> None:
+    adapter, following = X(SECTION), Script(FOUND)
+    with pytest.raises(kind):
+        look(Script(UNKNOWN_NAME, second), "Hello", adapter=adapter)
+    look(following, "Hello", adapter=adapter)
+    assert asked_in(following) == ["new"], "only an answer tells"
+
+
+@pytest.mark.parametrize(
+    ("first", "kind"),
+    [
+        (answer(400, b"<html>Bad Request</html>"), NoAnswer),
+        (answer(400), NoAnswer),
+        (answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]}), Throttled),
+        (problem(403, "Forbidden"), Rejected),
+        (problem(404, "Not Found"), Rejected),
+    ],
+)
+def test_only_a_refusal_of_the_question_itself_leads_to_the_other_names(
+    first: HttpResponse, kind: type[Exception]
+) -> None:
+    script = Script(first)
+    with pytest.raises(kind):
+        look(script, "Hello")
+    assert len(script.calls) == 1
+
+
+def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
+    more = timeline(shown("9", "Other"), next_token="more")
+    script = Script(more, UNKNOWN_NAME, FOUND)
+    assert isinstance(look(script, "Hello"), Readback)
+    assert asked_in(script) == ["new", "new", "old"]
+    assert script.calls[2].params["pagination_token"] == "more"
+    with pytest.raises(Rejected):
+        look(Script(UNKNOWN_NAME, more, UNKNOWN_NAME), "Hello")
+
+
+@pytest.mark.parametrize(
+    ("options", "expansions"),
+    [({}, None), ({"inReplyToPostId": "1"}, "referenced_posts"), ({"quotePostId": "1"}, "referenced_posts")],
+)
+def test_what_a_post_refers_to_is_asked_where_ours_refers_to_something(options: Any, expansions: str | None) -> None:
+    script = Script(UNKNOWN_NAME, timeline())
+    look(script, "Hello", **options)
+    assert script.calls[0].params.get("expansions") == expansions
+    assert "expansions" not in script.calls[1].params
+    assert "referenced_tweets" in script.calls[1].params["tweet.fields"], "the old names have a field for it"

@@ -197,6 +197,19 @@ def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     return token_upkeep.warn(appliance)
 
 
+def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+) -> None:
+    add_profile(rt)
+    clock.forward(40 * DAY)
+    network.oauth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
+    token_upkeep.keep_alive(rt, ())
+    assert network.oauth.refreshes == ["refresh-0"]
+    clock.forward(3 * DAY)
+    token_upkeep.keep_alive(rt, ())
+    assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
+
+
 # --- telling the owner -----------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.x.read_back import SentPost
 from tests.unit.providers.x.script import film, gif, picture
-from tests.unit.providers.x.test_find_post import MEDIA_LINK, link, shown
+from tests.unit.providers.x.test_read_back import MEDIA_LINK, link, shown
 
 ME = Account("2244990001", "acme")
 

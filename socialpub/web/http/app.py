@@ -17,7 +17,7 @@ from socialpub.core.errors import InternalError, MethodNotAllowed, NotFound, Soc
 from socialpub.media.decoder import client
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser import visit as dashboard_page
-from socialpub.web.http import body_memory, endpoint, problems
+from socialpub.web.http import connection_limits, endpoint, problems
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Receive, Request, Send, WebState
 from socialpub.web.http.stream import RequestStream
@@ -73,7 +73,7 @@ class App:
                 raise
             await _answer_problem(problem, request)
         finally:
-            body_memory.release_body(scope)
+            connection_limits.release_body(scope)
             # Scope and request refer to each other; parted, they are freed at once and not by the collector.
             del scope["request"]
         self._record(request)

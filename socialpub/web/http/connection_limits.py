@@ -1,21 +1,87 @@
-"""The limits of connections: what one of them, one address and all of them together may use (contract 1.19, 1.20).
+"""What connections and request bodies may use: one connection, one address, and all of them (contract 1.19, 1.20).
 
 A client needs no key to connect. So the head of a request is bounded in size and time, a client that reads nothing is
 disconnected, and one address cannot use all connections. Whatever strangers do, descriptors stay free for the database
 and for files.
+
+All bodies in memory share one limit. A byte counts from the moment the connection reads it until a file has it or its
+request has ended. A body that goes to a file takes only the memory of a few reads, so it counts but is never refused.
 """
 
 import heapq
 import resource
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from socialpub.core import logging
+from socialpub.core.errors import Unavailable
 from socialpub.web.http import client_address
-from socialpub.web.http.body_memory import COMPLETE_SECONDS, MAX_MEMORY_BYTES, BodyMemory
+
+# --- bodies in memory ------------------------------------------------------------------------------------------------
+
+MAX_MEMORY_BYTES = 64 * 1024 * 1024
+COMPLETE_SECONDS = 20.0
+"""A body in memory, or a text of a form, must be complete within this time."""
+
+BODY = "socialpub.body"
+"""Under this name the server puts a `BodyShare` into the scope of each request."""
+
+Scope = MutableMapping[str, Any]
+
+
+class BodyMemory:
+    """How much memory all bodies of one process use."""
+
+    __slots__ = ("most_bytes", "used_bytes")
+
+    def __init__(self, most_bytes: int = MAX_MEMORY_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self.used_bytes = 0
+
+
+class BodyShare:
+    """What one request uses of this memory. `goes_to_file`: its handler writes each piece to the disk."""
+
+    __slots__ = ("_memory", "goes_to_file", "held_bytes")
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self.held_bytes = 0
+        self.goes_to_file = False
+
+    def add(self, size_bytes: int, *, goes_to_file: bool = False) -> bool:
+        """Count bytes that were read. Return False, and count nothing, where they exceed the limit and stay here."""
+        memory = self._memory
+        if memory.used_bytes + size_bytes > memory.most_bytes and not goes_to_file:
+            return False
+        memory.used_bytes += size_bytes
+        self.held_bytes += size_bytes
+        return True
+
+    def remove(self, size_bytes: int) -> None:
+        """Stop counting bytes that are no longer in memory."""
+        self.held_bytes -= size_bytes
+        self._memory.used_bytes -= size_bytes
+
+
+def memory_full() -> Unavailable:
+    """The refusal of a request whose body finds no room."""
+    return Unavailable(
+        "The bodies of all requests together use as much memory as they may. Send the request again in a moment."
+    )
+
+
+def release_body(scope: Scope) -> None:
+    """Stop counting everything that the request with this scope holds. Calling it again changes nothing."""
+    share: BodyShare | None = scope.get(BODY)
+    if share is not None:
+        share.remove(share.held_bytes)
+
+
+# --- connections -----------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.web.server")
 

@@ -29,7 +29,7 @@ from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
-from socialpub.web.http.body_memory import COMPLETE_SECONDS
+from socialpub.web.http.connection_limits import COMPLETE_SECONDS
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
 from socialpub.web.http.stream import RequestStream
 

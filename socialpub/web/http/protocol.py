@@ -12,11 +12,10 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socialpub.core.errors import HeadersTooLarge, InvalidRequest, RequestTimeout, SocialpubError
-from socialpub.web.http import body_memory, problems
+from socialpub.web.http import connection_limits, problems
 from socialpub.web.http.answer import CLOSE
 from socialpub.web.http.app import App
-from socialpub.web.http.body_memory import BODY, BodyShare
-from socialpub.web.http.connection_limits import ConnectionWatch, Limit
+from socialpub.web.http.connection_limits import BODY, BodyShare, ConnectionWatch, Limit
 from socialpub.web.http.request import TRANSPORT, new_id
 
 _NO_HTTP = "Invalid HTTP request received."
@@ -76,7 +75,7 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
         for cycle, _ in self.pipeline:  # their requests never begin, so nothing else releases them
-            body_memory.release_body(cast("body_memory.Scope", cycle.scope))
+            connection_limits.release_body(cast("connection_limits.Scope", cycle.scope))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -184,7 +183,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Count bytes of a request that wait in memory. Where there is no room for them, refuse it."""
         if not share.add(size_bytes, goes_to_file=share.goes_to_file):
             self._watch.tell(Limit.BODY_MEMORY, self.loop.time(), self.peer)
-            self._refusal = body_memory.memory_full()
+            self._refusal = connection_limits.memory_full()
             raise _Refused
 
     def on_message_complete(self) -> None:

@@ -21,8 +21,8 @@ from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime
 from socialpub.web.http import answer
 from socialpub.web.http.answer import Answer, Header
-from socialpub.web.http.body_memory import BODY, BodyShare, memory_full
 from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarders
+from socialpub.web.http.connection_limits import BODY, BodyShare, memory_full
 from socialpub.web.http.long_poll import LongPoll
 from socialpub.web.http.rate_limit import RateLimits
 

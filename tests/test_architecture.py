@@ -131,7 +131,7 @@ HOMES = {
     "audience": "db.tables.audience_rows",
     "audience_count": "db.tables.audience_rows",
     "audience_member": "db.tables.audience_rows",
-    "consent": "accounts.consents",
+    "consent": "db.tables.consent_rows",
     "delivery": "db.tables.delivery_rows",
     "delivery_count": "db.tables.counters",
     "event_count": "db.tables.counters",
@@ -139,7 +139,7 @@ HOMES = {
     "idempotency": "db.tables.idempotency_rows",
     "log_entry": "db.tables.log_entries",
     "media": "db.tables.post_rows",
-    "not_before": "db.tables.waits accounts.rate_limits",
+    "not_before": "db.tables.waits",
     "notification": "db.tables.notifications",
     "notification_service": "db.tables.notifications",
     "post": "db.tables.post_rows",
@@ -147,12 +147,12 @@ HOMES = {
     "profile": "db.tables.profile_rows",
     "schema_migration": "db.upgrade",
     "sending_delay": "db.tables.counters",
-    "session": "accounts.sign_in",
-    "sign_in_link": "accounts.sign_in",
+    "session": "db.tables.session_rows",
+    "sign_in_link": "db.tables.session_rows",
     "stored_media": "db.tables.artifact_rows",
     "told_cause": "db.tables.notifications",
     "trail": "db.tables.audit_log",
-    "usage": "db.tables.counters accounts.usage",
+    "usage": "db.tables.counters",
 }
 """Where the statements about a table stand."""
 

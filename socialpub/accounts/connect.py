@@ -19,7 +19,8 @@ from socialpub.core import actor, ids, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import ConsentRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -170,7 +171,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     return finished
 
 
-def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface: Surface) -> Row:
+def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
     """Return the attempt of this state. `surface`: where the owner reads that there is none."""
     state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
     row = consents.find_by_state(reader, provider.name, state)
@@ -208,7 +209,7 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
     return code
 
 
-def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Identity, Credentials]:
+def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple[Identity, Credentials]:
     """Return the tokens and the account that the network names for them. Raises OperatorError."""
     asked_at, surface = rt.now(), consents.surface_of(row)
     try:

@@ -6,7 +6,7 @@ the same, letter by letter.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
@@ -19,7 +19,9 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.networks import LOOPBACK, NetworkSection
-from socialpub.db.connection import BATCH_ROWS, Reader, Row, Tx
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import ConsentRow
+from socialpub.db.tables import consent_rows
 from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
@@ -52,8 +54,8 @@ def insert(
 ) -> None:
     """Store a new attempt. Only a digest of the state is stored: a reader of the database cannot answer for the
     browser."""
-    tx.insert(
-        "consent",
+    consent_rows.insert(
+        tx,
         id=consent_id,
         state_hash=crypto.digest(state),
         provider=provider,
@@ -67,24 +69,18 @@ def insert(
     )
 
 
-def reseal(tx: Tx, seal_again: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Replace every sealed verifier by `seal_again(sealed, table, id, column)`."""
-    for row in tx.all("SELECT id, verifier FROM consent WHERE length(verifier) > 0"):
-        tx.update("consent", row.id, verifier=seal_again(row.verifier, "consent", row.id, "verifier"))
+def find(store: Reader, consent_id: str) -> ConsentRow | None:
+    return consent_rows.find(store, consent_id)
 
 
-def find(store: Reader, consent_id: str) -> Row | None:
-    return store.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
-
-
-def surface_of(row: Row) -> Surface:
+def surface_of(row: ConsentRow) -> Surface:
     """Return where this attempt began."""
     return Surface(row.door)
 
 
-def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
+def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
     """Return the attempt that this state belongs to."""
-    return reader.one("SELECT * FROM consent WHERE state_hash = ? AND provider = ?", (crypto.digest(state), provider))
+    return consent_rows.find_by_state(reader, provider, crypto.digest(state))
 
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
@@ -102,10 +98,10 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     if row.expires_at <= tx.stamp:
         raise OperatorError("This attempt was begun more than ten minutes ago.", again)
     # The code challenge is answered in this call, so the verifier is not needed again.
-    tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
+    consent_rows.update(tx, consent_id, taken_at=tx.stamp, verifier=b"")
 
 
-def check_open(tx: Tx, consent_id: str) -> Row:
+def check_open(tx: Tx, consent_id: str) -> ConsentRow:
     """Return the row of an attempt that the owner still waits for. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
@@ -116,8 +112,8 @@ def check_open(tx: Tx, consent_id: str) -> Row:
 
 def succeed(tx: Tx, consent_id: str, connected: Connected) -> None:
     """Note that the account is connected."""
-    tx.update(
-        "consent",
+    consent_rows.update(
+        tx,
         consent_id,
         finished_at=tx.stamp,
         profile_id=connected.profile_id,
@@ -127,10 +123,7 @@ def succeed(tx: Tx, consent_id: str, connected: Connected) -> None:
 
 
 def fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
-    tx.execute(
-        "UPDATE consent SET finished_at = ?, error = ?, hint = ? WHERE id = ? AND finished_at IS NULL",
-        (tx.stamp, message, hint, consent_id),
-    )
+    consent_rows.fail(tx, consent_id, message, hint)
 
 
 def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
@@ -140,9 +133,9 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
         return Failed("This attempt is not known any more.", None)
     again = hints.begin_again(row.provider, surface_of(row))
     if row.profile_id is not None:
-        return Connected(row.profile_id, tuple(json.loads(row.missing)), bool(row.revived))
+        return Connected(row.profile_id, tuple(json.loads(row.missing or "[]")), bool(row.revived))
     if row.finished_at is not None:
-        return Failed(row.error, row.hint)
+        return Failed(row.error or "", row.hint)
     if row.taken_at is not None:
         if clock.after(row.taken_at, MAX_EXCHANGE_SECONDS) < rt.stamp():
             return Failed("The appliance was interrupted while the account was being connected.", again)
@@ -152,14 +145,10 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def waiting(reader: Reader, surface: Surface, now: str) -> list[Row]:
+def waiting(reader: Reader, surface: Surface, now: str) -> list[ConsentRow]:
     """Return the attempts of this surface whose browser may still come back, the newest of each network: id, provider,
     created_at."""
-    return reader.all(
-        """SELECT id, provider, max(created_at) AS created_at FROM consent WHERE door = ? AND taken_at IS NULL
-            AND finished_at IS NULL AND expires_at > ? GROUP BY provider ORDER BY created_at""",
-        (surface, now),
-    )
+    return consent_rows.waiting(reader, surface, now)
 
 
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
@@ -169,10 +158,7 @@ def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 def clean(rt: Runtime, tx: Tx) -> int:
     """Delete attempts of yesterday; return how many, a few hundred at most."""
-    before = clock.stamp(tx.now - KEPT)
-    return tx.execute(
-        "DELETE FROM consent WHERE id IN (SELECT id FROM consent WHERE created_at < ? LIMIT ?)", (before, BATCH_ROWS)
-    ).rowcount
+    return consent_rows.delete_before(tx, clock.stamp(tx.now - KEPT))
 
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------

@@ -31,18 +31,11 @@ def begin_for(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: floa
 
 def end(rt: Runtime, tx: Tx, profile_id: str, endpoint: str) -> None:
     """End a wait for this endpoint, which the network has answered, and for what was refused together with it."""
-    row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
-    if row is not None:
-        # The ended wait still explains why the posts behind it are late.
-        ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
-        tx.execute(ended, (tx.stamp, profile_id, row.until))
-        delivery_rows.wake_postponed(tx, profile_id, row.until)
+    until = waits.end_cooldown(tx, profile_id, endpoint)
+    if until is not None:
+        delivery_rows.wake_postponed(tx, profile_id, until)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
     """Delete waits that are over, unless they explain why a queued delivery is late; return how many."""
-    return tx.execute(
-        """DELETE FROM not_before WHERE until <= ? AND NOT EXISTS (SELECT 1 FROM delivery d
-            WHERE d.profile_id = not_before.profile_id AND d.state = 'queued' AND d.due_at < not_before.until)""",
-        (tx.stamp,),
-    ).rowcount
+    return waits.delete_past_cooldowns(tx)

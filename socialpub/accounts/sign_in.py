@@ -17,8 +17,9 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
-from socialpub.db.tables import audit_log
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import SessionRow
+from socialpub.db.tables import audit_log, session_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 
@@ -46,9 +47,6 @@ class BrowserSession:
     token: str = field(default="", repr=False)
 
 
-_COLUMNS = "id, created_at, last_seen_at, address, user_agent"
-
-
 def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
     """Begin a session for the browser that just signed in."""
     token = secrets.token_urlsafe(32)
@@ -60,7 +58,7 @@ def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> Browser
         "user_agent": user_agent[:MAX_USER_AGENT_LENGTH],
     }
     clean_sessions(rt, tx)
-    tx.insert("session", token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
+    session_rows.insert_session(tx, token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
     audit_log.record(tx, AuditAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
     return BrowserSession(**values, token=token)
 
@@ -79,10 +77,7 @@ def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agen
 
 def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
     """Return the session of this token; None when it is unknown, has ended or was unused for too long."""
-    row = reader.one(
-        f"SELECT {_COLUMNS} FROM session WHERE token_hash = ? AND instance_id = ? AND last_seen_at > ?",
-        (crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp())),
-    )
+    row = session_rows.find_session(reader, crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp()))
     return None if row is None else _session(row, token)
 
 
@@ -93,16 +88,12 @@ def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
 
 def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
     """Note that the session is used now, from this address."""
-    tx.update("session", session_id, last_seen_at=tx.stamp, address=address)
+    session_rows.note_use(tx, session_id, address)
 
 
 def list_sessions(rt: Runtime, reader: Reader) -> list[BrowserSession]:
     """Return the sessions that are signed in, the last used first."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} FROM session WHERE instance_id = ? AND last_seen_at > ? ORDER BY last_seen_at DESC, id",
-        (rt.instance_id, _oldest(rt, rt.stamp())),
-    )
-    return [_session(row) for row in rows]
+    return [_session(row) for row in session_rows.list_sessions(reader, rt.instance_id, _oldest(rt, rt.stamp()))]
 
 
 def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
@@ -118,25 +109,21 @@ def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
 
 def clean_sessions(rt: Runtime, tx: Tx) -> int:
     """Delete sessions that were unused for too long; return how many."""
-    return tx.execute("DELETE FROM session WHERE last_seen_at <= ?", (_oldest(rt, stamp(tx.now)),)).rowcount
-
-
-def end_sessions(tx: Tx) -> None:
-    tx.execute("DELETE FROM session")
+    return session_rows.delete_unused_sessions(tx, _oldest(rt, tx.stamp))
 
 
 def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
-    row = tx.one("DELETE FROM session WHERE id = ? RETURNING user_agent", (session_id,))
-    if row is not None:
-        audit_log.record(tx, action, session_id, row.user_agent)
-    return row is not None
+    browser = session_rows.delete_session(tx, session_id)
+    if browser is not None:
+        audit_log.record(tx, action, session_id, browser)
+    return browser is not None
 
 
 def _oldest(rt: Runtime, now: str) -> str:
     return stamp(parse(now) - rt.settings.dashboard.session_lifetime)
 
 
-def _session(row: Row, token: str = "") -> BrowserSession:
+def _session(row: SessionRow, token: str = "") -> BrowserSession:
     return BrowserSession(row.id, row.created_at, row.last_seen_at, row.address, row.user_agent, token)
 
 
@@ -155,19 +142,14 @@ class Purpose(StrEnum):
     """To be signed in without one: what the demo prints."""
 
 
-_VALID = "token_hash = ? AND purpose = ? AND instance_id = ? AND expires_at > ?"
-
-
 def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
     """Create a link and return its token. Former links of this purpose no longer work."""
     token = secrets.token_urlsafe(32)
-    tx.execute("DELETE FROM sign_in_link WHERE purpose = ? OR expires_at <= ?", (purpose, tx.stamp))
-    tx.insert(
-        "sign_in_link",
+    session_rows.replace_link(
+        tx,
+        purpose,
         token_hash=crypto.digest(token),
         instance_id=rt.instance_id,
-        purpose=purpose,
-        created_at=tx.stamp,
         expires_at=stamp(tx.now + LINK_LIFETIME),
     )
     return token
@@ -175,23 +157,17 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
 
 def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
     """Return whether the link still works, without using it."""
-    values = (crypto.digest(token), purpose, rt.instance_id, rt.stamp())
-    return reader.one(f"SELECT 1 FROM sign_in_link WHERE {_VALID}", values) is not None
+    return session_rows.is_link_valid(reader, crypto.digest(token), purpose, rt.instance_id, rt.stamp())
 
 
 def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
     """Use the link; return whether it worked."""
-    values = (crypto.digest(token), purpose, rt.instance_id, tx.stamp)
-    return tx.execute(f"DELETE FROM sign_in_link WHERE {_VALID}", values).rowcount == 1
+    return session_rows.use_link(tx, crypto.digest(token), purpose, rt.instance_id)
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:
     """Delete links that no longer work; return how many."""
-    return tx.execute("DELETE FROM sign_in_link WHERE expires_at <= ?", (tx.stamp,)).rowcount
-
-
-def end_links(tx: Tx) -> None:
-    tx.execute("DELETE FROM sign_in_link")
+    return session_rows.delete_expired_links(tx)
 
 
 # --- the password -----------------------------------------------------------------------------------------------------
@@ -224,8 +200,8 @@ def hash_password(password: str, repeated: str) -> str:
 def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
     """Set the password. Every browser has to sign in again, and former links no longer work."""
     appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
-    end_sessions(tx)
-    end_links(tx)
+    session_rows.delete_all_sessions(tx)
+    session_rows.delete_all_links(tx)
     audit_log.record(tx, AuditAction.PASSWORD_SET)
 
 

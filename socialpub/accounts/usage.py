@@ -7,7 +7,7 @@ of the write. A killed process loses what it counted since the last write.
 from collections.abc import Mapping
 
 from socialpub.db import clock_jumps
-from socialpub.db.connection import BATCH_ROWS, Tx
+from socialpub.db.connection import Tx
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import CALLS
 from socialpub.runtime import Runtime
@@ -49,8 +49,4 @@ def clean(rt: Runtime, tx: Tx) -> int:
     kept = rt.settings.retention.usage
     if kept is None:
         return 0
-    return tx.execute(
-        """DELETE FROM usage WHERE (day, kind, name) IN (
-            SELECT day, kind, name FROM usage WHERE day < ? LIMIT ?)""",
-        (clock_jumps.written_before(tx, tx.now, kept)[:10], BATCH_ROWS),
-    ).rowcount
+    return counters.delete_usage_before(tx, clock_jumps.written_before(tx, tx.now, kept)[:10])

@@ -167,15 +167,16 @@ _TROUBLE = {
 
 def _as_unavailable(error: sqlite3.Error) -> Exception:
     """Return the caller's error. Its cause has the code of SQLite's."""
-    text = str(error)
-    if "full" in text:
-        unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
-    elif "locked" in text or "busy" in text:
-        unavailable = Unavailable("Another process keeps the database locked. Try again in a moment.")
-    elif "disk I/O" in text or "readonly" in text or "unable to open" in text:
-        unavailable = Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
-    else:
-        return error
+    codes = (getattr(one, "sqlite_errorcode", None) for one in (error, error.__cause__))
+    match next((code & 0xFF for code in codes if code is not None), None):
+        case sqlite3.SQLITE_FULL:
+            unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            unavailable = Unavailable("Another process keeps the database locked. Try again in a moment.")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
+            unavailable = Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
+        case _:
+            return error
     unavailable.__cause__ = error
     return unavailable
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from socialpub.accounts import consents
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
@@ -17,7 +16,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
 from socialpub.db.connection import Row, Tx
 from socialpub.db.secret_key import next_key_file
-from socialpub.db.tables import audit_log, delivery_rows, notifications, profile_rows
+from socialpub.db.tables import audit_log, consent_rows, delivery_rows, notifications, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
 from socialpub.publishing.delivery import step
@@ -181,7 +180,7 @@ def _seal_anew(
         connection.execute("BEGIN IMMEDIATE")
         tx = Tx(connection, clock.now(), actor.current())
         profile_rows.reseal(tx, anew)
-        consents.reseal(tx, anew)
+        consent_rows.reseal(tx, anew)
         delivery_rows.reseal(tx, anew)
         notifications.reseal(tx, anew)
         if keep_urls:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import parse
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import BATCH_ROWS, Reader, Tx
 from socialpub.db.delivery import Delivery
 
 # MERGED from db/event_counts.py: What happened how often since this installation began, for the metrics: kept in t
@@ -126,3 +126,12 @@ def sending_delays(reader: Reader, provider: str) -> tuple[list[tuple[float, int
         count += found.get(bound, 0)
         cumulated.append((bound, count))
     return cumulated, sum(row[2] for row in rows)
+
+
+def delete_usage_before(tx: Tx, day: str) -> int:
+    """Delete a batch of older rows. Return how many."""
+    return tx.execute(
+        """DELETE FROM usage WHERE (day, kind, name) IN (
+            SELECT day, kind, name FROM usage WHERE day < ? LIMIT ?)""",
+        (day, BATCH_ROWS),
+    ).rowcount

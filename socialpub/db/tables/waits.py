@@ -51,6 +51,26 @@ def profiles_waiting(reader: Reader, endpoints: Collection[str], now: str) -> fr
     return frozenset(row[0] for row in rows)
 
 
+def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
+    """End the wait of this endpoint, and the waits that were refused together with it. Return when it was to end."""
+    row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
+    if row is None:
+        return None
+    # The row stays for now: it explains why the posts behind it are late.
+    ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
+    tx.execute(ended, (tx.stamp, profile_id, row.until))
+    return str(row.until)
+
+
+def delete_past_cooldowns(tx: Tx) -> int:
+    """Delete the waits that are over, unless they explain why a queued delivery is late. Return how many."""
+    return tx.execute(
+        """DELETE FROM not_before WHERE until <= ? AND NOT EXISTS (SELECT 1 FROM delivery d
+            WHERE d.profile_id = not_before.profile_id AND d.state = 'queued' AND d.due_at < not_before.until)""",
+        (tx.stamp,),
+    ).rowcount
+
+
 def delete_cooldowns(tx: Tx, profile_id: str) -> None:
     """Drop all waits of a profile that is gone."""
     tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))

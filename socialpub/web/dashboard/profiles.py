@@ -20,7 +20,7 @@ from socialpub.accounts import (
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.db.connection import Row
+from socialpub.db.models import ConsentRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
 from socialpub.providers.pinterest import Pinterest
@@ -262,7 +262,7 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
     return _connected(rt, visit, finished)
 
 
-def _attempt(rt: Runtime, visit: Visit) -> Row:
+def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
     row = consents.find(rt.reader, visit.params["consentId"])
     if row is None or consents.surface_of(row) is not Surface.DASHBOARD:
         raise NotFound("There is no attempt to connect at this address.")

@@ -22,14 +22,12 @@ from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
 
-# MERGED from cli/copy_progress_bar.py: How far a copy has come: a bar on a terminal; else, when it takes long, a l
-
 LINE_SECONDS = 30.0
-"""Into a log a line is written no more often than this."""
+"""The shortest time between two lines."""
 
 
 class ProgressLines:
-    """For what is no terminal."""
+    """Shows progress without a terminal, as lines for the log."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
@@ -53,12 +51,10 @@ def _format_share(done: int, expected: int) -> str:
 
 @contextmanager
 def progress_bar(doing: str) -> Iterator[None]:
-    """Show on stderr how far what is done inside has come."""
+    """Show the progress of a backup on stderr: a bar on a terminal, else lines."""
     with byte_bar(doing) as bar, format.watched_by(bar or ProgressLines(doing)):
         yield
 
-
-# MERGED from cli/backup.py: `backup`, `verify-backup`, `restore`: copies of everything.
 
 UNSEALED = click.option(
     "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a former version wrote."
@@ -183,7 +179,7 @@ def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed
 
 
 def describe_rollback(done: rollback.Rollback) -> None:
-    """What the database holds now, and what became of everything since."""
+    """Print what the database contains now, and what became of later posts and keys."""
     posts = "1 post" if done.posts == 1 else f"{done.posts} posts"
     print_note(f"As of {format_time(done.copied_at)}, made by version {done.version}: {posts}.")
     if done.accepted_since:
@@ -209,7 +205,7 @@ def describe_rollback(done: rollback.Rollback) -> None:
 
 
 def say_after_rollback(number: int) -> None:
-    """The steps to publishing again, counted from this number."""
+    """Print the steps to publishing again, beginning with this number."""
     print_note(f"{number}. Reconnect the accounts whose tokens were renewed since then:")
     print_note(f"   {_reconnecting()}")
     print_note(f"{number + 1}. {commands.line('admin', 'resume')}")
@@ -231,7 +227,7 @@ SEALS = {
 
 
 def _secrets_here(context: CommandContext) -> Secrets | None:
-    """Those of the configuration, where there is one: a copy can be checked on any machine."""
+    """Return the secrets of the configuration, if there is one: a backup can be verified on any machine."""
     try:
         key_file = context.settings().secret_key_file
         return crypto.load(key_file) if key_file.exists() else None

@@ -1,10 +1,8 @@
-"""Copies of the database from before it was brought up to date, in `data_dir/upgrades`: with one, going back is a
-restore.
+"""Backups of the database from before an upgrade, in `data_dir/upgrades`. Restoring one undoes the upgrade.
 
-A copy holds every row as of one instant and no media, which no migration touches. It is on the disk and sound before
-anything is migrated, or nothing is. Of each shape the newest is kept: an upgrade that fails again and again takes away
-no other. What lies under a finished name is whole. The name contains the last migration, the instant, and from which
-version to which the database went.
+A backup contains every row as of one instant, and no media, which no migration changes. Nothing is migrated before it
+is on the disk and sound. The newest backup of each schema is kept, so repeated failures remove no other one. A file
+with a finished name is complete. The name contains the last migration, the instant and the two versions.
 """
 
 import re
@@ -25,11 +23,11 @@ KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
 STEP_PAGES = 4096
 FIRST_VERSION = "1.0.0"
-"""Every version that wrote none into the database called itself so."""
+"""The version of a database that names none."""
 _TO = "-to-"
 _VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
 LARGE_BYTES = 64 << 20
-"""Copying more than this takes seconds, and the log says how far it is."""
+"""Copying more than this takes seconds, so the log shows the progress."""
 
 log = logging.get_logger("socialpub.upgrade")
 
@@ -38,11 +36,11 @@ log = logging.get_logger("socialpub.upgrade")
 class UpgradeBackup:
     path: Path
     schema: str
-    """The last migration that it has."""
+    """Its last migration."""
     instant: str
     size_bytes: int
     version: str | None
-    """The version that worked with this database. Names of version 1.0.0 contain none: None."""
+    """The version that worked with this database. Version 1.0.0 wrote none into the name."""
 
 
 def folder_of(database: Path) -> Path:
@@ -50,7 +48,7 @@ def folder_of(database: Path) -> Path:
 
 
 def list_all(database: Path) -> list[UpgradeBackup]:
-    """Those that lie there, the newest first."""
+    """Return the upgrade backups, newest first."""
     found = []
     for path in folder_of(database).glob(f"*{END}"):
         schema, _, rest = path.name.removesuffix(END).partition("@")
@@ -62,12 +60,12 @@ def list_all(database: Path) -> list[UpgradeBackup]:
 
 
 def needed_bytes(connection: sqlite3.Connection) -> int:
-    """What an upgrade takes at most: the copy, and as much again for what the migrations write anew."""
+    """Return the largest space of an upgrade: the backup, and as much again for what migrations rewrite."""
     return 2 * database_bytes(connection)
 
 
 def database_bytes(connection: sqlite3.Connection) -> int:
-    """The database without its journal: what a copy of it takes."""
+    """Return the size of the database without its journal."""
     (pages,), (page_bytes,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
     return int(pages) * int(page_bytes)
 
@@ -92,7 +90,7 @@ def make(
     following: str,
     spare: Path | None = None,
 ) -> UpgradeBackup:
-    """Copy the database, which is at `schema` and goes to the version `following`. Forget older copies but `spare`.
+    """Back up the database at `schema` before the upgrade to `following`. Remove older backups except `spare`.
 
     Inside `migrate.exclusive`.
 
@@ -107,7 +105,7 @@ def make(
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         _remove_unfinished(folder)
-        with durable_files.create(unfinished) as file:  # SQLite takes an empty file for a new database, mode and all
+        with durable_files.create(unfinished) as file:  # SQLite keeps the mode of an empty file
             _copy(connection, unfinished, stamp(now))
             durable_files.flush(file)
         unfinished.replace(target)
@@ -158,7 +156,7 @@ def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """What a process that died left behind."""
+    """Remove what a killed process left."""
     for path in folder.glob(f"{UNFINISHED}*"):
         path.unlink(missing_ok=True)
 

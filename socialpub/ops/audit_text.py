@@ -7,14 +7,11 @@ from socialpub.core import actor
 from socialpub.db.tables.audit_log import AuditAction, AuditEntry
 from socialpub.providers.registry import LABELS
 
-# MERGED from ops/trail_sentences.py: What the trail tells, in English: for pages and commands alike.
-
 _STAMPS = ("scheduled_at", "expires_at", "copied_at")
-"""Details that are instants."""
 
 
 def describe_actor(name: str) -> str:
-    """The actor of an entry."""
+    """Return the actor of an entry."""
     key = actor.parse_key(name)
     if key is not None:
         return f"API key “{key[1]}” ({key[0]})"
@@ -27,13 +24,13 @@ def describe_actor(name: str) -> str:
 
 
 def describe(entry: AuditEntry) -> str:
-    """What was done, as a sentence. An action of a newer version is shown by its name."""
+    """Return what was done. An action of a newer version is shown by its name."""
     write = _SENTENCES.get(entry.action)
     return f"{entry.action}." if write is None else f"{write(entry)}."
 
 
 def describe_on_post(entry: AuditEntry) -> str:
-    """The same on the page of the post that it was done to, which needs no name there."""
+    """Return what was done to the post of this page, without its name."""
     return describe(replace(entry, label=None, subject_id=None))
 
 

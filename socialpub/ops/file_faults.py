@@ -1,4 +1,8 @@
-"""Why the appliance cannot use its files although nothing damaged them, and what to do about it."""
+"""Why the appliance cannot use its files although nothing damaged them, and what to do about it.
+
+The codes of SQLite and of the system decide, and never the words of an error. What a code leaves open is looked up:
+which mount is read-only, who owns a file, how many files a process may open.
+"""
 
 import errno
 import grp
@@ -16,14 +20,12 @@ from socialpub.core.command_forms import DISK_ERRORS
 from socialpub.core.settings.loader import Settings
 from socialpub.db import damage
 
-# MERGED from ops/file_owners.py: Whose the files in `data_dir` are: all of one user, who can write them.
-
 SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """Why files cannot be used, in a sentence, and what to do about it."""
+    """Why files cannot be used, and what to do about it."""
 
     message: str
     remedy: str
@@ -115,15 +117,13 @@ def _can_be_written(path: Path) -> bool:
 
 
 def _some(paths: list[Path], data_dir: Path) -> str:
-    """The first of them, and how many more."""
+    """Return the first paths, and how many more there are."""
     if len(paths) == 1:
         return str(paths[0])
     names = [str(path.relative_to(data_dir)) if path != data_dir else "the folder itself" for path in paths]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"In {data_dir} {len(names)} files ({', '.join(names[:SHOWN])}{more})"
 
-
-# MERGED from ops/file_faults.py: Why the appliance cannot use its files although nothing damaged them, and what to
 
 FEW_FILES = 64
 """A process that may open fewer files meets the limit when it opens the database."""
@@ -170,7 +170,7 @@ def damaged(how: str, settings: Settings) -> FileFault:
 
 
 def _newest_backup(settings: Settings, aside: Path) -> str:
-    """The scheduled backup to restore, where it is after the move."""
+    """Return the scheduled backup to restore, at its path after the move."""
     with suppress(OSError):
         names = sorted(path for path in settings.backup_dir.iterdir() if path.name[:1].isdecimal())
         if names:
@@ -206,7 +206,7 @@ def mount_of(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | 
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and those that it came from: peewee and the writer raise errors of their own."""
+    """Yield the error and its causes: peewee and the writer raise errors of their own."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -245,7 +245,7 @@ def _of_system(error: OSError, settings: Settings) -> FileFault | None:
 
 
 def _not_usable(settings: Settings) -> FileFault | None:
-    """What keeps this process from writing in data_dir."""
+    """Return what keeps this process from writing in data_dir."""
     if _are_files_short():
         return _too_many_files()
     try:

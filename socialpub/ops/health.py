@@ -1,4 +1,8 @@
-"""Whether the appliance works, and why not: readiness, the metrics, the doctor and notifications all ask here."""
+"""Whether the appliance works, and why not. Readiness, the metrics, the doctor and notifications use these findings.
+
+Green means working: the database takes a write, the disk has space, files and decoders can be created, the worker's
+rounds succeed and nothing is overdue. The worker reports with each heartbeat what only its own process can see.
+"""
 
 import asyncio
 import errno
@@ -24,41 +28,38 @@ from socialpub.publishing import retention
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
 
-# MERGED from ops/finding.py: What a check finds: one thing, what was found in a sentence, and what to do about it.
-
 
 class Level(StrEnum):
     OK = "ok"
     NOTE = "note"
-    """Allowed, and perhaps meant; or something that could not be checked."""
+    """Allowed and perhaps meant, or not possible to check."""
     PROBLEM = "problem"
     """Must be fixed."""
 
 
 class FindingCode(StrEnum):
-    """What makes the appliance unready, as programs tell it apart. A code that was once given keeps its meaning."""
+    """Why the appliance is not ready, for programs. A code never changes its meaning."""
 
     DATABASE = "databaseUnavailable"
     """The database takes no write, cannot be read, or does not answer."""
     DISK = "diskFull"
     """Less is free than `health.disk_floor_bytes`."""
     MEDIA = "mediaUnwritable"
-    """No file can be made in the media folder."""
+    """No file can be created in the media folder."""
     DECODER = "decoderFailing"
-    """No child process can be started in which media is decoded."""
+    """No decoder process can be started."""
     WORKER_NEVER_RAN = "workerNeverRan"
     WORKER_LATE = "workerLate"
-    """No round of the worker's has gone well for half a minute."""
+    """No round of the worker succeeded for half a minute."""
     OVERDUE = "overdue"
-    """Deliveries that were due two minutes ago wait still."""
+    """Deliveries have been due for two minutes."""
     HOUSEKEEPING_LATE = "housekeepingLate"
-    """The worker delivers, but renews no tokens and cleans nothing."""
+    """The worker delivers, but does not renew tokens or clean up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`subject` is what was checked; `remedy` is None only where nothing needs doing; `code` is set for what makes the
-    appliance unready."""
+    """What a check found. `remedy` is None if nothing is to be done. `code` says why the appliance is not ready."""
 
     level: Level
     subject: str
@@ -68,7 +69,6 @@ class Finding:
 
     @property
     def sentences(self) -> str:
-        """What was found and what to do, in one text."""
         return self.message if self.remedy is None else f"{self.message} {self.remedy}"
 
 
@@ -84,17 +84,15 @@ def problem(subject: str, message: str, remedy: str, code: FindingCode | None = 
     return Finding(Level.PROBLEM, subject, message, remedy, code)
 
 
-# MERGED from ops/process_figures.py: What this process uses of the machine, as the kernel tells it. Where there is
-
 _SELF = Path("/proc/self")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """Zero where the kernel does not tell."""
+    """What a process uses. Zero where the kernel does not report it."""
 
     memory_bytes: int = 0
-    """What of it lies in memory, with what it shares with others."""
+    """The resident set, with shared pages."""
     cpu_seconds: float = 0.0
     threads: int = 0
     open_files: int = 0
@@ -102,7 +100,6 @@ class ProcessFigures:
 
 
 def read_process_figures() -> ProcessFigures:
-    """Those of now."""
     return ProcessFigures(
         memory_bytes=_memory_bytes(),
         cpu_seconds=round(time.process_time(), 3),
@@ -126,22 +123,19 @@ def _count_entries(folder: str) -> int:
         return 0
 
 
-# MERGED from ops/worker_report.py: What the worker says of itself with every heartbeat: what only its own process
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
     figures: ProcessFigures
     housekeeping_seconds: float = 0.0
     """How long the oldest running periodic task has run."""
     decoder_failure: str | None = None
-    """Why no child process can be started in which media is decoded."""
+    """Why no decoder process can be started."""
     decoder_lacks: tuple[str, ...] | None = None
-    """What the kernel lacks to confine that process. None: no such process has answered yet."""
+    """What the kernel lacks to confine decoders, or None before the first one answered."""
 
 
 def beat(rt: Runtime, tx: Tx) -> None:
-    """Note that a worker lives and can write. Readiness looks at the age of this."""
+    """Record that a worker lives and can write. Readiness checks the age."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
     report = WorkerReport(
@@ -154,7 +148,7 @@ def beat(rt: Runtime, tx: Tx) -> None:
 
 
 def read_worker_report(reader: Reader) -> WorkerReport | None:
-    """The last one; None when none was ever made. It is as old as the heartbeat."""
+    """Return the last report, which is as old as the heartbeat."""
     written = appliance_state.get(reader, appliance_state.WORKER)
     if written is None:
         return None
@@ -162,21 +156,17 @@ def read_worker_report(reader: Reader) -> WorkerReport | None:
     return WorkerReport(**values | {"figures": ProcessFigures(**values["figures"])})
 
 
-# MERGED from ops/housekeeping_report.py: When housekeeping last ran, and what the settings of `[retention]` have r
-
-
 @dataclass(frozen=True, slots=True)
 class HousekeepingReport:
     ran_at: str | None
-    """When it last came to its end, in whichever process."""
+    """When it last finished, in any process."""
     kept: dict[str, str]
-    """What is not kept for ever, and how long it is, but for usage, which is a few rows a day."""
+    """How long things are kept that are not kept for ever. Usage, a few rows a day, is left out."""
     due_posts: int
     """How many posts the next rounds remove."""
 
     @property
     def sentence(self) -> str:
-        """What is removed by age, and how much of it is due."""
         if not self.kept:
             return "Posts and their history are kept for ever."
         parts = [f"{name} {age}" for name, age in self.kept.items()]
@@ -188,7 +178,6 @@ class HousekeepingReport:
 
 
 def note_housekept(rt: Runtime) -> None:
-    """Everything that is due hourly has run."""
     rt.write(_note_housekept)
 
 
@@ -197,7 +186,7 @@ def _note_housekept(rt: Runtime, tx: Tx) -> None:
 
 
 def read_housekeeping(rt: Runtime) -> HousekeepingReport:
-    """What there is to say of it. Counts posts, which may take a moment: not on the event loop."""
+    """Return the report. Counts posts: not on the event loop."""
     kept = rt.settings.retention.model_dump(exclude={"usage"})
     return HousekeepingReport(
         appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
@@ -207,29 +196,26 @@ def read_housekeeping(rt: Runtime) -> HousekeepingReport:
 
 
 def check_housekeeping(rt: Runtime) -> Iterator[Finding]:
-    """What the doctor says of it."""
     report = read_housekeeping(rt)
     ran = "has not run here yet" if report.ran_at is None else f"last ran at {report.ran_at}"
     yield ok("housekeeping", f"Housekeeping {ran}. {report.sentence}")
 
 
-# MERGED from ops/health.py: Whether the appliance works, and why not: what readiness, the metrics and the doctor a
-
 HEARTBEAT_SECONDS = 10.0
-"""The worker reports this often that it works."""
+"""How often the worker reports."""
 HEARTBEAT_LATE_SECONDS = 3 * HEARTBEAT_SECONDS
-"""A worker that has not reported for so long does not work, whatever its process does."""
+"""A worker that has not reported for this time does not work."""
 HOUSEKEEPING_LATE_SECONDS = 3600.0
 """A periodic task may ask networks that hang, and remove thousands of files. None takes this long."""
 
 WRITE_SECONDS = 4.0
 LOOK_SECONDS = 5.0
-"""A look that takes longer has found out enough: those who ask for readiness wait no longer than this."""
+"""The longest time that a caller waits for readiness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Why the appliance does not work, nothing when it does; and what is worth knowing though it works."""
+    """Why the appliance does not work, and what else is worth knowing."""
 
     reasons: list[Finding]
     paused: bool = False
@@ -250,8 +236,10 @@ HANGING = Readiness(
 
 
 async def check_readiness(rt: Runtime) -> Readiness:
-    """Whether the appliance works. What is said names no path and nobody's account: anybody may ask. A disk or database
-    that hangs holds it up, and not the event loop."""
+    """Check whether the appliance works. The findings name no path and no account, since anyone may ask.
+
+    A disk or database that hangs does not block the event loop.
+    """
     written = await _try_write(rt)  # which also notices that the clock was set
     found = await asyncio.to_thread(check_without_writing, rt)
     return Readiness([*written, *found.reasons], found.paused, found.held, found.clock)
@@ -271,7 +259,7 @@ def _touch(rt: Runtime, tx: Tx) -> None:
 
 
 def check_without_writing(rt: Runtime) -> Readiness:
-    """What can be seen without a write. Not from the event loop."""
+    """Check everything but a write. Not from the event loop."""
     reader, now = rt.db.reader, rt.now()
     reasons = [*storage_problems(rt), *decoder_problems()]
     try:
@@ -299,7 +287,6 @@ def _no_database(message: str) -> Finding:
 
 
 def storage_problems(rt: Runtime) -> Iterator[Finding]:
-    """What is wrong with the disk and the media folder."""
     try:
         floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
         if free < floor:
@@ -313,7 +300,7 @@ def storage_problems(rt: Runtime) -> Iterator[Finding]:
 
 
 def decoder_problems() -> Iterator[Finding]:
-    """Whether this process can have media decoded, as far as it has tried."""
+    """Yield why this process cannot decode media, as far as it has tried."""
     failure = client.start_failure()
     if failure is not None:
         yield _decoder(f"Media cannot be examined: {failure}")
@@ -325,7 +312,7 @@ def _decoder(message: str) -> Finding:
 
 
 def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
-    """What is wrong with the worker, and with what it should have done."""
+    """Yield what is wrong with the worker and with the deliveries that it should have started."""
     silent = silence(reader, now)
     if silent is not None:
         yield silent
@@ -345,7 +332,7 @@ def _restart_worker() -> str:
 
 
 def silence(reader: Reader, now: datetime) -> Finding | None:
-    """That the worker does not report; None when it does."""
+    """Return the finding that the worker does not report."""
     age = heartbeat_age(reader, now)
     if age is None:
         return problem("worker", "The worker has never run.", _start_worker(), FindingCode.WORKER_NEVER_RAN)
@@ -359,7 +346,7 @@ def silence(reader: Reader, now: datetime) -> Finding | None:
 
 
 def lateness(reader: Reader, now: datetime) -> Finding | None:
-    """That deliveries should have started by now; None when none should."""
+    """Return the finding that deliveries are overdue."""
     late = overdue(reader, now)
     if not late.count:
         return None
@@ -370,7 +357,7 @@ def lateness(reader: Reader, now: datetime) -> Finding | None:
 
 
 def complaints(reader: Reader) -> Iterator[Finding]:
-    """What a worker that reports says of itself."""
+    """Yield the problems in the worker's own report."""
     report = read_worker_report(reader)
     if report is None:
         return
@@ -385,7 +372,7 @@ def complaints(reader: Reader) -> Iterator[Finding]:
 
 
 def clock_jump(reader: Reader, now: datetime) -> str | None:
-    """A sentence about the clock having been set, while that is worth knowing; None when it was not."""
+    """Return a sentence about a recent change of the clock."""
     jumped = clock_jumps.recent(reader, now)
     if jumped is None:
         return None
@@ -398,13 +385,13 @@ def clock_jump(reader: Reader, now: datetime) -> str | None:
 
 
 def heartbeat_age(reader: Reader, now: datetime) -> float | None:
-    """Seconds since the worker last reported; None when it never did."""
+    """Return the seconds since the worker last reported."""
     heartbeat_at = appliance_state.get(reader, appliance_state.HEARTBEAT)
     return None if heartbeat_at is None else (now - parse(heartbeat_at)).total_seconds()
 
 
 def overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
-    """Which deliveries should have started two minutes ago; none while publishing is paused."""
+    """Return which deliveries should have started two minutes ago. None are overdue during a pause."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE
     return profile_queue.overdue(reader, stamp(now))

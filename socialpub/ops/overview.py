@@ -12,7 +12,6 @@ from socialpub.providers.registry import DRAFT_MODES
 from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 
-# MERGED from ops/overview.py: What the owner sees first: what needs them, then what is published next and what was
 MAX_PENDING = 10
 MAX_UPCOMING = 60
 """A series is shown as one entry, so more are read than are shown."""

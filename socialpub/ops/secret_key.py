@@ -1,4 +1,9 @@
-"""A new `secret.key`: in place of a lost one, or rotated with everything encrypted again."""
+"""A new `secret.key`: in place of a lost one, or rotated with everything encrypted again.
+
+In place of a lost key, the database is freed of the old key first and the new file is written last. So the command can
+be run again after a failure. A rotation loses nothing: accounts stay connected, and signed addresses stay valid until
+they end. `db/secret_key.py` describes its order.
+"""
 
 import os
 import sqlite3
@@ -21,8 +26,6 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
 from socialpub.publishing.delivery import step
 
-# MERGED from ops/new_secret.py: A new `secret.key` in place of one that is lost for good, and what is lost with th
-
 REASON = "Its tokens were sealed with a secret.key that is lost."
 
 
@@ -31,13 +34,13 @@ class LostWithKey:
     """What the old key had sealed."""
 
     accounts: list[tuple[str, str]] = field(default_factory=list)
-    """Name and network of each connected profile."""
+    """The name and network of each connected profile."""
     addresses: list[str] = field(default_factory=list)
     """The names of the notification addresses that were added in the dashboard."""
 
 
 def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
-    """Write a new key, and have every connected profile ask for its owner. Return what is lost.
+    """Write a new key. Every connected profile must be reconnected. Return what is lost.
 
     Raises OperatorError when there is a key, or while socialpub runs.
     """
@@ -80,19 +83,16 @@ def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
         return LostWithKey(profile_rows.lose_tokens(tx, REASON), notifications.lose_addresses(tx))
 
 
-# MERGED from ops/secret_rotation.py: A new `secret.key`, and everything that is sealed sealed anew: for an owner w
-
-
 @dataclass(frozen=True, slots=True)
 class RotatedSecret:
     former_key: Path
-    """Where the key of before lies now."""
+    """Where the former key is now."""
     urls_end_at: str
-    """Until then addresses that were signed with it are valid."""
+    """Until then, addresses that it signed are valid."""
 
 
 def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
-    """Change `secret.key`. Raises OperatorError, also while socialpub runs, and then the present key stays.
+    """Change `secret.key`. Raises OperatorError, also while socialpub runs. Then the present key stays.
 
     Without `keep_urls` addresses that were handed out end now.
     """
@@ -129,7 +129,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 
 def _refuse_given(key_file: Path) -> None:
-    """A key that somebody else puts there would be there again at the next start."""
+    """Refuse a key that another program provides: the next start would bring it back."""
     if key_file.is_symlink() or _is_mounted(key_file) or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced from here: it is a link, is mounted, or lies in a folder that cannot be "
@@ -140,7 +140,7 @@ def _refuse_given(key_file: Path) -> None:
 
 
 def _is_mounted(file: Path) -> bool:
-    """Whether this very file is mounted, as containers do with secrets: no other one can take its place."""
+    """Return whether this file is mounted, as containers do with secrets, and cannot be replaced."""
     with suppress(OSError):
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         return any(line.split()[4] == str(file.absolute()) for line in mounts)
@@ -168,7 +168,7 @@ def _write_next(key_file: Path) -> Secrets:
 def _seal_anew(
     settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
 ) -> str:
-    """One transaction; its instant."""
+    """Encrypt everything again in one transaction. Return its instant."""
 
     def anew(sealed: bytes, *place: str) -> bytes:
         try:

@@ -18,18 +18,16 @@ from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.runtime import Runtime
 
-# MERGED from ops/alone.py: Work on a data folder that no process of this installation may know differently in its
-
 
 @contextmanager
 def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[None]:
-    """Nothing of this installation runs, and nothing opens its database, as long as this lasts.
+    """Keep every other process of this installation from the data folder.
 
     `why` is what a running process would go on with. Raises OperatorError while one runs.
     """
     settings.run_dir.mkdir(exist_ok=True, mode=0o700)
     web = FileLock(settings.run_dir / "web.lock")
-    # Whoever starts meanwhile waits for the lock, and looks then at what it finds.
+    # A process that starts now waits for the lock, and then reads the new state.
     with upgrade.exclusive(settings.run_dir):
         try:
             if not web.try_acquire() or living(settings.run_dir / "owners"):
@@ -38,8 +36,6 @@ def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[No
         finally:
             web.release()
 
-
-# MERGED from ops/storage_use.py: What takes room on the disk: media and what was made from them, rows, wake-ups.
 
 REMEMBERED_SECONDS = 600.0
 
@@ -51,7 +47,7 @@ class StorageUse:
     media_files: int
     media_bytes: int
     renditions_bytes: int
-    """Versions that were made for networks, thumbnails, and pictures of accounts."""
+    """Renditions for networks, thumbnails and avatars."""
     database_bytes: int
     """With its journal."""
     queue_bytes: int
@@ -59,16 +55,16 @@ class StorageUse:
     floor_bytes: int
     """What `health.disk_floor_bytes` keeps free."""
     quota_bytes: int | None = None
-    """What `storage.quota` lets media take; None without a limit."""
+    """`storage.quota`, or None without a limit."""
 
     @property
     def used_up(self) -> float:
-        """How much of the quota media take, from 0 to 1; 0 without one."""
+        """The share of the quota that media take; 0 without a quota."""
         return self.media_bytes / self.quota_bytes if self.quota_bytes else 0.0
 
 
 def read_use(rt: Runtime) -> StorageUse:
-    """How much there is of each. Not from the event loop."""
+    """Return how much there is of each. Not from the event loop."""
     files, size = artifact_rows.stored(rt.reader)
     return StorageUse(
         media_files=files,
@@ -87,7 +83,7 @@ def _with_journals(database: Path) -> int:
 
 
 def size_of(path: Path) -> int:
-    """The size of a file; of one that is not there, none."""
+    """Return the size of a file, or 0 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -105,7 +101,6 @@ def _walked(rt: Runtime) -> int:
 
 
 def _sizes_below(folder: Path | str) -> Iterator[int]:
-    """The size of every file; what disappears meanwhile had none."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -117,8 +112,6 @@ def _sizes_below(folder: Path | str) -> Iterator[int]:
         return
 
 
-# MERGED from ops/storage_checks.py: What the doctor says of the room that media take.
-
 NEARLY_FULL = 0.9
 MAKE_ROOM = (
     "Raise storage.quota, or have the files of settled posts removed: media.keep_after_settled, or retention.posts."
@@ -126,7 +119,6 @@ MAKE_ROOM = (
 
 
 def check_quota(rt: Runtime) -> Iterator[Finding]:
-    """How much of the quota for media is used, where there is one."""
     quota, used = rt.settings.storage.quota, artifact_rows.stored(rt.reader)[1]
     if quota is None:
         return
@@ -139,8 +131,6 @@ def check_quota(rt: Runtime) -> Iterator[Finding]:
         yield ok("media", f"{said}.")
 
 
-# MERGED from ops/database_file.py: The database's file: as large as its rows, or larger, and how what is too much
-
 MAX_STEPS = 20
 """In one round."""
 
@@ -152,7 +142,7 @@ class CompactedFile:
 
 
 def give_back(rt: Runtime) -> int:
-    """Give free pages back to the disk while there are many, some in each of a few small writes; how many writes."""
+    """Return free pages to the disk in a few small writes. Return how many writes."""
     for step in range(MAX_STEPS):
         pages = database.read_pages(rt.reader)
         if rt.stopping.is_set() or not (pages.in_steps and pages.many_free):
@@ -166,7 +156,7 @@ def _give_back(rt: Runtime, tx: Tx) -> None:
 
 
 def compact(rt: Runtime) -> CompactedFile:
-    """Write the file anew. Raises OperatorError while another process works here, and when there is no room."""
+    """Write the file again. Raises OperatorError while another process works here, or without space."""
     others = [name for name in living(rt.process.folder) if name != rt.process.name]
     if others:
         raise OperatorError(
@@ -174,7 +164,7 @@ def compact(rt: Runtime) -> CompactedFile:
             f"{commands.while_stopped('admin', 'compact')}.",
         )
     before = database.read_pages(rt.reader).size_bytes
-    # The new one is made beside the old, and then comes through the journal.
+    # SQLite writes a second file, and then copies it through the journal.
     needed, free = 2 * before, rt.files.free_bytes() - int(rt.settings.health.disk_floor_bytes)
     if free < needed:
         raise OperatorError(
@@ -187,7 +177,6 @@ def compact(rt: Runtime) -> CompactedFile:
 
 
 def check_database_file(rt: Runtime) -> Iterator[Finding]:
-    """What the doctor says of it."""
     pages = database.read_pages(rt.reader)
     if pages.many_free and not pages.in_steps:
         yield note(

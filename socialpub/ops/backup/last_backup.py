@@ -1,4 +1,4 @@
-"""When the last copy was made, and whether the last try succeeded: what overview and doctor remind of."""
+"""When the last backup was made, and whether the last attempt succeeded: the source of reminders."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -15,10 +15,10 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 
 RETRY_AFTER = timedelta(hours=1)
-"""A scheduled copy that failed is tried again after so long, if not before."""
+"""When a scheduled backup that failed is tried again, at the latest."""
 
 _MAX_REASON = 1000
-"""Characters of the reason why a copy failed."""
+"""Characters of the reason of a failure."""
 
 
 def remedy(door: Surface = Surface.SHELL, *, failed: bool = False) -> str:
@@ -32,15 +32,13 @@ def remedy(door: Surface = Surface.SHELL, *, failed: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledBackup:
-    """The last copy in the folder for scheduled ones."""
+    """The last backup in the folder of scheduled ones."""
 
     made_at: str
-    """The instant that it is of."""
     folder: str
     size_bytes: int
-    """Everything in it."""
     new_bytes: int
-    """What of it takes room that the data and the copy before did not take already."""
+    """What is not shared with the data and the previous backup."""
 
     @property
     def sentence(self) -> str:
@@ -50,18 +48,18 @@ class ScheduledBackup:
 
 @dataclass(frozen=True, slots=True)
 class LastBackup:
-    """What is known of the copies that were made here."""
+    """What is known about the backups of this installation."""
 
     made_at: str | None
-    """The instant that the last one is of; None when there has been none."""
+    """The instant of the last backup."""
     failed_at: str | None
-    """When a later try failed."""
+    """When a later attempt failed."""
     failure: str | None = None
     """Why it failed, as sentences."""
     scheduled: ScheduledBackup | None = None
 
     def reminder(self, now: datetime, max_age: timedelta) -> str | None:
-        """Why the owner should make one, as sentences; None when all is well."""
+        """Return why the owner should make a backup, or None."""
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
             if self.failed_at is None:
@@ -88,7 +86,7 @@ def read(reader: Reader) -> LastBackup:
 
 
 def next_at(copy: LastBackup, every: timedelta, now: datetime) -> datetime:
-    """When the next scheduled one is due, a failed one before long; it may lie in the past."""
+    """Return when the next scheduled backup is due, which may be in the past."""
     made_at = copy.scheduled.made_at if copy.scheduled else None
     if copy.failed_at is not None and (made_at is None or copy.failed_at > made_at):
         due = parse(copy.failed_at) + min(every, RETRY_AFTER)
@@ -109,7 +107,7 @@ def note_made(
     holds_secret: bool,
     scheduled: ScheduledBackup | None = None,
 ) -> None:
-    """A copy lies on the disk, as of this instant."""
+    """Record a backup of this instant."""
     appliance_state.put(tx, appliance_state.BACKED_UP_AT, copied_at)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILURE)
@@ -119,7 +117,7 @@ def note_made(
 
 
 def note_failed(rt: Runtime, tx: Tx, reason: str) -> None:
-    """Somebody wanted a copy and has none, for this reason."""
+    """Record why a backup failed."""
     reason = redact(reason)
     if len(reason) > _MAX_REASON:
         reason = f"{reason[:_MAX_REASON]}…"

@@ -1,4 +1,8 @@
-"""Whether addresses lead where they should: the socket, the proxies, `base_url` and the networks."""
+"""Whether addresses lead where they should: the socket, the proxies, `base_url` and the networks.
+
+The web process records peers that send X-Forwarded-For and are not in `[proxies] trusted`. A missing proxy makes all
+its callers one address with shared limits. Anyone can send the header, so a public peer is only a note.
+"""
 
 import json
 import socket
@@ -25,11 +29,9 @@ from socialpub.providers.provider import Provider
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 from socialpub.runtime import Runtime
 
-# MERGED from ops/socket_addresses.py: Where systemd holds the web server's socket open, compared with what `listen
-
 
 def resolve_listen(settings: Settings) -> list[str]:
-    """What `listen` stands for, as systemd writes it. Raises OperatorError."""
+    """Return the addresses of `listen` as systemd writes them. Raises OperatorError."""
     host, port = settings.listen_host, settings.listen_port
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -42,7 +44,7 @@ def resolve_listen(settings: Settings) -> list[str]:
 
 
 def socket_difference(settings: Settings, held: str) -> str | None:
-    """A sentence when the socket is elsewhere; `held` is what systemd says, such as `127.0.0.1:8000 (Stream)`."""
+    """Return a sentence if the socket is elsewhere. `held` is systemd's text, such as `127.0.0.1:8000 (Stream)`."""
     addresses = [word for word in held.split() if ":" in word]
     try:
         if not addresses or set(addresses) == set(resolve_listen(settings)):
@@ -57,8 +59,6 @@ def _format_address(family: int, host: str, port: int) -> str:
     return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
 
 
-# MERGED from ops/untrusted_proxies.py: Peers that send X-Forwarded-For and are not trusted: the web process record
-
 SHOWN_FOR = timedelta(days=1)
 """How long the doctor reports a peer after its last recorded request."""
 
@@ -72,7 +72,7 @@ class UntrustedProxy:
 
     @property
     def is_public(self) -> bool:
-        """Whether the peer has an address of the internet: a stranger, more likely than a proxy of the owner's."""
+        """A public address is more likely a stranger than the owner's proxy."""
         try:
             return ip_address(self.peer).is_global
         except ValueError:
@@ -80,13 +80,13 @@ class UntrustedProxy:
 
 
 def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
-    """How the owner makes this peer trusted."""
+    """Return how the owner makes this peer trusted."""
     wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
     return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.restart()}."
 
 
 def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
-    """Replace what the former web process, or this one, recorded."""
+    """Replace what a web process recorded before."""
     if proxies:
         appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps([asdict(one) for one in proxies]))
     else:
@@ -94,7 +94,7 @@ def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProx
 
 
 def read_untrusted_proxies(reader: Reader) -> list[UntrustedProxy]:
-    """Return what the web process recorded, the oldest first."""
+    """Return what the web process recorded, oldest first."""
     recorded = json.loads(appliance_state.get(reader, appliance_state.UNTRUSTED_PROXIES) or "[]")
     return [UntrustedProxy(**one) for one in recorded]
 
@@ -113,8 +113,6 @@ def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
             yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find out what sends this header.")
 
 
-# MERGED from ops/web_address.py: Whether `base_url` leads to this installation: seen from here, by asking there wh
-
 CALL_SECONDS = 10.0
 
 
@@ -127,7 +125,7 @@ class Answering(StrEnum):
 
 
 def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
-    """Who answers at `{base}/healthz`, and how that was seen. Blocks."""
+    """Return who answers at `{base}/healthz`, and the reason. Blocks."""
     try:
         answer = rt.http.call("GET", f"{base}/healthz", deadline_seconds=CALL_SECONDS)
     except NotSent as error:
@@ -142,13 +140,13 @@ def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
 
 
 def local_url(settings: Settings) -> str:
-    """The address at which the web server listens, as this machine reaches it."""
+    """Return the web server's address on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # nobody binds here
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.listen_port}"
 
 
 def check_web(rt: Runtime) -> Finding:
-    """One finding about the web server and the way to it."""
+    """Return one finding about the web server and the way to it."""
     settings = rt.settings
     who, how = find_answering(rt, settings.base_url)
     if who is Answering.THIS:
@@ -170,13 +168,13 @@ def check_web(rt: Runtime) -> Finding:
     if is_of_this_machine(settings.base_url):
         message = f"Nothing answers at {settings.base_url}, though the web server runs at {settings.listen}."
         return problem("web", message, "Make base_url and `listen` fit each other.")
-    # Many routers do not lead a machine to its own public address, though everybody else gets there.
+    # Many routers do not lead a machine to its own public address.
     message = f"The web server runs, but base_url does not lead this machine to it: {how}"
     return note("web", message, f"Open {settings.base_url}/healthz from elsewhere: it must show {rt.instance_id}.")
 
 
 def _serves_elsewhere(rt: Runtime) -> str | None:
-    """Where the web server that started last answers, if that is not what `listen` says."""
+    """Return where the running web server answers, if that is not `listen`."""
     try:
         _, *addresses = (rt.settings.run_dir / "web.lock").read_text().partition("\n")[0].split()
     except (OSError, ValueError):
@@ -186,8 +184,7 @@ def _serves_elsewhere(rt: Runtime) -> str | None:
 
 
 def ports_differ(settings: Settings) -> Finding | None:
-    """A finding when `base_url` names another port of this machine than the one listened on; a proxy there would be
-    the only thing that makes it work."""
+    """Return a finding if `base_url` names another port of this machine than `listen`, which needs a proxy."""
     parts = urlsplit(settings.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if port == settings.listen_port or not is_of_this_machine(settings.base_url):
@@ -208,7 +205,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Whether the URL's host is this machine, by a loopback address or one of its own."""
+    """Return whether the URL's host is a loopback address or another address of this machine."""
     host = urlsplit(url).hostname or ""
     if is_loopback(host):
         return True
@@ -221,21 +218,19 @@ def is_of_this_machine(url: str) -> bool:
     return True
 
 
-# MERGED from ops/network_checks.py: The doctor's findings about the networks: the app's credentials, its redirect
-
 MAX_SKEW = timedelta(minutes=2)
-"""Clocks may differ by so much; signed addresses and what is read back allow for it."""
+"""Signed addresses and read-backs allow for this difference."""
 SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
 
 
 def check_networks_offline(settings: Settings) -> list[Finding]:
-    """What the configuration alone shows, for an owner who is about to register an app."""
+    """Return what the configuration shows, for an owner who is about to register an app."""
     providers = registry.build(settings.providers).values()
     return [finding for one in providers if _is_set_up(settings, one) for finding in _check_app(settings, one, ())]
 
 
 def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
-    """Every finding. `connected` are the profiles that are not disconnected. Calls the networks."""
+    """Yield the findings. `connected` are the profiles that are not disconnected. Calls the networks."""
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
@@ -256,7 +251,6 @@ def _is_set_up(settings: Settings, provider: Provider) -> bool:
 
 
 def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) -> Iterator[Finding]:
-    """The redirect address, and what the network does to this app."""
     rule = consents.check_redirect_address(settings, provider)
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)
@@ -270,7 +264,7 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) 
 
 
 def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
-    """Whether the network can be reached at all; what it answers without a token does not matter."""
+    """Check that the network can be reached. Its response without a token does not matter."""
     try:
         answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
@@ -284,7 +278,6 @@ def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iter
 
 
 def _unreachable(api_url: str) -> str:
-    """What to do about an api_url at which nothing answers."""
     if is_of_this_machine(api_url):
         return f"Nothing answers at {api_url}. If that is the sandbox, start it: `{commands.line('sandbox')}`"
     return "Check this machine's network and DNS, and api_url."

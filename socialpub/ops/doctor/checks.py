@@ -1,7 +1,6 @@
 """What is wrong with this installation, and what to do about each finding.
 
-Every check is about one thing, changes nothing that stays, and tells what it found in a sentence; a check that cannot
-be made says so instead of passing.
+Each check is about one thing and changes nothing. A check that cannot be made reports that and does not pass.
 """
 
 from collections import defaultdict
@@ -16,7 +15,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Row
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
 from socialpub.ops.backup import last_backup
@@ -28,7 +27,7 @@ from socialpub.runtime import Runtime
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time was never set."""
 MAX_KEYS = 10
-"""A finding names no more keys than this."""
+"""In one finding."""
 
 SUBJECTS = {
     AlertKind.ACCOUNT: "profile",
@@ -39,16 +38,16 @@ SUBJECTS = {
     AlertKind.CLOCK: "clock",
     AlertKind.PAUSED: "paused",
 }
-"""What the doctor calls what it looked at; it does not look at single deliveries."""
+"""The subjects of findings. The doctor does not check single deliveries."""
 
 NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
 
 def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
-    """What can be found before anything is opened, and whether the rest can be opened and checked."""
+    """Return the findings before anything is opened, and whether the rest can be opened and checked."""
     found = list(offline.check(settings))
     blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in found)
-    # A database that is missing or older is left as it is: opening it would create one, or update it.
+    # Opening a database that is missing or older would create or update it.
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
@@ -62,8 +61,10 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
 
 
 def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
-    """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
-    networks; not from the event loop."""
+    """Yield the findings about database, disk, worker and networks, with remedies for this surface.
+
+    Calls the networks: not from the event loop.
+    """
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.read_needs(rt, door)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
@@ -93,17 +94,13 @@ def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
 
 def _check_database(rt: Runtime) -> Finding:
     try:
-        rt.write(_write_nothing)
+        rt.write(lambda *_: None)
     except Unavailable as error:
         fault = file_faults.find(error, rt.settings)
         message = fault.message if fault else f"Nothing can be written to {rt.db.path}. {error.detail}"
         return problem("database", message, fault.remedy if fault else file_faults.look_for_cause(rt.settings))
     count = post_rows.count(rt.reader)
     return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
-
-
-def _write_nothing(rt: Runtime, tx: Tx) -> None:
-    """A transaction that leaves nothing."""
 
 
 def _check_disk(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:

@@ -12,25 +12,23 @@ from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.runtime import Runtime
 
-# MERGED from ops/configuration_in_use.py: With which configuration the processes of this installation run.
-
 SEEN_FROM_HERE = (
     "If nothing was changed, this command was run with other SOCIALPUB_ variables or credentials than that process."
 )
 
 
 def restart_remedy() -> str:
-    """Return what makes the processes read the configuration again."""
+    """Return how the processes read the configuration again."""
     return f"socialpub reads the configuration when it starts. {commands.restart()}."
 
 
 def publish_configuration(rt: Runtime) -> None:
-    """Have others see with which configuration this process runs."""
+    """Let other processes compare their configuration with that of this one."""
     rt.process.describe(json.dumps(fingerprints.compute(rt.settings, rt.secrets.sign)))
 
 
 def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
-    """The keys whose values are others here than in the processes that run, by their role (`web`, `worker`)."""
+    """Return the keys whose values differ from those of running processes, by role (`web`, `worker`)."""
     now, found = fingerprints.compute(rt.settings, rt.secrets.sign), dict[str, list[str]]()
     for name, described in rt.process.descriptions().items():
         changed = fingerprints.changed_keys(json.loads(described), now)
@@ -39,10 +37,8 @@ def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
     return found
 
 
-# MERGED from ops/machine_checks.py: What the doctor looks at on the machine around socialpub: the clock's upkeep,
-
 MAX_WAL_BYTES = 256_000_000
-"""The journal is taken over every few megabytes; it grows as long as something keeps reading."""
+"""The journal is written back every few megabytes. It grows while something keeps reading."""
 MAX_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
 SOCKET = "socialpub-web.socket"
@@ -51,11 +47,10 @@ ASK_SECONDS = 5.0
 
 _TIME_ERROR = 5
 _TIMEX_BYTES = 1024
-"""More than `struct timex` takes anywhere."""
+"""More than the size of `struct timex` on any platform."""
 
 
 def check_machine(rt: Runtime) -> Iterator[Finding]:
-    """Every finding."""
     yield from _check_time_sync()
     yield from _check_journal(rt)
     yield from _check_worker_files(rt)
@@ -72,9 +67,9 @@ def _check_time_sync() -> Iterator[Finding]:
 
 
 def clock_is_kept() -> bool | None:
-    """Whether something keeps the clock set, as the kernel was told; None when it does not say."""
+    """Return whether the kernel's clock is synchronized, or None if it is not known."""
     try:
-        # Asked for nothing to change: any user may.
+        # This changes nothing, so any user may call it.
         state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     except (AttributeError, OSError):
         return None
@@ -104,7 +99,6 @@ def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
 
 
 def _check_decoders(rt: Runtime) -> Iterator[Finding]:
-    """Whether the worker's kernel confines the processes that decode what callers sent."""
     report = health.read_worker_report(rt.reader)
     if report is None or report.decoder_lacks is None or report.decoder_failure is not None:
         return
@@ -120,7 +114,7 @@ def _check_decoders(rt: Runtime) -> Iterator[Finding]:
 
 
 def _check_services(rt: Runtime) -> Iterator[Finding]:
-    """The services that run with this very configuration, where systemd has them."""
+    """Check the services that run with this configuration."""
     if rt.settings.config_file is None:
         return
     for service in SERVICES:
@@ -169,7 +163,7 @@ def _number(state: dict[str, str], name: str) -> int:
 
 
 def ask_systemd(service: str) -> dict[str, str]:
-    """What systemd knows of a service; nothing where there is no systemd."""
+    """Return the properties of a service, or nothing without systemd."""
     names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart,Listen"
     try:
         done = subprocess.run(  # noqa: S603  # constants of ours

@@ -1,4 +1,7 @@
-"""The doctor's first checks: what the configuration and the files show before anything is opened."""
+"""The doctor's first checks: what the configuration and the files show before anything is opened.
+
+They create nothing: the owner may want to restore a backup where something is missing.
+"""
 
 import platform
 import sqlite3
@@ -24,11 +27,9 @@ from socialpub.ops.backup import rollback
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level, note, ok, problem
 
-# MERGED from ops/upgrade_checks.py: What the doctor says of an upgrade: before it, what the next start will do; af
-
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
-    """The next start applies the `missing` migrations."""
+    """Yield what the next start does to an older database."""
     path, names = settings.database_file, ", ".join(missing)
     size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
     needed = upgrade_backups.needed_bytes(database)
@@ -58,7 +59,7 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
 
 
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
-    """The copies that upgrades have left."""
+    """Yield which backups upgrades left, and how to go back."""
     copies = upgrade_backups.list_all(settings.database_file)
     if not copies:
         return
@@ -80,17 +81,14 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
     )
 
 
-# MERGED from ops/offline_checks.py: The doctor's first checks: what the configuration and the files alone show, be
-
-
 def check(settings: Settings) -> Iterator[Finding]:
-    """Every finding. After a problem with `data_dir`, `secret.key` or `database` nothing can be opened."""
+    """Yield the findings. A problem with `data_dir`, `secret.key` or `database` means that nothing can be opened."""
     yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
     yield folder
-    # A folder that this user must not enter shows nothing of what is inside.
+    # The contents of a folder that this user must not enter are not visible.
     is_closed = folder.level is Level.PROBLEM and file_faults.is_closed(settings.data_dir)
     if not is_closed:
         yield from _check_secret(settings)
@@ -123,7 +121,6 @@ def _run(*words: str) -> str:
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
-    """Whether the apps of the networks are known, as far as the configuration alone shows it."""
     networks = dict(settings.providers)
     for name, section in networks.items():
         if (half := section.half_given()) is not None:
@@ -238,11 +235,11 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def _is_key(key_file: Path, check_value: str) -> bool:
-    """Whether this is the key of this check value, as far as can be told."""
+    """Return whether this is the key of this check value, or cannot be read."""
     try:
         return crypto.load(key_file).check_value == check_value
     except OperatorError:
-        return True  # it cannot be read, which is a finding of its own
+        return True  # it cannot be read, which is another finding
 
 
 def _unreadable(settings: Settings, error: Exception) -> Iterator[Finding]:

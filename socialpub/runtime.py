@@ -158,7 +158,7 @@ class Runtime:
         return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
 
     async def read_aside(self, fn: Callable[[Reader], T]) -> T:
-        """Run a read that may take long on a thread of its own, so that it holds nobody up."""
+        """Run a long read in a thread, so that it delays no other read."""
         return await asyncio.to_thread(lambda: fn(self.db.reader))
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ def build(
     role: str = "process",
     **parts: Any,
 ) -> Runtime:
-    """Open everything. Raises OperatorError when something that only the operator can put right stands in the way."""
+    """Open everything. Raise OperatorError for a problem that only the operator can fix."""
     clock = clock or SystemClock()
     redaction.add_configured_secrets(*settings.secret_values())
     secret_key.finish_rotation(settings.secret_key_file, settings.database_file, settings.run_dir)
@@ -198,7 +198,7 @@ def build(
     )
     secret_key.accept_former_urls(db.reader, secrets)
     process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
-    # Whoever changes the key looks for processes: from here on this one is seen.
+    # A command that changes the key looks for processes. From here on it sees this one.
     with upgrade.exclusive(settings.run_dir):
         secret_key.check(db.reader.connection, secrets)
     client.share_memory_in(settings.run_dir / "decoders")

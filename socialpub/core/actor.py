@@ -1,7 +1,7 @@
-"""Who acts: known at the door alone, and written down far below it (`db/trail.py`).
+"""The actor behind a change: set at the entry point (API, CLI, dashboard), stored in the audit log.
 
-A door says it once, and every write that is handed in meanwhile carries it. What nobody at a door asked for is done by
-the system. An actor is a text without a secret: of a key its id and its name.
+Every write that is made meanwhile has this actor. Without one, the system is the actor. An actor is a text without a
+secret: of a key, its id and its name.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 SYSTEM = "system"
-"""The appliance by itself: its worker, its housekeeping, a browser that comes back from a network."""
+"""The appliance itself: its worker, or a browser that a network sends back."""
 COMMAND = "command"
 """The owner at the terminal."""
 DASHBOARD = "dashboard"
@@ -29,7 +29,7 @@ def key(key_id: str, name: str) -> str:
 
 
 def parse_key(actor: str) -> tuple[str, str] | None:
-    """Id and name of the key that acted; None when it was no key."""
+    """Return the id and the name of the key that acted, or None."""
     if not actor.startswith(_KEY):
         return None
     key_id, _, name = actor.removeprefix(_KEY).partition(" ")
@@ -37,7 +37,7 @@ def parse_key(actor: str) -> tuple[str, str] | None:
 
 
 def is_owner(actor: str) -> bool:
-    """Whether this is the owner's own hand."""
+    """Return whether the owner acts."""
     return actor in _OWNERS
 
 
@@ -47,7 +47,7 @@ def current() -> str:
 
 @contextmanager
 def act_as(actor: str) -> Iterator[None]:
-    """Meanwhile this one acts: in this thread, or in this task."""
+    """Set the actor of this thread or task meanwhile."""
     token = _actor.set(actor)
     try:
         yield

@@ -1,7 +1,7 @@
-"""The clock that is passed around, and the one form in which instants are written down.
+"""The clock, and the one form in which instants are stored.
 
-Nothing reads the system's clock directly: tests pass a clock of their own, which they set by hand. Instants are aware
-UTC, and wherever they are written down they have exactly one form (`stamp`), so that sorting text sorts time.
+Code asks a `Clock` for the time. Tests pass a clock that they set by hand. Instants are aware UTC. Stored instants have
+exactly one form (`stamp`), so sorting the text sorts the time.
 """
 
 import time
@@ -12,20 +12,22 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The two clocks that everything asks."""
+    """The wall clock and the monotonic clock."""
 
     def now(self) -> datetime:
-        """The wall clock's time, aware, UTC. It may jump in either direction."""
+        """Return the wall clock's time, aware, UTC. It may jump in either direction."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds of a clock that nobody sets and that counts a suspended machine's time, too. All processes share it
-        while `boot` is the same."""
+        """Return seconds that no setting of the clock changes. They include the time of a suspended machine.
+
+        All processes share this clock while `boot` is the same.
+        """
         ...
 
     @property
     def boot(self) -> str:
-        """Names the run of the machine that `monotonic` belongs to; empty when that is not known."""
+        """The run of the machine that `monotonic` belongs to. Empty if it is not known."""
         ...
 
 
@@ -41,7 +43,7 @@ class SystemClock:
         return _boot()
 
 
-# What was slept through is time that passed; `time.monotonic` leaves it out on Linux.
+# On Linux, `time.monotonic` omits the time of a suspended machine.
 _MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -59,10 +61,10 @@ def stamp(instant: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """The instant of a `stamp`."""
+    """Return the instant of a `stamp`."""
     return datetime.fromisoformat(text)
 
 
 def after(text: str, seconds: float) -> str:
-    """The stamp `seconds` later."""
+    """Return the stamp `seconds` later."""
     return stamp(parse(text) + timedelta(seconds=seconds))

@@ -1,6 +1,6 @@
 """New files, flushed to the disk, that never replace another one.
 
-A name reaches the disk with its folder, not with the file: whoever gives a file its name flushes the folder, too.
+A file's name reaches the disk with its folder: after naming a file, flush the folder as well.
 """
 
 import errno
@@ -12,19 +12,19 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def create(path: Path) -> IO[bytes]:
-    """A new file, opened for writing, that nobody else may read. Raises FileExistsError."""
+    """Open a new file for writing that only this user may read. Raise FileExistsError."""
     # With its final mode from the first moment on: it is never readable by others, not even while it is empty.
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
 
 
 def flush(file: IO[bytes]) -> None:
-    """Have the content of a file on the disk."""
+    """Flush the content of a file to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Flush the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -33,7 +33,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Give a finished file its name, on the same disk. Raises FileExistsError: nothing is ever replaced."""
+    """Move a finished file to its name on the same disk. Raise FileExistsError: it replaces nothing."""
     try:
         target.hardlink_to(source)
         source.unlink()

@@ -1,6 +1,6 @@
 """Every failure that a caller or the operator can meet, one class per code (spec section 7, contract 1.7).
 
-`detail` is safe to show; the cause belongs in the log. Nothing here knows HTTP beyond the status that its code means.
+`detail` is safe to show. The cause belongs in the log. This file knows nothing of HTTP except the status of a code.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from typing import ClassVar
 from socialpub.core.secrets.redaction import mask
 
 MAX_ERRORS = 100
-"""So many failing fields are named in one answer; the others are counted."""
+"""Failing fields that one response names. The others are counted."""
 
 MAX_PATH = 80
-"""Of a longer path only the beginning is quoted: it may be something pasted."""
+"""Characters of a path that are quoted. A longer one may be pasted text."""
 
 MAX_QUOTE = 300
 """Characters of a caller's own text that an answer or a log line repeats."""
@@ -33,8 +33,8 @@ class FieldCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One failing field: where it stands in the request, and what to change. The message is the end of a sentence that
-    begins with the field."""
+    """One failing field: its path in the request, and what to change. The message ends a sentence that begins with the
+    field."""
 
     path: tuple[str | int, ...]
     message: str
@@ -53,7 +53,7 @@ class FieldError:
 
 
 def format_path(path: Sequence[str | int]) -> str:
-    """A path as people write it: `media[0].artifactId`."""
+    """Return a path as people write it: `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
     return cut(written, MAX_PATH)
 
@@ -69,12 +69,12 @@ def cut(text: str, longest: int = MAX_QUOTE) -> str:
 
 
 def end_sentence(sentence: str) -> str:
-    """The sentence with its full stop, or with the question mark that it ends with."""
+    """Return the sentence with a full stop, unless it ends with one or with a question mark."""
     return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
 
 class OperatorError(Exception):
-    """Something that only the operator can put right. `hint` says how."""
+    """A problem that only the operator can fix. `hint` says how."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         self.message = mask(message)

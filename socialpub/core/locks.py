@@ -242,7 +242,7 @@ class MemoryReservation:
         if not self.descriptors and any(self._lock(name) for name in self._express):
             self._release_gate()
             return True
-        # One gathers at a time. Two that each hold half of what they want would wait for each other for ever.
+        # One gathers at a time. Two that each hold half of what they want would wait for each other forever.
         if self._gate is None:
             self._gate = _try_lock(self._folder / "gate")
         if self._gate is None:
@@ -329,7 +329,7 @@ class MemoryBudget:
 
 def _check_deadline(give_up_at: float) -> None:
     if time.monotonic() >= give_up_at:
-        raise LockTimeout("Other pictures and films have taken all the memory set aside for decoding.")
+        raise LockTimeout("Other images and videos use all the memory for decoding.")
 
 
 def _try_lock(path: Path) -> int | None:

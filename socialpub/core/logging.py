@@ -123,7 +123,7 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Ours, so that a second `configure` removes it and nobody else's."""
+    """A class of our own, so that a second `configure` removes no other handler."""
 
 
 class _Formatter(logging.Formatter):

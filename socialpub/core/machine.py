@@ -1,16 +1,14 @@
-"""The machine's memory: how much this process may use, and how many heaps glibc keeps."""
+"""The memory of the machine: how much this process may use, and how many heaps glibc keeps."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-# MERGED from core/machine_memory.py: How much memory the machine has for us: all of it, or what a control group (s
-
 _ASSUMED_BYTES = 2 * 1024**3
-"""Where nobody says, as elsewhere than on Linux."""
+"""Where the system does not say, as outside Linux."""
 
 
 def memory_bytes(root: Path = Path("/")) -> int:
-    """The smallest of the machine's memory and the limits of our control groups. `root` is where /proc and /sys lie."""
+    """Return the smallest of the machine's memory and our control groups' limits. `root` contains /proc and /sys."""
     return min([_total_memory(root), *_group_limits(root)])
 
 
@@ -46,9 +44,9 @@ def _read(path: Path) -> str:
         return ""
 
 
-# MERGED from core/malloc_arenas.py: How many heaps glibc keeps for the threads of this process.
-
 MAX_ARENAS = 2
+"""By default, glibc makes a heap for each thread, and no heap can use what another one freed. A worker with threads for
+every network grew by a quarter of a megabyte a minute. Python runs one thread at a time, so none waits for a heap."""
 _M_ARENA_MAX = -8
 
 

@@ -1,7 +1,7 @@
-"""What systemd hands to a service and wants to hear from it: listening sockets, and whether it works.
+"""What systemd passes to a service, and what the service reports: listening sockets, and that it works.
 
-Whoever says `alive` says that something was just done, not that the process exists: one that hangs must fall silent, so
-that it is ended. Elsewhere than under systemd every call does nothing.
+`alive` reports that something was just done, not that the process exists. A service that hangs sends no report, so
+systemd ends it. Without systemd, every call does nothing.
 """
 
 import contextlib
@@ -85,12 +85,12 @@ class ServiceManager:
         self._say(state, *([] if self._stopping else [f"STATUS={status}"]))
 
     def stopping(self) -> None:
-        """The service was told to stop, and does."""
+        """Report that the service stops."""
         self._stopping = True
         self._say("STOPPING=1", "STATUS=Stopping")
 
     def _say(self, *lines: str) -> None:
-        """Report. That nobody hears it is no reason to fail: who waits for it sees to the rest."""
+        """Send a report. A report that is lost is no failure: systemd then ends the service."""
         if self._address is None:
             return
         # An abstract name begins with a zero byte, which no variable can hold.

@@ -1,9 +1,10 @@
-"""Durations and sizes as people write them, and the largest files that the API accepts."""
+"""Durations and sizes as people write them, and the largest files that the API accepts.
+
+A duration is one whole number and one unit (`90s`, `15m`, `24h`, `90d`), in the configuration and on the command line.
+"""
 
 import re
 from datetime import timedelta
-
-# MERGED from core/durations.py: Durations as people write them: `90s`, `15m`, `24h`, `90d`.
 
 SECONDS_OF = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_DURATION = timedelta(days=36500)
@@ -13,7 +14,7 @@ _DURATION = re.compile(r"([0-9]{1,12})([smhd])")
 
 
 def parse_duration(text: str) -> timedelta:
-    """The duration written as `text`. Raises `ValueError`, whose message says what is accepted."""
+    """Return the duration written as `text`. Raise `ValueError`, which says what is accepted."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError("a duration is a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
@@ -46,8 +47,6 @@ def duration(duration: timedelta) -> str:
     return f"{seconds}s"
 
 
-# MERGED from core/sizes.py: Sizes as people read them: with their unit, and with the exact number that a program n
-
 _SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -58,8 +57,6 @@ def size(size_bytes: int) -> str:
             return f"{round(size_bytes / unit_bytes, 1):g} {unit} ({size_bytes} bytes)"
     return f"{size_bytes} bytes" if size_bytes != 1 else "1 byte"
 
-
-# MERGED from core/upload_limits.py: The largest files that the API promises to accept (spec section 8); the config
 
 MAX_IMAGE_BYTES = 32 * 1024 * 1024
 MAX_IMAGE_PIXELS = 100_000_000

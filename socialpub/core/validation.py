@@ -1,4 +1,9 @@
-"""Describes what is wrong with given data: one wording for requests, the configuration and credentials."""
+"""What is wrong with given data: one wording for requests, the configuration and credentials.
+
+A message is the end of a sentence that begins with the name of the field: "must be a string, not a number". It never
+contains a given value, which may be a secret. For an unknown name, the message suggests the known name or its place:
+a post whose misplaced `scheduledAt` is left out is published now.
+"""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +16,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from socialpub.core.errors import MAX_ERRORS, FieldError, InvalidRequest
-
-# MERGED from core/spelling.py: The name that a misspelt one was probably meant to be, and how to say so.
 
 MAX_NAME = 100
 """No known name is so long that a longer one could be near it; comparing takes time that grows with the length."""
@@ -39,8 +42,6 @@ def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
     names = ", ".join(known)
     return f"is not known; known are {names}" if names else "is not known; leave it out"
 
-
-# MERGED from core/known_names.py: Names in data that somebody gave: which are known where, and where an unknown on
 
 CLOSE_MATCH = 0.75
 """How near a name must be for another place than its own to be meant."""
@@ -130,8 +131,6 @@ def _inner(annotation: Any, *, listed: bool) -> Inner | None:
     listed = listed or getattr(annotation, "__origin__", None) in (list, tuple)
     return next((found for part in get_args(annotation) if (found := _inner(part, listed=listed))), None)
 
-
-# MERGED from core/validation.py: What is wrong with data that somebody gave: one wording for requests, the configu
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -234,7 +233,7 @@ def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
     try:
         return model.model_validate(value), mistakes
     except ValidationError:
-        pass  # which it only knows by the names of the fields: all of it is told anew
+        pass  # it names fields by their Python names, so the mistakes are collected again
     known = _known_part(model, model, value, (), "", mistakes)
     try:
         return model.model_validate(known), mistakes
@@ -287,7 +286,7 @@ def _add_unknown(
     mistakes: Mistakes,
     total: int,
 ) -> None:
-    """Name the unknown names while there is room for them, and count all `total` of them."""
+    """Add the unknown names up to the limit, and count all `total` of them."""
     named = list(islice((name for name in value if name not in fields), mistakes.room))
     for name in named:
         text = suggest_place(root, place, name) if mistakes.total < MAX_SUGGESTIONS else did_you_mean(None, fields)
@@ -296,7 +295,7 @@ def _add_unknown(
 
 
 def describe(detail: ErrorDetails) -> str:
-    """What one of pydantic's errors says about a known field."""
+    """Return the message for one of pydantic's errors about a known field."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind in _TYPES:
         return must_be(_TYPES[kind], detail["input"])

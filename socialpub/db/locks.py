@@ -1,4 +1,7 @@
-"""Names the running processes: a row names the process that works on it, and is free when that process has ended."""
+"""The running processes: a row names the process that works on it, and is free when that process has ended.
+
+A lock file shows that a process lives, whatever the clock shows.
+"""
 
 import re
 import secrets
@@ -7,8 +10,6 @@ from pathlib import Path
 
 from socialpub.core import locks
 from socialpub.core.locks import FileLock
-
-# MERGED from db/locks.py: Locks between processes, held by the kernel: a process that dies releases them at once,
 
 _RUNNING, _STOPPING = b"running \n", b"stopping\n"
 """How the lock file of a process begins; both have the same length, so that one takes the other's place at once."""
@@ -102,7 +103,7 @@ class ProcessLock:
         self._in_hand.pop(row_id, None)
 
     def works_on(self, name: str, row_id: str) -> bool:
-        """Whether somebody still works on a running row that names this process.
+        """Return whether a thread still works on a running row that names this process.
 
         A process that lives may have lost the thread that had the row, or failed to write down how it ended.
         """

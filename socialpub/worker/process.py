@@ -62,7 +62,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
         self._rt.service_manager.stopping()
         for huey in self._hueys:
             huey.storage.close()
-        with contextlib.suppress(SocialpubError):  # the next one says then that this one was away
+        with contextlib.suppress(SocialpubError):  # the next worker reports then that this one was away
             self._rt.write(messages.note_end)
         super().stop(graceful=True)
 
@@ -81,7 +81,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
 
 
 def run(rt: Runtime) -> int:
-    """Deliver until told to stop (SIGTERM, SIGINT, SIGHUP); return the exit code. Runs in the main thread."""
+    """Deliver until a signal (SIGTERM, SIGINT, SIGHUP); return the exit code. Runs in the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
     machine.limit_malloc_arenas()
     background, reconciler, notifier = Background(rt), Reconciler(rt), Notifier(rt)

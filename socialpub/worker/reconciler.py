@@ -1,8 +1,7 @@
-"""The reconciler: wakes the worker for everything that is due or orphaned, at start and every second, whatever became
-of earlier wake-ups.
+"""The reconciler: wakes the worker for everything that is due or orphaned, at start and every second.
 
-It is a thread of its own in the worker, which waits for nobody. It also shows that the worker works (the heartbeat):
-a round that fails is none.
+It replaces wake-ups that were lost. Its own thread waits for no network and no disk except the database. It also writes
+the heartbeat, which shows that the worker works: a round that fails writes none.
 """
 
 import sqlite3
@@ -55,7 +54,7 @@ class Reconciler:
         while not self.rt.stopping.is_set():
             self._once_safely()
             next_at = self._next_at()
-            # One that hangs never gets here. One whose round failed does: starting the process anew would mend no disk.
+            # A reconciler that hangs never gets here. One that failed does: a restart of the process fixes no disk.
             self.rt.service_manager.alive(f"The next step is due at {next_at}" if next_at else "Nothing is due")
             self.rt.stopping.wait(self._pause(next_at))
 

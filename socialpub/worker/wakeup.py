@@ -132,7 +132,7 @@ class HueyWakeup:
 
 @contextlib.contextmanager
 def _short_name(path: Path) -> Iterator[str]:
-    """Return a name that fits: a Unix socket's has about a hundred characters, and a data folder may lie deep."""
+    """Return a name that fits: a Unix socket's has about a hundred characters, and a data folder may be deep."""
     if len(str(path)) < 100:
         yield str(path)
         return

@@ -1,1 +1,1 @@
-"""Encryption, signatures and the values that no log may show."""
+"""Secrets: signatures, encryption, signed URLs, and redaction of texts."""

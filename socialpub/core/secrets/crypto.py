@@ -1,8 +1,8 @@
 """Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
 
-Every use derives a key of its own from `secret.key`, so that what was made for one purpose is worthless for another:
-a URL's signature gives nothing away about stored tokens. A sealed text belongs to one place in the database: carried
-to another row or column it cannot be opened, so that nobody who can write there publishes with another account's token.
+Every use derives a key of its own from `secret.key`, so what was made for one purpose is worthless for another: a URL's
+signature reveals nothing about stored tokens. A sealed text belongs to one place in the database and cannot be opened in
+another row or column. Write access there is therefore not enough to publish with another account's token.
 """
 
 import base64
@@ -70,7 +70,7 @@ class Secrets:
         return text
 
     def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
-        """What a former version sealed, for no place, sealed for the one where it lies; all else as it is."""
+        """Seal for its place what a former version sealed for none. Return everything else unchanged."""
         try:
             return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
         except InvalidToken:

@@ -1,4 +1,4 @@
-"""Signed URLs: they let somebody without a key send the bytes of an upload, or read a file for some time.
+"""Signed URLs: without a key, they allow to send the bytes of one upload, or to read one file for some time.
 
 A signature binds the method, the path below base_url's own path, the expiry and the headers that the sender must send;
 never the Host, which proxies change. The method is the purpose: a URL for uploading cannot be read from, one for

@@ -1,7 +1,7 @@
-"""What the values of a configuration are, told without telling them: do two processes have the same?
+"""Fingerprints of the configuration's values, which show whether two processes have the same values.
 
-A process that stays writes down the fingerprints of what it started with. Compared with those of the file that lies
-there now they name the keys that have changed since, and give no value away: each is keyed with `secret.key`.
+A process stores the fingerprints that it started with. Compared with those of the file, they name the keys that have
+changed since. They reveal no value: each is keyed with `secret.key`.
 """
 
 import json
@@ -28,7 +28,7 @@ def compute(settings: Settings, sign: Callable[..., str]) -> dict[str, str]:
 
 
 def _names_a_file(key: tuple[str, ...]) -> bool:
-    """Whether it says where another key's value lies. That value counts, not where it lay."""
+    """Return whether the key names the file of another key's value. Only that value counts."""
     target = (*key[:-1], key[-1].removesuffix("_file"))
     return target != key and target in KEYS
 

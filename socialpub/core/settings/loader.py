@@ -1,6 +1,7 @@
-"""Where values come from besides the file: the environment, and files that hold one secret each.
+"""The configuration: read once from file and environment, checked completely, and frozen before anything starts.
 
-Both only fill in the tree that the file gave; whether a value is good is decided afterwards, once, for all of them.
+The environment wins over the file. No other function reads it. All mistakes are reported at once, and never the value
+of a secret.
 """
 
 import ipaddress
@@ -43,7 +44,7 @@ from socialpub.core.validation import did_you_mean, format_mistakes, nearest
 
 PREFIX = "SOCIALPUB_"
 COPY_VARIABLE = "SOCIALPUB_COPY"
-"""Tells the command that follows a copy where that lies; the command may call socialpub again."""
+"""The folder of the backup, for the command that runs after it. That command may call socialpub again."""
 
 
 def variable_name(key: Key) -> str:
@@ -138,7 +139,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _read_secret(candidates: Iterable[Path]) -> str:
-    """The trimmed text of the first candidate that exists. Raises `ValueError` that says where it looked."""
+    """Return the trimmed text of the first candidate that exists. Raise `ValueError` with the places."""
     looked = list(dict.fromkeys(candidates))
     for file in looked:
         try:
@@ -154,8 +155,6 @@ def _read_secret(candidates: Iterable[Path]) -> str:
         return secret
     raise ValueError(f"there is no {' and no '.join(str(file) for file in looked)}")
 
-
-# MERGED from core/settings/loader.py: The configuration as a whole: read once, checked completely, frozen before a
 
 MAX_NAMED_WAIT = timedelta(hours=24)
 """The longest wait that a network's rules name: TikTok's and X's windows of a day (providers' pages, rate limits)."""
@@ -252,7 +251,7 @@ class Settings(Section):
 
     @property
     def backup_dir(self) -> Path:
-        """Where scheduled copies lie."""
+        """The folder of scheduled backups."""
         return self.data_dir / self.backup.folder
 
     @property

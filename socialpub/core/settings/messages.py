@@ -1,4 +1,7 @@
-"""Explains a wrong configuration: the key, the value, what is accepted, and the nearest known name."""
+"""Explains a wrong configuration: the key, the value, what is accepted, and the nearest known name.
+
+It never contains the value of a secret, nor that of an unknown key, which may be a misspelt secret.
+"""
 
 import json
 import re
@@ -16,8 +19,6 @@ from socialpub.core.errors import FieldError
 from socialpub.core.secrets.redaction import MASK, redact
 from socialpub.core.settings.values import is_secret
 from socialpub.core.validation import did_you_mean, nearest
-
-# MERGED from core/settings/toml_errors.py: What is wrong with a file that is no TOML: where it stands, and what to
 
 _AT = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
 _TWICE = re.compile(r"Cannot (?:declare|mutate immutable namespace) (\(.*\))(?: twice)?")
@@ -52,8 +53,6 @@ def _head(line: str) -> str:
     """A section's line as it is usually written."""
     return re.sub(r"\s+", "", line.partition("#")[0])
 
-
-# MERGED from core/settings/messages.py: What a wrong configuration is answered with: the key, the value, what is a
 
 Key = tuple[str, ...]
 

@@ -1,4 +1,8 @@
-"""The sections of the configuration, and what each value may be."""
+"""The sections of the configuration, and what each value may be.
+
+Every key has a default and a `description`, the sentence that a wrong value is answered with. Values are frozen. A key
+that depends on another one is compared with it here.
+"""
 
 import re
 from datetime import timedelta
@@ -33,8 +37,6 @@ from socialpub.core.settings.values import (
     read_list,
 )
 
-# MERGED from core/cause_kinds.py: What the owner can be needed for: the names that the configuration, the rows and
-
 
 class AlertKind(StrEnum):
     ACCOUNT = "account"
@@ -65,10 +67,8 @@ class AlertKind(StrEnum):
     """Publishing has been paused for long, as a restored copy is until it is resumed."""
 
 
-# MERGED from core/settings/proxies.py: Which proxies are believed when they name a caller's address.
-
 UNIX = "unix"
-"""Stands for whoever connects through a socket in the file system."""
+"""Every caller that connects through a socket in the file system."""
 
 
 def _check_proxy(text: str) -> str:
@@ -91,8 +91,6 @@ class ProxiesSection(Section):
         "in the file system; [] for none",
     )
 
-
-# MERGED from core/settings/notify.py: `[notify]`: where the owner is told what needs them, and what they want to b
 
 _WITH_HOST = (
     "apprise bark emby enigma2 evolution form gorush gotify growl hassio humhub irc jellyfin json kodi mailgun "
@@ -178,8 +176,6 @@ class NotifySection(Section):
     daily_limit: int = Field(default=20, ge=1, le=1000, description="a whole number from 1 to 1000")
 
 
-# MERGED from core/settings/backup_section.py: The section of the configuration about scheduled copies: where they
-
 FOLDER_PLACEHOLDER = "{copy}"
 """In the command that follows a copy: the copy's folder."""
 
@@ -216,9 +212,6 @@ class BackupSection(Section):
     )
     after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
     max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)
-
-
-# MERGED from core/settings/sections.py: The sections of the configuration, and what each value may be.
 
 
 class ProvidersSection(Section):

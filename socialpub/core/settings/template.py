@@ -39,7 +39,7 @@ data_dir = "data"                      # database, media and secret.key; relativ
 
 
 def config_for(data_dir: Path) -> str:
-    """The text of a configuration whose data folder does not lie beside it."""
+    """Return the text of a configuration whose data folder is elsewhere."""
     line = next(line for line in CONFIG.splitlines() if line.startswith("data_dir"))
     return CONFIG.replace(line, f'data_dir = "{data_dir}"'.ljust(38) + " # database, media and secret.key")
 
@@ -66,7 +66,7 @@ def create(folder: Path) -> list[Path]:
             _write(key, crypto.new_key(), undo)
             _write(config, CONFIG.encode(), undo)
             data.chmod(0o700)
-        except FileExistsError as error:  # created by somebody else meanwhile, or a file where a folder belongs
+        except FileExistsError as error:  # created by another process meanwhile, or a file where a folder belongs
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
             raise OperatorError(

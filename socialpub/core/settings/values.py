@@ -1,6 +1,6 @@
-"""The kinds of values that the configuration has: durations, addresses, secrets, file names.
+"""The kinds of values in the configuration: durations, addresses, secrets, file names.
 
-Values are strict (`"5"` is not 5); whatever is refused is refused with a sentence that says what is accepted.
+Values are strict (`"5"` is not 5). A refusal is a sentence that states what is accepted.
 """
 
 from datetime import timedelta

@@ -157,7 +157,7 @@ class Runtime:
         """The same, for the event loop."""
         return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
 
-    async def read_aside(self, fn: Callable[[Reader], T]) -> T:
+    async def read_in_thread(self, fn: Callable[[Reader], T]) -> T:
         """Run a long read in a thread, so that it delays no other read."""
         return await asyncio.to_thread(lambda: fn(self.db.reader))
 

@@ -21,4 +21,4 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:
     def read(reader: Reader) -> bytes:
         return api_json.log_entries(reader, caller, query.limit, query.offset)
 
-    return ok(await rt.read_aside(read) if query.offset > _MOST_SKIPPED_IN_PLACE else read(rt.reader))
+    return ok(await rt.read_in_thread(read) if query.offset > _MOST_SKIPPED_IN_PLACE else read(rt.reader))

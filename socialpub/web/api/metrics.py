@@ -69,7 +69,7 @@ async def _read(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
         return state.metrics[1]
     # prometheus-client costs memory: only an appliance whose metrics are read pays for it.
 
-    read = await rt.read_aside(lambda reader: render_metrics(state, reader))
+    read = await rt.read_in_thread(lambda reader: render_metrics(state, reader))
     ended_at = rt.clock.monotonic()
     state.metrics = ended_at + _REST * (ended_at - began_at), read
     return read

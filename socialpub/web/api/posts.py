@@ -74,7 +74,7 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
 async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
     if request.query.strict:
         # Weighing a text and opening files can take a while: not on the event loop.
-        await rt.read_aside(lambda reader: validation.refuse_problems(rt, reader, draft, caller))
+        await rt.read_in_thread(lambda reader: validation.refuse_problems(rt, reader, draft, caller))
     post_id = await write_once(rt, request, _store, posts.create, draft, caller)
     return _created(rt, _show(rt.reader, post_id), post_id)
 
@@ -92,7 +92,7 @@ async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """What each network would refuse about a post, before it is sent. Nothing is stored."""
     draft = request.body.to_draft()
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked = await rt.read_aside(lambda reader: validation.validate(rt, reader, draft, caller))
+    checked = await rt.read_in_thread(lambda reader: validation.validate(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_render_checked(delivery) for delivery in checked]}))
 
@@ -177,7 +177,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
 
     by_audience = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
     is_long = wanted.long or (by_audience and audience_rows.are_many(rt.reader))
-    page = await rt.read_aside(read) if is_long else read(rt.reader)
+    page = await rt.read_in_thread(read) if is_long else read(rt.reader)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:
         await _send_in_pieces(rt, request, page, end)

@@ -41,7 +41,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
     """Show the outcomes of deliveries, newest first."""
     rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
-    found = await rt.read_aside(lambda reader: log_list.read(reader, query)) if query.long else None
+    found = await rt.read_in_thread(lambda reader: log_list.read(reader, query)) if query.long else None
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,
@@ -95,7 +95,7 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
     """Show the audit log, newest first."""
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
-    found = await rt.read_aside(lambda reader: audit_log_tables.read(reader, (kind,) if kind else (), at, PER_PAGE))
+    found = await rt.read_in_thread(lambda reader: audit_log_tables.read(reader, (kind,) if kind else (), at, PER_PAGE))
     return visit.show(
         "trail.html",
         found=found,

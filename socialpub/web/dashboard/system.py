@@ -82,7 +82,7 @@ async def render(
     """Render the page, with the errors of its forms."""
     needs = alerts.read_needs(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
-    outlook = await rt.read_aside(lambda reader: resume.outlook(rt, reader)) if paused else None
+    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader)) if paused else None
     days = counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS)
     return visit.show(
         "system.html",
@@ -242,7 +242,7 @@ async def try_held(rt: Runtime, visit: Visit) -> Answer:
 async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
     if appliance_state.paused_at(rt.reader) is None:
         return visit.go("/system", status="Publishing is not paused.")
-    outlook = await rt.read_aside(lambda reader: resume.outlook(rt, reader))
+    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader))
     return visit.show(
         "resume.html",
         http_status=400 if problem else 200,

@@ -131,7 +131,7 @@ async def check(
         return checked, content.draft_content(rt, reader, draft, [])
 
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked, post = await rt.read_aside(ask_networks)
+    checked, post = await rt.read_in_thread(ask_networks)
     guidelines = _check_guidelines(form, context, post)
     refusals = _locate_refusals(form, context, checked, known={one.anchor for one in guidelines})
     fine = [context.names[one.profile_id] for one in checked if not one.problems]

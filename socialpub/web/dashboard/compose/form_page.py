@@ -201,4 +201,4 @@ async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
         options=form.sent_options(PROVIDERS, only_photos=media.only_photos(rt, form)),
     )
     # Previews weigh the text: not on the event loop.
-    return await rt.read_aside(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []
+    return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []

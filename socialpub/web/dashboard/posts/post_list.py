@@ -84,4 +84,4 @@ async def _read_page(rt: Runtime, query: PostFilter) -> PostPage:
 
     looks_through = bool(query.profiles or query.providers or query.outcome)
     is_long = query.long or (looks_through and audience_rows.are_many(rt.reader))
-    return await rt.read_aside(read) if is_long else read(rt.reader)
+    return await rt.read_in_thread(read) if is_long else read(rt.reader)

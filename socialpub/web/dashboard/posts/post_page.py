@@ -32,7 +32,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     # Weighing a text can take a while, and the page shows the text already: previews need a click.
     previewed = None
     if visit.query.ticked("preview"):
-        previewed = await rt.read_aside(lambda reader: previews.post_previews(rt, reader, post["id"]))
+        previewed = await rt.read_in_thread(lambda reader: previews.post_previews(rt, reader, post["id"]))
     return visit.show(
         "post.html",
         details=details,

@@ -1,8 +1,8 @@
 """Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
 
 Every use derives a key of its own from `secret.key`, so what was made for one purpose is worthless for another: a URL's
-signature reveals nothing about stored tokens. A sealed text belongs to one place in the database and cannot be opened in
-another row or column. Write access there is therefore not enough to publish with another account's token.
+signature reveals nothing about stored tokens. A sealed text belongs to one place in the database and cannot be opened
+in another row or column. Write access there is therefore not enough to publish with another account's token.
 """
 
 import base64

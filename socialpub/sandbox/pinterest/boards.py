@@ -4,13 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from socialpub.sandbox.messages import Reply, SandboxRequest
+from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import PUBLIC, SECRET, PinterestBoard
 from socialpub.sandbox.pinterest.network import PinterestSandbox
 from socialpub.sandbox.pinterest.replies import paged, zoneless
 from socialpub.sandbox.pinterest.requests import PinterestCaller, api_call, valid_body
-from socialpub.sandbox.shapes import SandboxShape
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=180)]
 

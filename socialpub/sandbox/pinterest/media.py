@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import Literal
 
 from socialpub.sandbox.media import probe_video, sniff
-from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
+from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape, StreamedBody, StreamedForm
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import FAILED, MAX_BYTES, PROCESSING, REGISTERED, SUCCEEDED, PinterestMedia
 from socialpub.sandbox.pinterest.network import PinterestSandbox
 from socialpub.sandbox.pinterest.requests import PinterestCaller, api_call, valid_body
-from socialpub.sandbox.shapes import SandboxShape
 
 SECONDS = (4, 900)
 ASPECT_RATIOS = (0.5, 1.91)

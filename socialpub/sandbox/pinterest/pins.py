@@ -14,7 +14,7 @@ from annotated_types import Len
 from pydantic import Field, StringConstraints
 
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.messages import Reply, SandboxRequest
+from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.boards import readable_board
 from socialpub.sandbox.pinterest.models import SECRET, SUCCEEDED, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
@@ -29,7 +29,6 @@ from socialpub.sandbox.pinterest.requests import (
     api_call,
     valid_body,
 )
-from socialpub.sandbox.shapes import SandboxShape
 
 SMALLEST_SIDE = 100
 """Pixels."""

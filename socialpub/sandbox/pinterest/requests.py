@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from socialpub.sandbox import shapes
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, SandboxShape, ShapeFinding, check_shape
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import PinterestAccount
 from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.shapes import SandboxShape, ShapeFinding
 
 MINUTE = 60
 SHOWN = 200
@@ -95,7 +93,7 @@ def valid_body(
     body = request.json_object()
     if body is None:
         raise replies.invalid(pinterest, 400, 1, "Invalid request: the body is not a JSON object.")
-    for finding in shapes.check(shape, body):
+    for finding in check_shape(shape, body):
         raise replies.invalid(pinterest, 400, code, f"Invalid request: {_message(finding)}")
     return body
 

@@ -9,9 +9,15 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Len
 
-from socialpub.sandbox import shapes
-from socialpub.sandbox.messages import KEPT_BYTES, Refusal, Reply, SandboxRequest, StreamedBody
-from socialpub.sandbox.shapes import SandboxShape
+from socialpub.sandbox.messages import (
+    KEPT_BYTES,
+    Refusal,
+    Reply,
+    SandboxRequest,
+    SandboxShape,
+    StreamedBody,
+    check_shape,
+)
 from socialpub.sandbox.tiktok import access
 from socialpub.sandbox.tiktok.access import TikTokCaller, api_call, json_object
 from socialpub.sandbox.tiktok.models import (
@@ -171,7 +177,7 @@ def chunk_plan_complaint(size: int, chunk_size: int, count: int) -> str:
 
 def _source(tiktok: TikTokSandbox, body: dict[str, Any], shape: type[SandboxShape]) -> dict[str, Any]:
     source: dict[str, Any] = body.get("source_info", {})
-    if shapes.check(shape, source):
+    if check_shape(shape, source):
         raise _invalid(tiktok, NO_SOURCE)
     return source
 
@@ -180,7 +186,7 @@ def _post_info(tiktok: TikTokSandbox, body: dict[str, Any]) -> dict[str, Any]:
     info: dict[str, Any] | None = body.get("post_info")
     if not info:
         raise _invalid(tiktok, NO_POST_INFO)
-    if found := shapes.check(PostInfo, info):
+    if found := check_shape(PostInfo, info):
         raise _invalid(tiktok, f"{NO_POST_INFO}: {found[0].dotted}")
     return dict(info)
 

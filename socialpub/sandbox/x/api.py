@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Len
 from pydantic import Field
 
-from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
-from socialpub.sandbox.shapes import Digits, SandboxShape
+from socialpub.sandbox.messages import Digits, Reply, SandboxRequest, SandboxShape, json_reply
 from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.models import XAccount, XMedia, XPost, XSwitches
 from socialpub.sandbox.x.network import XSandbox

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Le
 from pydantic import Field, StringConstraints
 
-from socialpub.sandbox.messages import BodyPart, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.shapes import Digits, SandboxShape
+from socialpub.sandbox.messages import BodyPart, Digits, Refusal, Reply, SandboxRequest, SandboxShape, json_reply
 from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.models import IMAGE, MAX_BYTES, VIDEO, XMedia
 from socialpub.sandbox.x.network import XSandbox

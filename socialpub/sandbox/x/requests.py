@@ -5,10 +5,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from socialpub.sandbox import shapes
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, SandboxShape, ShapeFinding, check_shape
 from socialpub.sandbox.network import ApiCaller
-from socialpub.sandbox.shapes import SandboxShape, ShapeFinding
 from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.models import XAccount, XSwitches
 from socialpub.sandbox.x.network import XSandbox
@@ -162,7 +160,7 @@ def json_object(x: XSwitches, request: SandboxRequest) -> dict[str, Any]:
 
 def require_valid(x: XSwitches, shape: type[SandboxShape], body: dict[str, Any]) -> None:
     """Raise Refusal with everything that is wrong with the body."""
-    if found := shapes.check(shape, body):
+    if found := check_shape(shape, body):
         raise problems.invalid_fields(x, [({one.dotted: [str(one.value)[:200]]}, _message(one)) for one in found])
 
 

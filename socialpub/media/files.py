@@ -266,13 +266,13 @@ class Files:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
     def remove_orphans(self, recorded: Recorded) -> int:
-        """Remove what nobody holds and no row names; how many files. Files that are not ours are left alone."""
+        """Remove files that are neither locked nor named by a row; return how many. Foreign files stay."""
         removed = 0
         for suffix in (PART_SUFFIX, reservations.RESERVATION_SUFFIX):
             removed += sum(locks.remove_if_unlocked(left) for left in self._incoming.glob(f"*{suffix}"))
         for keys in self._keys():
             for key in set(keys) - set(recorded(keys)):
-                # Asked again once the lock is ours: its owner may have recorded it and let go in between.
+                # Asked again once the lock is ours: its owner may have recorded and unlocked it in between.
                 removed += locks.remove_if_unlocked(self.root / key, lambda key=key: bool(list(recorded([key]))))  # type: ignore[misc]
         return removed
 

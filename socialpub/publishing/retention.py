@@ -155,7 +155,7 @@ def _trail_steps(reader: Reader, before: str) -> Iterator[Step]:
 # --- unused media ----------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 100
-"""Finding them may take long and is a read; only so many are asked again inside one short write."""
+"""Finding them may take long and is a read; a short write checks only this many again."""
 
 
 def remove_unused_media(rt: Runtime) -> int:

@@ -1,4 +1,4 @@
-"""Work that may take minutes, beside the event loop and in nobody's way."""
+"""Runs work that may take minutes on its own thread, outside of the event loop."""
 
 import asyncio
 import contextlib

@@ -86,7 +86,7 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
     "stdout": subprocess.PIPE,
     "stderr": subprocess.PIPE,
     "cwd": "/",
-    # Credentials may stand in our environment; a decoder has no use for them.
+    # Our environment may contain credentials; a decoder needs none.
     "env": {"PATH": os.defpath, "LANG": "C.UTF-8"},
     # A Ctrl-C in the terminal is for us to handle, and says nothing about the file.
     "start_new_session": True,
@@ -124,7 +124,7 @@ def try_starting() -> None:
 
 
 def retry_starting() -> None:
-    """The same, if the last child could not begin: nobody may want another for long."""
+    """Try again if the last child could not start: the next request may be far away."""
     if start_failure() is not None:
         try_starting()
 
@@ -182,7 +182,7 @@ def fit(
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
-    """Write a still of a picture, or of the beginning of a film, within the limits to `target`: for the event loop, in
+    """Write a still of an image, or of the beginning of a video, within the limits to `target`: for the event loop, in
     turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
     request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
     with _prepared(target):
@@ -298,7 +298,7 @@ async def _start(turn: MemoryReservation | None) -> asyncio.subprocess.Process:
     try:
         await asyncio.wait({starting})
     except asyncio.CancelledError:
-        # Not left halfway: nobody else would know of the child, which waits for its request and keeps its turn.
+        # Otherwise the child would wait for its request for ever, and keep its memory reserved.
         await asyncio.wait({starting})
         if starting.exception() is None:
             _kill(starting.result())

@@ -18,7 +18,7 @@ _BYTES_PER_PIXEL = {"image/jpeg": 13, "image/gif": 13, "image/png": 17, "image/w
 GIF, a PNG with transparency, a lossless WebP with transparency."""
 
 _VIDEO_BYTES = 240 * 1024**2
-"""One frame is decoded, on one thread: measured, a film of 8K needs half of this."""
+"""One frame is decoded, on one thread: measured, an 8K video needs half of this."""
 
 _MAX_SEGMENTS = 500
 """A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""
@@ -43,8 +43,10 @@ def estimate(path: Path, most_bytes: int) -> int:
 
 
 def may_be_too_low(path: Path) -> bool:
-    """Whether decoding may take more than estimated: frames of a GIF, and of a film, need not be as large as its header
-    says. Raises OSError. The decoders of the other types compare the two before they take memory."""
+    """Whether decoding may take more than estimated. Raises OSError.
+
+    Frames of a GIF or a video may be larger than the header says. Other decoders compare the two first.
+    """
     with path.open("rb") as file:
         head = file.read(12)
     return types.is_video(head) or types.image_type(head) == "image/gif"

@@ -54,7 +54,7 @@ def _confine(memory_bytes: int, cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     os.nice(5)
-    # Should the machine run out of memory, this is the process to end; elsewhere than on Linux nobody asks.
+    # If the machine runs out of memory, this process ends first. Only Linux asks.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -119,7 +119,7 @@ def _respond(request: dict[str, Any]) -> dict[str, Any]:
         if not out_of_memory:
             return {"failed": f"The decoder process could not load the module {error.name}."}
     except Exception as error:
-        # Decoders meet hostile bytes with all kinds of errors. There is nobody else in this process to handle them.
+        # Decoders meet hostile bytes with all kinds of errors. Nothing else in this process handles them.
         reason = f"The file does not decode ({type(error).__name__})."
     # A machine that is out of memory usually kills (SIGKILL, which is never held against a file) rather than refuse:
     # what it promised it has to find. A refusal is therefore that of our own limit, unless the machine promises no more

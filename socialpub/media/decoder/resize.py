@@ -335,7 +335,7 @@ def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[st
         turned = _TURNS.get(frame.rotation % 360, 1)
         shown = (frame.width, frame.height) if turned < 5 else (frame.height, frame.width)
         factor = limits.scale(*shown)
-        # Scaled before it becomes a picture, so that a large film takes no more memory than its one frame.
+        # Scaled before it becomes a picture, so that a large video takes no more memory than its one frame.
         width, height = (max(2, int(side * factor)) for side in (frame.width, frame.height))
         still: Image.Image = frame.to_image(width=width, height=height)  # type: ignore[no-untyped-call]
     return write_within(set_upright(still, turned), limits.types, target, limits.max_bytes, {})

@@ -110,7 +110,7 @@ def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> 
         _name(part, _verdict_path(version))
         return verdict
     except OSError as error:
-        media.path.stat()  # that it is gone is another matter, which waiting does not mend
+        media.path.stat()  # FileNotFoundError: waiting does not bring it back
         raise Unavailable(_NOT_NOW) from error
     finally:
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Thumbnails: what a page of the dashboard shows in place of a whole picture or film.
+"""Thumbnails: what a page of the dashboard shows in place of a whole image or video.
 
 A JPEG of at most `SIDE_PIXELS`, made by the decoder process at first demand, kept in the media folder beside what it
-shows, and removed after that. It is no part of a copy: whoever restores one has them made anew. Of what no thumbnail
+shows, and removed after that. No backup contains it: after a restore it is made again. Of what no thumbnail
 can be made an empty file says so.
 """
 

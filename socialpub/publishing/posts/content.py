@@ -40,7 +40,7 @@ def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dic
 def draft_content(
     rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> Content:
-    """The same for a post that nobody has accepted yet. `options`: per delivery its provider and what it would say."""
+    """Return the same for a draft. `options`: per delivery its provider and its options."""
     files = [
         _arriving_file(rt, media.arriving, position, media.alt)
         if media.arriving

@@ -91,7 +91,7 @@ def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
 
 
 def api_outcome(shown: dict[str, Any]) -> str:
-    """The outcome of a delivery as the API shows it, which calls failed what may be public all the same."""
+    """Return the outcome of a delivery that the API shows; the API shows an unknown outcome as failed."""
     unknown = shown.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
     return "unknown" if unknown else str(shown["status"])
 

@@ -112,7 +112,7 @@ def _too_few(got_bytes: int, expected_bytes: int) -> InvalidRequest:
 
 _ALWAYS: tuple[Header, ...] = (
     (b"accept-ranges", b"bytes"),
-    # Whatever a file claims to be, a browser that opens it runs nothing and asks nobody.
+    # Whatever a file claims to be, a browser that opens it runs nothing and sends no request.
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"sandbox; default-src 'none'"),
 )

@@ -47,7 +47,7 @@ def prefers_page(header: bytes | None) -> bool:
 
 
 def accepts_gzip(header: bytes | None) -> bool:
-    """Whether a body may be compressed with gzip. Whoever says nothing about it, like curl, gets it as it is."""
+    """Whether a body may be compressed with gzip. A caller that does not mention gzip gets none."""
     weights = dict(_read_weight(one) for one in (header or b"").lower().split(b","))
     return weights.get(b"gzip", weights.get(b"*", 0.0)) > 0
 

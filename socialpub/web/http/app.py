@@ -27,7 +27,7 @@ log = logging.get_logger("socialpub.requests")
 
 FLUSH_SECONDS = 60.0
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-"""Counted one by one; whatever else somebody sends is counted together."""
+"""Counted one by one; all other methods are counted together."""
 
 
 class App:

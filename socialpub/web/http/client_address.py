@@ -14,9 +14,9 @@ from socialpub.runtime import Runtime
 
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
 _HOME_BITS = 64
-"""What a provider gives to one household, at least: whoever has one IPv6 address has 2^64 of them."""
+"""What a provider gives to one household, at least: a client with one IPv6 address has 2^64 of them."""
 _MAX_ENTRIES = 20
-"""A chain of more proxies is nobody's; what a caller wrote before it is not read."""
+"""No real chain has more proxies; earlier entries, which a caller may invent, are not read."""
 
 
 class TrustedProxies:
@@ -31,7 +31,7 @@ class TrustedProxies:
         self._networks = [_unmapped(ip_network(text)) for text in listed - {UNIX}]
 
     def holds(self, peer: str) -> bool:
-        """Whether whoever connects from this address is one of them; it is empty for a socket in the file system."""
+        """Whether this address is one of them; it is empty for a socket in the file system."""
         return self._unix if not peer else self._is_listed(_read(peer))
 
     def find_caller(self, peer: str, forwarded: Sequence[bytes] = ()) -> str:

@@ -198,7 +198,7 @@ def _find(address: str) -> StaticFile:
 
 @endpoint(scope=None)
 async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
-    """Send a file, compressed for whoever takes that."""
+    """Send a file, compressed if the caller accepts that."""
     file = _find(request.path_params["name"])
     headers = ((b"content-type", file.content_type), (b"etag", file.etag), *_ALWAYS)
     if _knows(request.headers.get(b"if-none-match", b""), file.etag):

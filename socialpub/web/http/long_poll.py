@@ -1,6 +1,6 @@
 """`?wait=`: answered as soon as a post is settled or canceled (contract section 4).
 
-However many callers wait, there is one poller per web process, and only while somebody waits. It reads a number that
+However many callers wait, there is one poller per web process, and only while a caller waits. It reads a number that
 changes with every commit of another process, and looks all watched posts up in one query when it did; and whether
 the keys of those who wait still hold.
 """

@@ -108,7 +108,7 @@ class MultipartForm(ABC):
         """A text has arrived. Raises what refuses the form."""
 
     def check_text(self, name: str, size_bytes: int) -> None:
-        """A text is arriving and has so many bytes by now. Raises PayloadTooLarge."""
+        """Check the size of a text that is arriving. Raises PayloadTooLarge."""
         if size_bytes > MAX_BODY_BYTES:
             raise PayloadTooLarge(f"The field {cut(name)} may have at most {units.size(MAX_BODY_BYTES)}.")
 
@@ -145,7 +145,7 @@ async def receive_form(
     try:
         length = request.content_length
         _check_length(rt, length)
-        # What is no longer than a payload may be one alone, which needs no room: a full disk takes it, too. Then, and
+        # What is no longer than a payload may be one alone, which needs no room: a full disk accepts it. Then, and
         # where no length is known, room is promised part by part.
         whole = length is not None and length > MAX_BODY_BYTES
         known_bytes = length if whole and length else 0

@@ -219,7 +219,7 @@ class HttpProtocol(HttpToolsProtocol):
         )
 
     def _refuse(self, error: SocialpubError) -> None:
-        """Read no further. Whoever sent this is told by a problem, unless another answer is on its way or was given."""
+        """Stop reading. The sender gets a problem, unless another answer is on its way or was sent."""
         self._closed_for_input = True
         cycle = self.cycle
         if not self._in_body and cycle is not None and not cycle.response_complete:
@@ -274,7 +274,7 @@ class HttpProtocol(HttpToolsProtocol):
         return None
 
     def give_up(self, reached: Limit) -> None:
-        """End the connection; answers that are owed to somebody who still reads are given."""
+        """End the connection; answers that the client still reads are sent first."""
         cycle = self.cycle
         if reached is Limit.HEAD_SECONDS and cycle is not None and not cycle.response_complete:
             self._closed_for_input, self._in_head = True, False

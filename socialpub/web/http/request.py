@@ -81,7 +81,7 @@ def new_id() -> bytes:
 
 
 class ClientGone(Exception):
-    """The connection has ended before the request was whole, or the answer. Nobody is left to be answered."""
+    """The connection has ended before the request was whole, or the answer. No answer can be sent."""
 
 
 class Request:
@@ -189,7 +189,7 @@ class Request:
         return "../" * (raw_path.count(b"/") - 1) or "./"
 
     def prefers_page(self) -> bool:
-        """Whether whoever asks is a browser."""
+        """Whether the caller is a browser."""
         return answer.prefers_page(self.headers.get(b"accept"))
 
     @property

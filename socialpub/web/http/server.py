@@ -127,7 +127,7 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
 # --- serving ---------------------------------------------------------------------------------------------------------
 
 ADMIT_SECONDS = 0.1
-"""How long connections are accepted after the signal, so that nobody is refused who had already connected."""
+"""How long connections are accepted after the signal, so that clients that have already connected are served."""
 IDLE_GRACE_SECONDS = 2.0
 """How long a connection without a request is kept, in case its client is just sending one."""
 BUSY_GRACE_SECONDS = 10.0
@@ -183,7 +183,7 @@ class Server(uvicorn.Server):
         """Ours instead of uvicorn's, which would end the process by the signal once more after a clean stop."""
         loop = asyncio.get_running_loop()
         handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nobody ran this with nohup
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not started by nohup
             handlers[signal.SIGHUP] = self.hang_up
         for signum, handler in handlers.items():
             loop.add_signal_handler(signum, handler)

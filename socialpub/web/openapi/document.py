@@ -145,7 +145,7 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
     """
     reference = ReferencePages(lambda base_url: build(routes, base_url))
 
-    # Made once a process, when somebody asks: it does not change.
+    # Made once per process, on the first request: it does not change.
     @cache
     def as_json(base_url: str) -> bytes:
         return orjson.dumps(build(routes, base_url))

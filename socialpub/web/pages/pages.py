@@ -31,7 +31,7 @@ def reference(document: dict[str, Any]) -> bytes:
 
 
 def viewer(document: dict[str, Any], **values: str) -> bytes:
-    """The same for whoever has JavaScript: a viewer that makes calls. Without it the page shows what `reference` does.
+    """Return the same with JavaScript: a viewer that makes calls. Without it the page shows what `reference` does.
 
     `root` is the way up from the page, `nonce` what its policy asks of styles; `style`, `start` and `viewer` are the
     addresses of what the page loads, below `root`.

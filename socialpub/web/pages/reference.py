@@ -35,7 +35,7 @@ _POLICY = "; ".join((
 
 
 class ReferencePages:
-    """The two pages of one set of routes. Rendered when somebody asks: it takes as long as a hundred requests."""
+    """The two pages of one set of routes. Rendered on the first request: it takes as long as a hundred requests."""
 
     def __init__(self, build: Build) -> None:
         self.plain = cache(lambda base_url: Answer(200, pages.reference(build(base_url)), pages.HEADERS, pages.HTML))

@@ -124,7 +124,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 HOMES = {
-    "api_key": "accounts.api_keys",
+    "api_key": "db.tables.api_key_rows",
     "appliance": "db.appliance_state",
     "artifact": "db.tables.artifact_rows",
     "attempt": "db.tables.log_entries",
@@ -194,6 +194,22 @@ def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
     source = (ROOT / "db" / "tables" / "audit_log.py").read_text()
     assert not re.search(r"\b(UPDATE|REPLACE)\b", source)
     assert re.findall(r"DELETE.*", source) == ['DELETE FROM trail WHERE id <= ?", (last,)).rowcount']
+
+
+OWN_FILES = {
+    "socialpub.ops.backup.folders": "a temporary list of files",
+    "socialpub.ops.backup.verify": "a temporary list of files",
+    "socialpub.worker.process": "Huey's queue",
+    "socialpub.worker.queue": "Huey's queue",
+    "socialpub.worker.tasks": "Huey's queue",
+    "socialpub.worker.wakeup": "Huey's queue",
+}
+"""Modules with statements about a file of their own, which is not the database."""
+
+
+def test_no_sql_is_outside_of_db() -> None:
+    found = {name for name, path in OURS if room_of(name) != "db" and list(statements(path))}
+    assert found <= OWN_FILES.keys()
 
 
 def test_a_tables_sql_stands_in_one_place() -> None:

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from socialpub.core import commands, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx, placeholders
-from socialpub.db.tables import audit_log, counters, profile_rows
+from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.models import ApiKeyRow
+from socialpub.db.tables import api_key_rows, audit_log, counters, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
@@ -120,10 +120,10 @@ def create(
     if expires_at is not None and expires_at <= tx.now:
         raise KeyRefused("expires_at", "The key would have expired already.", "Give a time in the future.")
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
-    if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is not None:
+    if api_key_rows.get(tx, key_id) is not None:
         raise Conflict(f"The key {key_id} was made already, and is not shown again.")
-    tx.insert(
-        "api_key",
+    api_key_rows.insert(
+        tx,
         id=key_id,
         name=name,
         scope=scope,
@@ -138,17 +138,14 @@ def create(
     return f"spk_{key_id}_{secret}"
 
 
-_COLUMNS = "id, name, scope, providers, profiles, created_at, expires_at, revoked_at, last_used_at"
-
-
 def list_all(reader: Reader) -> list[Key]:
     """Return every key ever created, oldest first."""
-    return [_key(row) for row in reader.all(f"SELECT {_COLUMNS} FROM api_key ORDER BY created_at, id")]
+    return [_key(row) for row in api_key_rows.list_all(reader)]
 
 
 def get(reader: Reader, key_id: str) -> Key:
     """Return one key. Raises NotFound."""
-    row = reader.one(f"SELECT {_COLUMNS} FROM api_key WHERE id = ?", (key_id,))
+    row = api_key_rows.get(reader, key_id)
     if row is None:
         raise NotFound("There is no key with this id.")
     return _key(row)
@@ -156,14 +153,14 @@ def get(reader: Reader, key_id: str) -> Key:
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
     """Refuse the key from now on. Revoking twice is fine. Raises OperatorError for an unknown id."""
-    row = tx.one("SELECT name, revoked_at FROM api_key WHERE id = ?", (key_id,))
+    row = api_key_rows.get(tx, key_id)
     if row is None:
         raise OperatorError(
             f"There is no key {key_id}.",
             f"`{commands.line('admin', 'list-keys')}` shows the ids: the part between spk_ and _.",
         )
     if row.revoked_at is None:
-        tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (tx.stamp, key_id))
+        api_key_rows.revoke(tx, key_id, tx.stamp)
         audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row.name)
 
 
@@ -183,24 +180,8 @@ def unrevoked(store: Reader) -> list[UnrevokedKey]:
 
     The query names only columns of the first schema, because a backup may come from any former version.
     """
-    rows = store.all(
-        """SELECT id, name, scope, expires_at, last_used_at FROM api_key WHERE revoked_at IS NULL
-            ORDER BY created_at, id"""
-    )
-    return [UnrevokedKey(*row) for row in rows]
-
-
-def revocations(store: Reader) -> dict[str, str | None]:
-    """Return when each key was revoked, by id. None: the key is not revoked."""
-    return {row[0]: row[1] for row in store.all("SELECT id, revoked_at FROM api_key")}
-
-
-def repeat_revocation(tx: Tx, key_id: str, revoked_at: str) -> None:
-    """Revoke a key as of the instant that another database names."""
-    tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (revoked_at, key_id))
-
-
-_FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name FROM api_key WHERE id = ?"
+    rows = api_key_rows.unrevoked(store)
+    return [UnrevokedKey(row.id, row.name, row.scope, row.expires_at, row.last_used_at) for row in rows]
 
 
 def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
@@ -209,7 +190,7 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    row = reader.one(_FIND, (key_id,))
+    row = api_key_rows.find(reader, key_id)
     if row is None or not crypto.matches(secret, row[1]):
         return None
     return _caller(key_id, row, now)
@@ -217,18 +198,13 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
 
 def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
     """Return the caller of this key; None when it is unknown, expired or revoked."""
-    row = reader.one(_FIND, (key_id,))
+    row = api_key_rows.find(reader, key_id)
     return None if row is None else _caller(key_id, row, now)
 
 
 def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
     """Return those of these keys that are expired or revoked."""
-    rows = reader.all(
-        f"""SELECT id FROM api_key WHERE id IN ({placeholders(key_ids)}) AND revoked_at IS NULL
-             AND (expires_at IS NULL OR expires_at > ?)""",
-        (*key_ids, stamp(now)),
-    )
-    return set(key_ids) - {row[0] for row in rows}
+    return set(key_ids) - api_key_rows.valid_among(reader, key_ids, stamp(now))
 
 
 def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
@@ -268,7 +244,7 @@ class LastUses:
 
 def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
     counters.add_usage(tx, counters.REQUESTS, requests)
-    tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
+    api_key_rows.note_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
 def _known_profile(tx: Tx, text: str) -> str:
@@ -279,17 +255,17 @@ def _known_profile(tx: Tx, text: str) -> str:
     return profile_id
 
 
-def _limit(values: Sequence[str] | None) -> str | None:
-    return json.dumps(sorted(set(values))) if values else None
+def _limit(values: Sequence[str] | None) -> list[str] | None:
+    return sorted(set(values)) if values else None
 
 
 def _set(text: str | None) -> frozenset[str] | None:
     return None if text is None else frozenset(json.loads(text))
 
 
-def _key(row: Row) -> Key:
-    def limit(text: str | None) -> Any:
-        return None if text is None else tuple(json.loads(text))
+def _key(row: ApiKeyRow) -> Key:
+    def limit(names: list[str] | None) -> tuple[str, ...] | None:
+        return None if names is None else tuple(names)
 
     return Key(
         row.id,
@@ -357,18 +333,18 @@ def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
 
     A key that the database in use does not hold could not be revoked there. Such a key is reported as after a restore.
     """
-    known, undecided_there, revoked, open_ids = revocations(in_use), _marked(in_use), [], []
+    known, undecided_there, revoked, open_ids = api_key_rows.revocations(in_use), _marked(in_use), [], []
     for key in unrevoked(tx):
         revoked_at = known.get(key.id)
         if revoked_at is not None:
-            repeat_revocation(tx, key.id, revoked_at)
+            api_key_rows.revoke(tx, key.id, revoked_at)
             if audit_log.exists(tx):
                 audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
             revoked.append(key.name)
         elif key.id not in known or key.id in undecided_there:
             open_ids.append(key.id)
     _put(tx, open_ids)
-    held = revocations(tx).keys()
+    held = api_key_rows.revocations(tx).keys()
     gone = [key.name for key in unrevoked(in_use) if key.id not in held]
     return CarriedRevocations(tuple(revoked), tuple(gone))
 

@@ -5,8 +5,6 @@ import traceback
 
 from socialpub.db.connection import Reader
 
-# MERGED from db/damage.py: Telling a damaged database from one that is locked, missing or in the way.
-
 _CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -34,8 +32,6 @@ def _was_reading_rows(error: UnicodeDecodeError) -> bool:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return "execute" in (last.line or "") or "/socialpub/db/" in last.filename
 
-
-# MERGED from db/row_names.py: Names in rows that become names of files: of locks, of marks, of media. A database t
 
 _NAMES = {
     ("profile", "id"): "length(?) <> 36 OR ? GLOB '*[^0-9a-f-]*'",

@@ -161,9 +161,6 @@ def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str
     connection.create_function("media_url", 1, lambda key: None if key is None else media_url(key))
 
 
-# MERGED from db/instance_id.py: Which installation this is: a random name, no secret, by which an address is recog
-
-
 def ensure_instance_id(db: Database) -> str:
     """The installation's id, made now where there is none yet."""
     known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
@@ -178,8 +175,6 @@ def ensure_instance_id(db: Database) -> str:
 def _remember_instance_id(tx: Tx, instance_id: str) -> None:
     appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, instance_id)
 
-
-# MERGED from db/free_pages.py: Pages of the database that nothing lies in any more, and how they are given back to
 
 STEP_PAGES = 250
 """In one write, of about 20 ms: 1 MB."""

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 from socialpub.db.states import READ_BACK, State
 
-# MERGED from db/models.py: The states, each with what it means and how it is left, and the shapes of the rows that
-
 
 @dataclass(slots=True)
 class Progress:

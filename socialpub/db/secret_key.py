@@ -46,8 +46,6 @@ def forget(tx: Tx) -> None:
     appliance_state.remove(tx, appliance_state.SECRET_KEY)
 
 
-# MERGED from db/secret_rotation.py: The change from one `secret.key` to the next, in an order that a crash may cut
-
 NEXT = ".new"
 _PLACE = ("appliance", appliance_state.FORMER_URL_KEYS, "value")
 

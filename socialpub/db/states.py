@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-# MERGED from db/models.py: The states, each with what it means and how it is left, and the shapes of the rows that
-
 QUESTIONS = "questions"
 """The scope (of holds) of what only asks: reading back, and polls."""
 

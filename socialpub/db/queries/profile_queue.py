@@ -138,9 +138,6 @@ def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int,
     return sum(one[0] for one in found), since, provider
 
 
-# MERGED from db/waiting_deliveries.py: Deliveries that have no outcome yet, as owners, /metrics and deadlines see
-
-
 def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
     """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
     due_at, started_at, waits_for_owner (0 or 1)."""

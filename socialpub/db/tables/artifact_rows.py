@@ -6,8 +6,6 @@ from socialpub.core.clock import after
 from socialpub.db.connection import SHIFTED, Reader, Row, Tx, Value, placeholders, shift_by
 from socialpub.db.states import ArtifactStatus
 
-# MERGED from db/artifact_rows.py: Rows of the table `artifact`, but for what the API shows (`json_views.py`), and
-
 # --- one -------------------------------------------------------------------------------------------------------------
 
 

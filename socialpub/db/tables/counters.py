@@ -9,8 +9,6 @@ from socialpub.core.clock import parse
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx
 from socialpub.db.delivery import Delivery
 
-# MERGED from db/event_counts.py: What happened how often since this installation began, for the metrics: kept in t
-
 
 class Event(StrEnum):
     ATTEMPT = "attempt"
@@ -33,8 +31,6 @@ def events(reader: Reader, event: Event) -> list[tuple[str, str, str, int]]:
     rows = reader.all("SELECT provider, kind, outcome, count FROM event_count WHERE event = ?", (event,))
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
-
-# MERGED from accounts/usage.py: What each key and network used, day by day (UTC): requests of keys, calls to netwo
 
 REQUESTS = "requests"
 """Of an API key, by its id."""
@@ -82,9 +78,6 @@ def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]
     return list(found.values())
 
 
-# MERGED from publishing/outcome_counts.py: How many deliveries of each network had which outcome: counted when one
-
-
 def count_outcome(tx: Tx, provider: str, outcome: str) -> None:
     """One more delivery has this outcome, which is final."""
     tx.execute(
@@ -98,8 +91,6 @@ def outcomes(reader: Reader) -> dict[tuple[str, str], int]:
     """By provider and outcome."""
     return {(row[0], row[1]): row[2] for row in reader.all("SELECT provider, outcome, deliveries FROM delivery_count")}
 
-
-# MERGED from publishing/sending_delays.py: How long after its time a delivery was sent: counted when it is publish
 
 DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, float("inf"))
 """Upper bounds in seconds."""

@@ -7,8 +7,6 @@ from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, shift_
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 
-# MERGED from db/delivery_rows.py: Rows of the table `delivery`: every statement about it stands here, but for what
-
 _OPEN = "state IN ('queued', 'running')"
 
 

@@ -6,15 +6,11 @@ from socialpub.db.connection import Reader, Row, Tx, placeholders
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows
 
-# MERGED from accounts/cooldowns.py: Rate limits and other waits, remembered per profile and endpoint: until when n
-
 
 def endpoint_of(step_name: str) -> str:
     """The step's family: `upload:3` and `upload:4` ask the same endpoint."""
     return step_name.partition(":")[0]
 
-
-# MERGED from publishing/holds.py: Holds: a network refuses the whole app, not one post. Everything for it waits on
 
 QUESTIONS = states.QUESTIONS
 PUBLISHING = ""

@@ -9,8 +9,6 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import Event
 
-# MERGED from publishing/log_entries.py: Publishing logs: one entry per delivery and state, never more (spec 2.7, c
-
 _RECORD = """
 INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,
     post_scheduled_at, profile_name, release_url, provider_post_id, error_message)
@@ -45,9 +43,6 @@ def delete_over(tx: Tx, beyond: int, last: int, before: str) -> int:
                 SELECT 1 FROM post p WHERE p.id = log_entry.post_id AND p.status IN ('settled', 'canceled')))""",
         (beyond, last, before),
     ).rowcount
-
-
-# MERGED from publishing/attempts.py: Why a delivery is as it is: one row per attempt at a step (contract 1.15). Ne
 
 
 class AttemptOutcome(StrEnum):

@@ -187,9 +187,6 @@ def lose_addresses(tx: Tx) -> list[str]:
     return [name for row in addresses(tx) if (name := delete_address(tx, row.id)) is not None]
 
 
-# MERGED from db/told_causes.py: Which causes the owner has been told of: the table `told_cause`.
-
-
 @dataclass(frozen=True, slots=True)
 class SentAlert:
     """A cause as the owner knows it. Instants are stamps."""

@@ -6,8 +6,6 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
 from socialpub.db.states import PostStatus
 
-# MERGED from db/post_rows.py: Rows of the tables `post` and `media`, but for what the API shows (`json_views.py`).
-
 _AT_ONCE = 500
 """SQLite takes so many parameters without a doubt."""
 

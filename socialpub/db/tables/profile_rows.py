@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from socialpub.db.connection import Reader, Row, Tx, Value
 from socialpub.db.states import ProfileStatus
 
-# MERGED from db/models.py: The states, each with what it means and how it is left, and the shapes of the rows that
-
 
 @dataclass(slots=True)
 class Profile:
@@ -55,9 +53,6 @@ class Profile:
             row["reason"],
             row["account_name"],
         )
-
-
-# MERGED from db/profile_rows.py: Rows of the table `profile`, but for what the API shows (`json_views.py`).
 
 
 def find(store: Reader, profile_id: str) -> Profile | None:

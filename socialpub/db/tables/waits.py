@@ -7,8 +7,6 @@ from enum import StrEnum
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Reader, Tx, placeholders
 
-# MERGED from accounts/cooldowns.py: Rate limits and other waits, remembered per profile and endpoint: until when n
-
 ANY_ENDPOINT = ""
 """Under this name a profile asks nothing at all."""
 
@@ -75,8 +73,6 @@ def delete_cooldowns(tx: Tx, profile_id: str) -> None:
     """Drop all waits of a profile that is gone."""
     tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))
 
-
-# MERGED from db/own_waits.py: Times in which posts of a profile waited for the profile's own queue. No deadline of
 
 _JOINED_SECONDS = 60.0
 """A wait that begins so soon after the last one extends it."""

@@ -17,15 +17,15 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import profile_queue as queue_rows
-from socialpub.db.states import OUTCOME_LETTERS, State
+from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, State
 from socialpub.db.tables import audience_rows, counters, holds, notifications, profile_rows
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
 from socialpub.ops.backup import last_backup
 from socialpub.ops.health import FindingCode
+from socialpub.providers.base import Kind
 from socialpub.publishing.delivery import profile_queue
-from socialpub.publishing.delivery.step_kinds import STEP_KINDS
 from socialpub.runtime import Runtime
 
 Rows = Iterable[tuple[str | int | float, ...]]
@@ -175,7 +175,7 @@ def _ended(rt: Runtime, reader: Reader) -> Metric:
 
 def _attempts(rt: Runtime, reader: Reader) -> Metric:
     counted = {row[:3]: row[3] for row in counters.events(reader, Event.ATTEMPT)}
-    every = product(sorted(rt.providers), STEP_KINDS, AttemptOutcome)
+    every = product(sorted(rt.providers), (*Kind, READ_BACK), AttemptOutcome)
     return counter(
         "socialpub_attempts",
         "Runs of a delivery's steps by what came of them; step_kind says what running one twice would do",

@@ -5,6 +5,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from socialpub.db import phases
+from socialpub.db.phases import Phase, Preparing, WaitingForReconnect
 from socialpub.db.states import READ_BACK, State
 
 
@@ -12,45 +14,28 @@ from socialpub.db.states import READ_BACK, State
 class Progress:
     """What the engine itself remembers of a delivery between its steps; `memo` is the network's."""
 
+    phase: Phase = field(default_factory=Preparing)
     tries: int = 0
     """Failures in a row that a retry may overcome; reset by anything that goes forward."""
-    commits: int = 0
-    """How often the commit was sent with an outcome that stayed unknown."""
-    reading_back: bool = False
-    confirming: bool = False
-    """Reading back is one look that must precede the next call."""
-    look_first: bool = False
-    """Another installation may have published it since `since`: one read-back precedes the first step."""
-    earlier: list[dict[str, Any]] = field(default_factory=list)
-    """Contents of this delivery that another installation may have published: body, media (ids and alt), options."""
-    looks: int = 0
-    """Answered looks at the account in this round."""
-    looked_seconds: float = 0.0
-    """How long this round of looks has lasted, on the monotonic clock."""
-    closing: str | None = None
-    """No further call is made: why, as the message with which it fails when the account does not show the post."""
-    unknown: str | None = None
-    """Why the outcome is not known."""
-    since: str | None = None
-    """When the first commit of unknown outcome was announced: what is read back begins there."""
-    dated_since: str | None = None
-    """The same moment on the network's clock, where that was known."""
-    restored: bool = False
-    """It was due while this copy was not in charge: the original may have sent it, and this one never does."""
-    stopped: bool = False
-    """The operator wants no further call made; what was sent is still read back."""
-    waits_for_owner: bool = False
-    """Until the account is connected again; `run_at` is when that is too late."""
-    reconnected_at: str | None = None
-    """When the account that it waited for was connected again: `give_up_after` counts from then."""
     deaths: int = 0
     """How many processes in a row have died while they ran its next step."""
+    stopped: bool = False
+    """The operator's order to make no further call. What was sent is still read back."""
+    reconnected_at: str | None = None
+    """When the account was connected again, after a wait for that: `give_up_after` counts from then."""
     again: dict[str, int] = field(default_factory=dict)
     """How often the delivery went back to an earlier step, per reason."""
 
+    @classmethod
+    def read(cls, text: str) -> "Progress":
+        stored = json.loads(text)
+        own = {name: stored[name] for name in cls.__slots__ if name in stored and name != "phase"}
+        return cls(phases.read(stored), **own)
+
     def as_dict(self) -> dict[str, Any]:
-        """What is not as at the beginning."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+        """Return everything that differs from a new delivery."""
+        own = {name: value for name in self.__slots__ if name != "phase" and (value := getattr(self, name))}
+        return own if self.phase == Preparing() else {**self.phase.as_dict(), **own}
 
 
 @dataclass(slots=True)
@@ -104,7 +89,7 @@ class Delivery:
             None if plan is None else [(name, kind) for name, kind in plan],
             row["step"],
             json.loads(row["memo"]),
-            Progress(**json.loads(row["progress"])),
+            Progress.read(row["progress"]),
             row["committed_at"],
             row["content_key"],
             row["scheduled_at"],
@@ -112,9 +97,19 @@ class Delivery:
         )
 
     @property
+    def phase(self) -> Phase:
+        """The phase of the next run: of a delivery that waits for a reconnection, the phase that it continues in."""
+        phase = self.progress.phase
+        return phase.resumes if isinstance(phase, WaitingForReconnect) else phase
+
+    @property
+    def waits_for_reconnect(self) -> bool:
+        return isinstance(self.progress.phase, WaitingForReconnect)
+
+    @property
     def step_name(self) -> str:
         """The step that runs next, as attempts show it."""
-        if self.progress.reading_back:
+        if self.phase.reads_back:
             return READ_BACK
         return self.plan[self.step][0] if self.plan else "start"
 
@@ -128,31 +123,30 @@ class Delivery:
 
     @property
     def commit_step(self) -> int:
-        """Where in the plan the commit stands; 0 when there is no plan yet."""
+        """The position of the commit in the plan; 0 when there is no plan yet."""
         kinds = [kind for _, kind in self.plan or ()]
         return kinds.index("commit") if "commit" in kinds else 0
 
     @property
-    def past_commit_step(self) -> bool:
-        """Whether the step that runs next comes after the commit."""
-        return self.plan is not None and not self.progress.reading_back and self.step > self.commit_step
-
-    @property
     def asks(self) -> bool:
-        """Whether what runs next only asks a question."""
-        return self.progress.reading_back or self.step_kind == "poll"
+        """Whether the next run only asks a question."""
+        return self.phase.reads_back or self.step_kind == "poll"
 
     @property
     def commits_next(self) -> bool:
-        return not self.progress.reading_back and self.step_kind == "commit"
+        return not self.phase.reads_back and self.step_kind == "commit"
 
     @property
     def past_commit(self) -> bool:
-        """Whether something may be public already: the commit was announced, or lies behind."""
+        """Whether the commit was announced: something may be public already."""
         return self.committed_at is not None
 
     @property
-    def may_be_public(self) -> bool:
-        """Whether a post may be up: the commit was sent, not only announced, or another one may have sent it."""
-        progress = self.progress
-        return progress.commits > 0 or progress.look_first or (self.past_commit and not self.commits_next)
+    def unknown_calls(self) -> int:
+        """How many calls that publish had an unknown outcome."""
+        return getattr(self.phase, "commits", 0)
+
+    @property
+    def unknown_since(self) -> str | None:
+        """When the first call that may have published was announced, or the backup of another installation was made."""
+        return getattr(self.phase, "since", None) or self.committed_at

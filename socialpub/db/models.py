@@ -191,14 +191,16 @@ class DeliveryRow(TableRow):
     progress = TextField(constraints=_EMPTY_OBJECT)
     committed_at = TextField(null=True)
     content_key = TextField()
-    next_scope = TextField(null=True, constraints=_COMPUTED)
-    """The scope of holds that the next step belongs to."""
     retry_of = TextField(null=True)
     first_endpoint = TextField(null=True)
     turn_at = TextField(null=True, constraints=_COMPUTED)
+    content_refused = IntegerField(constraints=_ZERO)
+    phase = TextField(null=True, constraints=_COMPUTED)
+    """A `PhaseName`. If the delivery waits for a reconnection, the phase that it continues in."""
+    next_scope = TextField(null=True, constraints=_COMPUTED)
+    """The scope of holds that the next step belongs to."""
     waits_on = TextField(null=True, constraints=_COMPUTED)
     """The endpoint that the next step calls; `+` precedes it if that step publishes."""
-    content_refused = IntegerField(constraints=_ZERO)
 
     class Meta:
         indexes = _indexes(

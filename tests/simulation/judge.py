@@ -17,7 +17,7 @@ from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.db.tables import waits as waits_tables
-from socialpub.publishing.delivery.settle import NOT_KNOWN_ELSEWHERE
+from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
@@ -401,7 +401,7 @@ class Watch:
                 _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
         elif not scheduled:
             # It may have begun before its time, on a clock that was set back later.
-            waits = OWN_WAITS if delivery.progress.waits_for_owner else timedelta(0)
+            waits = OWN_WAITS if delivery.waits_for_reconnect else timedelta(0)
             farthest = max(now, parse(delivery.due_at)) + waits + FARTHEST + self.off
             _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
@@ -411,7 +411,7 @@ class Watch:
                 named = None if last is None else last["next_at"]
                 near = named is not None and abs((parse(named) - run_at).total_seconds()) < 1
                 _must(near, f"no attempt tells of its wait, the last one says {named}: {about}")
-                if last is not None and last["outcome"] == "held" and delivery.progress.waits_for_owner:
+                if last is not None and last["outcome"] == "held" and delivery.waits_for_reconnect:
                     status = rt.reader.value("SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
                     _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")
 

@@ -18,10 +18,14 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.connection import Tx
+from socialpub.db.delivery import Delivery
+from socialpub.db.phases import Committing
 from socialpub.db.states import State
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
 from socialpub.providers.provider import Provider
+from socialpub.publishing.delivery import deliveries
+from socialpub.publishing.delivery.deliveries import Run
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
@@ -143,3 +147,10 @@ def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
 
 def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
     return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
+
+
+def end_unsent(tx: Tx, delivery: Delivery, state: State, message: str) -> None:
+    """End a delivery as failed, or as unconfirmed after its first call."""
+    if state is State.UNCONFIRMED:
+        delivery.progress.phase = Committing()
+    deliveries.fail(tx, delivery, state, message, Run(tx.stamp))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Value, placeholders
+from socialpub.db.phases import READING_BACK
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, State
 from socialpub.db.tables.audience_rows import Scope
@@ -118,7 +119,7 @@ _STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = wait
 
 _KEPT_BACK = f"""
     SELECT 9223372036854775807 AS n, waiting.id AS delivery_id, waiting.profile_id, waiting.provider,
-        CASE WHEN json_extract(progress, '$.reading_back') THEN '{READ_BACK}'
+        CASE WHEN phase IN ({READING_BACK}) THEN '{READ_BACK}'
             ELSE ifnull(json_extract(plan, '$[' || step || '][0]'), 'start') END AS step,
         max(run_at, {_STARTED}) AS started_at, NULL AS ended_at,
         iif(:paused IS NOT NULL OR h.provider IS NOT NULL, 'held', 'waiting') AS outcome,

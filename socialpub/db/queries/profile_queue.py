@@ -140,9 +140,9 @@ def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int,
 
 def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
     """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
-    due_at, started_at, waits_for_owner (0 or 1)."""
+    due_at, started_at, waits_for_reconnect (0 or 1)."""
     columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
-        ifnull(json_extract(d.progress, '$.waits_for_owner'), 0) AS waits_for_owner"""
+        ifnull(json_extract(d.progress, '$.phase') = 'waiting_for_reconnect', 0) AS waits_for_reconnect"""
     # Each from its own index: most deliveries have ended.
     running, queued = (
         f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id
@@ -162,7 +162,7 @@ def totals_of(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
                 (SELECT count(*) FROM delivery WHERE profile_id = :profile AND committed_at IS NOT NULL
                     AND state IN ('queued', 'running')) AS committed
             FROM (SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(ahead AND NOT held), 0) AS ahead
-                    FROM (SELECT ifnull(json_extract(progress, '$.waits_for_owner'), 0) AS held,
+                    FROM (SELECT ifnull(json_extract(progress, '$.phase') = 'waiting_for_reconnect', 0) AS held,
                             started_at IS NULL AND due_at > :now AS ahead
                         FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :soon
                         UNION ALL SELECT 0, 0 FROM delivery WHERE profile_id = :profile AND state = 'running')) near,
@@ -200,7 +200,8 @@ def count_posts_due_before(store: Reader, instant: str) -> int:
     put off, and what waited for the profile's own queue all that time. Includes what waits for its account."""
     row = store.one(
         f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
-            AND (json_extract(progress, '$.waits_for_owner') AND json_extract(progress, '$.reconnected_at') IS NULL
+            AND (json_extract(progress, '$.phase') = 'waiting_for_reconnect'
+            AND json_extract(progress, '$.reconnected_at') IS NULL
             OR started_at IS NULL AND run_at <= due_at
             AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
                 AND endpoint <> 'commit' AND {WAIT_APPLIES})
@@ -226,7 +227,8 @@ def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: s
 def oldest_open_call(reader: Reader) -> str | None:
     """Return since when an open delivery may have made something public with an unknown outcome, or None."""
     at: str | None = reader.value(
-        """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
+        """SELECT min(min(ifnull(committed_at, '~'), coalesce(json_extract(progress, '$.since'),
+                json_extract(progress, '$.resumes.since'), '~'))) FROM delivery
             WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""
     )
     return None if at == "~" else at

@@ -107,7 +107,8 @@ _SETTLED = """
 _EARLIER_OF_OPEN = """
     (SELECT progress FROM delivery WHERE state = 'queued'
      UNION ALL SELECT progress FROM delivery WHERE state = 'running') d,
-    json_each(d.progress, '$.earlier') e, json_each(e.value, '$.media') m"""
+    json_each(coalesce(json_extract(d.progress, '$.earlier'), json_extract(d.progress, '$.resumes.earlier'))) e,
+    json_each(e.value, '$.media') m"""
 """The media with which another installation may have published open deliveries: each an id and an alt text."""
 
 _OPTIONS_OF_OPEN = """

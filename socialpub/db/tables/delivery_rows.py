@@ -8,6 +8,7 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 
 _OPEN = "state IN ('queued', 'running')"
+_WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -117,21 +118,22 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
         WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
     time_of_post = _moved_by("due_at", shift)
-    reconnected_at, since = "json_extract(progress, '$.reconnected_at')", "json_extract(progress, '$.since')"
+    reconnected_at = "json_extract(progress, '$.reconnected_at')"
+    path = "iif(json_type(progress, '$.resumes') IS NULL, '$.since', '$.resumes.since')"
+    since = f"json_extract(progress, {path})"
     params = {"by": shift_by(seconds), "of_former_runs": shift_by(of_former_runs), "booted_at": booted_at}
     # One for each of the indexes that find them: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
-                run_at = CASE WHEN {reconnected_at} IS NULL AND json_extract(progress, '$.waits_for_owner')
+                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT}
                         THEN {_moved_by("run_at", shift)}
                     WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
                     WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
                     ELSE {_moved_by("run_at", ":by")} END,
                 started_at = {_moved_by("started_at", ":by")}, committed_at = {_moved_by("committed_at", ":by")},
-                progress = CASE WHEN {since} IS NULL
-                        OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
-                    THEN progress ELSE json_set(progress, '$.since', {_moved_by(since, ":by")}) END
+                progress = CASE WHEN {since} IS NULL OR phase LIKE '%inherited' THEN progress
+                    ELSE json_set(progress, {path}, {_moved_by(since, ":by")}) END
             WHERE {open_ones}""",
             params,
         )
@@ -245,10 +247,9 @@ def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
 def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
     """The account is connected again, or never will be: what waited for that is due."""
     tx.execute(
-        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END,
+        f"""UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END,
                 progress = json_set(progress, '$.reconnected_at', :now)
-            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
-                AND json_extract(progress, '$.waits_for_owner')""",
+            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {_WAITS_FOR_RECONNECT}""",
         {"now": tx.stamp, "profile": profile_id},
     )
 

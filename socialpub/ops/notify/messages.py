@@ -25,7 +25,7 @@ from socialpub.ops import health
 from socialpub.ops.alerts import Alert
 from socialpub.ops.health import FindingCode
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery.deliveries import STOPPED
+from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.runtime import Runtime
 
 

@@ -14,13 +14,16 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds, log_entries, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import deliveries, profile_queue, read_back, step, waiting
+from socialpub.publishing.delivery import deliveries, profile_queue, read_back, step, transitions, waiting
 from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.step import NeedsReauth, Undecidable
+from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.posts import content, post_status
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/results.py: What one run of a step can come to, beside what a network's own outcomes say (
+EQUAL_CONTENT_SECONDS = 15.0
+EXAMINED_AGAIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +38,11 @@ class Preflight:
     """Why it could not be made just now."""
 
 
-# MERGED from publishing/claim.py: Taking a delivery up: who may start what, decided in the write that starts it.
-
-EQUAL_CONTENT_SECONDS = 15.0
-EXAMINED_AGAIN_SECONDS = 5.0
-
-
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
-    """Take a delivery that is due, or that nobody works on any more. None: not due, not allowed,
-    or someone else has it.
+    """Claim a delivery that is due, or whose process died. None: it is not due, not allowed, or claimed already.
 
-    The caller has it in hand (`ProcessLock.take`), so a row that runs under this process's own name was left behind
-    by a thread. When the next step is the commit, the row says so from here on.
+    The caller holds it in this process (`ProcessLock.take`), so a row that runs under the name of this process was left
+    by a thread. If the next step is the commit, the row announces it from here on.
     """
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
@@ -56,13 +52,13 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if delivery.state is State.RUNNING:
         if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
             return None
-        if not take_over(rt, tx, delivery):
+        if not _take_over(rt, tx, delivery):
             return None
     elif delivery.run_at > tx.stamp:
         return None
     if _ended_by_deadline(rt, tx, delivery) or deliveries.stopped(tx, delivery) or _is_unusable(rt, tx, delivery):
         return None
-    if delivery.plan is None and not delivery.progress.reading_back:
+    if delivery.plan is None and not delivery.phase.reads_back:
         if preflight is None or not _still_fits(rt, tx, delivery, preflight):
             return None
         if preflight.later is not None:
@@ -72,8 +68,9 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
             _end_unsent(rt, tx, delivery, preflight.refused)
             return None
         delivery.plan = list(preflight.plan)
-    if delivery.progress.stopped and delivery.may_be_public and not delivery.asks:
-        deliveries.close(rt, tx, delivery, Run(tx.stamp), deliveries.STOPPED)
+        transitions.enter_step(delivery)
+    if delivery.progress.stopped and delivery.phase.may_be_public and not delivery.asks:
+        deliveries.close(rt, tx, delivery, Run(tx.stamp), STOPPED)
         return None
     if _must_wait(rt, tx, delivery, planned=preflight is None):
         return None
@@ -94,12 +91,12 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
 
 
 def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -> bool:
-    """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
+    """Return whether the plan was made from the present content: a change may have reached the disk meanwhile."""
     return preflight.options == delivery.options and preflight.content == content.load_content(rt, tx, delivery.post_id)
 
 
 def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Whether nothing can be sent for the account: it was disconnected, or must be connected again first."""
+    """Return whether the account was disconnected, or must be connected again first. Then nothing can be sent."""
     profile = profile_rows.find(tx, delivery.profile_id)
     assert profile is not None
     match step.interpret_unusable(delivery, profile):
@@ -110,14 +107,14 @@ def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         case Undecidable(hint):
             deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
         case _:
-            delivery.progress.waits_for_owner = False
+            if delivery.waits_for_reconnect:
+                transitions.move(delivery, PhaseEvent.RECONNECTED)
             return False
     return True
 
 
 def _ended_by_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    publishing = rt.settings.publishing
-    if delivery.progress.waits_for_owner and delivery.progress.reconnected_at is None:
+    if delivery.waits_for_reconnect and delivery.progress.reconnected_at is None:
         return deliveries.ended_unconnected(rt, tx, delivery)
     if delivery.started_at is None:
         if message := _too_late(rt, tx, delivery):
@@ -127,31 +124,31 @@ def _ended_by_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
             return False
     if waiting.give_up_at(rt, tx, delivery) >= tx.now:
         return False
-    patience = deliveries.format_hours(publishing.give_up_after)
     since = "the first start" if delivery.started_at else "its time"
     if (delivery.progress.reconnected_at or "") > (delivery.started_at or delivery.due_at):
         since = "its account was connected again"
-    deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
+    hours = deliveries.format_hours(rt.settings.publishing.give_up_after)
+    deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {hours} after {since}")
     return True
 
 
 def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused) -> None:
-    """This installation has sent nothing of it, and sends nothing. Another one may have published it."""
-    if delivery.may_be_public:
+    """End a delivery of which this installation sends nothing. Another installation may have published it."""
+    if delivery.phase.may_be_public:
         deliveries.close(rt, tx, delivery, Run(tx.stamp), refused.message)
     else:
         deliveries.fail(tx, delivery, State.FAILED, refused.message, Run(tx.stamp), content=refused.content)
 
 
 def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
-    """Why a delivery that has not started may not start any more; None when it may."""
+    """Return why a delivery that has not started is too late to start. None: it may start."""
     latest, limit = waiting.start_deadline(rt, tx, delivery), rt.settings.publishing.max_lateness
     if tx.now <= latest:
         return None
     jumps = clock_jumps.forward_since(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
-    # What its network, or an equal post, put off was not kept by us: it has the deadline of one that started. A clock
-    # that was set is no such wait.
+    # A delivery that its network, or an equal post, put off has the deadline of one that started. A clock that was
+    # set is no such wait.
     put_off = waiting.was_put_off(tx, delivery)
     if put_off and (delivery.scheduled_at is None or jumped <= limit):
         return None
@@ -169,7 +166,7 @@ def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
 
 
 def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> bool:
-    """Put a delivery off when its network or an equal one comes first. `planned`: its row had a plan before."""
+    """Postpone a delivery that waits for its network, or for an equal post. `planned`: its row had a plan before."""
     rests = waiting.find_cooldown(tx, delivery)
     if rests is not None:
         until, reason = rests
@@ -186,11 +183,11 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> boo
     elif waiting.equal_comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
-    elif another_suspect_runs(rt, tx, delivery):
+    elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
     elif holds.closed_until(tx, delivery):
-        # Shown from the hold itself; `run_at` stays, so that its release finds it due. With its plan the row tells what
-        # it waits for, and the lane passes it.
+        # Shown from the hold itself; `run_at` stays, so that its release finds it due. With its plan the row says what
+        # it waits for, and the queue skips it.
         delivery_rows.store(tx, delivery)
     else:
         return False
@@ -198,7 +195,7 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> boo
 
 
 def _must_wait_to_check(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """The look that must precede a call waits like any question. Its delivery is put off: the call itself might go."""
+    """Postpone a delivery whose read-back before a call has to wait, like any question. The call itself might go."""
     rests = waiting.find_cooldown(tx, delivery)
     until, reason = rests or holds.closed_until(tx, delivery) or (None, "")
     if until is not None:
@@ -212,16 +209,19 @@ def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
     delivery_rows.update(tx, delivery.id, run_at=until)
 
 
-# MERGED from publishing/orphans.py: Deliveries whose process died in the middle of a step: taken over, and ended w
+# --- a delivery whose process died -----------------------------------------------------------------------------------
+#
+# All that ran in a process is suspected when it dies. Suspects run again one at a time, so that the next death shows
+# which of them it was. A delivery that only ran at the same time never ends for it.
 
 MAX_DEATHS = 3
-"""So many processes in a row may die in one step of a delivery."""
+"""This many processes in a row may die in one step of a delivery."""
 SUSPECT_SECONDS = 2.0
-"""A suspect asks so often whether it is its turn."""
+"""The pause of a suspect while another one runs."""
 
 
-def take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """The owner died in the middle of a step. False: it died there too often, and the delivery has ended."""
+def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Take over from a process that died in the middle of a step. False: it died too often, so the delivery ended."""
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):
         delivery.progress.deaths += 1
@@ -229,10 +229,8 @@ def take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     if committing:
         waiting.keep_distance(rt, tx, delivery)
         read_back.begin(rt, delivery, "the worker ended while the call was on its way")
-        outcome, message = (
-            AttemptOutcome.UNKNOWN,
-            "The worker ended while the call was on its way; the account is read back.",
-        )
+        outcome = AttemptOutcome.UNKNOWN
+        message = "The worker ended while the call was on its way; the account is read back."
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
     log_entries.record_attempt(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
@@ -247,9 +245,9 @@ def take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 
 def _end_deadly(tx: Tx, delivery: Delivery, step: str) -> None:
-    """Running it once more would stop everything else once more."""
+    """End a delivery whose next run would stop everything else again."""
     died = f"the worker died {delivery.progress.deaths} times in a row in its step {step}; its log may say why"
-    if delivery.may_be_public:
+    if delivery.phase.may_be_public:
         hint = f"{died[0].upper()}{died[1:]}. Look at the account."
         deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
     else:
@@ -257,8 +255,8 @@ def _end_deadly(tx: Tx, delivery: Delivery, step: str) -> None:
         deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
 
 
-def another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Whether another suspect runs: then this one waits for its turn."""
+def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Return whether another suspect runs. Then this one waits."""
     if not delivery.progress.deaths:
         return False
     others = delivery_rows.running_after_death(tx)

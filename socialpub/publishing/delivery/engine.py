@@ -55,13 +55,13 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
     if pending is not None:
         delivery = _settle(rt, *pending)
     else:
-        preflight = None if candidate.plan or candidate.progress.reading_back else prepare(rt, candidate)
+        preflight = None if candidate.plan or candidate.phase.reads_back else prepare(rt, candidate)
         delivery = rt.write(claim.claim, candidate.id, preflight)
     while delivery is not None:
         delivery = advance(rt, delivery)
     if not delivery_rows.is_open(rt.reader, candidate.id):
         renditions.forget(rt, candidate.id)
-        _forget_delivery(rt, candidate.id)
+        read_back.forget(rt, candidate.id)
 
 
 def forget_ended(rt: Runtime) -> None:
@@ -69,13 +69,8 @@ def forget_ended(rt: Runtime) -> None:
     remembered = {*rt.engine.read_back_at, *rt.engine.announced_at}
     for delivery_id in remembered:
         if not delivery_rows.is_open(rt.reader, delivery_id):
-            _forget_delivery(rt, delivery_id)
+            read_back.forget(rt, delivery_id)
     clean_marks(rt)
-
-
-def _forget_delivery(rt: Runtime, delivery_id: str) -> None:
-    read_back.forget(rt, delivery_id)
-    read_back.forget_announcement(rt, delivery_id)
 
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:

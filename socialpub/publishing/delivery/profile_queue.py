@@ -159,6 +159,6 @@ def counts(reader: Reader) -> dict[str, int]:
 
 
 def _reason(row: Row, now: str) -> WaitReason:
-    if row.waits_for_owner:
+    if row.waits_for_reconnect:
         return WaitReason.HELD
     return WaitReason.SCHEDULED if row.started_at is None and row.due_at > now else WaitReason.PENDING

@@ -1,6 +1,11 @@
-"""Read back: search the account for the post after a call of unknown outcome, on the network's clock."""
+"""Read back: search the account for the post after a call of unknown outcome, on the network's clock.
+
+Only an answered, readable list counts as a read-back. A post is absent if no read-back showed it during all of
+`publishing.resend_after`.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,179 +13,262 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
+from socialpub.db.phases import (
+    Closing,
+    Committing,
+    CommittingAgain,
+    Confirming,
+    ConfirmingInherited,
+    Inherited,
+    Processing,
+    ProcessingInherited,
+    ReadingBack,
+    ReadingBackInherited,
+)
 from socialpub.db.tables import delivery_rows
 from socialpub.providers.responses import HttpResponse, http_date
+from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/read_back.py: Reading back: after a call of unknown outcome the account is looked at, and
-
 READ_BACK_AFTER_SECONDS = (5.0, 15.0, 30.0, 60.0)
-"""The pauses before the first looks at an account."""
+"""The pauses before the first read-backs of a round."""
 LATER_SECONDS = 90.0
 """The pause before each further one."""
 WITHOUT_RESENDING_SECONDS = 600.0
-"""How long is looked where nothing is ever sent a second time."""
+"""The length of a round if nothing is ever sent a second time."""
 FRESH_SECONDS = 60.0
-"""A look that is older does not allow a second call."""
+"""A read-back that is older does not allow a second call."""
+MAX_COMMITS = 2
+"""The commit and, if the account certainly does not show the post, one more."""
 
+STOPPED = "Stopped by the owner."
 CHECK_ACCOUNT = "Look at the account before you post it again."
 MAYBE_SENT = "the installation that the backup was made of may have published it"
+NOT_SENT_AFTER_RESTORE = (
+    "Not sent: it was due before this restored appliance was resumed, and the account does not show it. "
+    "To publish it, create the post again."
+)
+NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
+NOT_KNOWN_ELSEWHERE = "The account cannot be asked whether another installation sent it: the post is sent."
+SOMETHING_SIMILAR = (
+    "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
+    f"is this post. {CHECK_ACCOUNT}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotFoundOnAccount:
+    """The result of one more answered read-back that does not show the post. `whole` as in `Readback`."""
+
+    seen_at: float
+    """When it was answered, on the monotonic clock: a write may take the disk a while."""
+    whole: bool = True
+    similar: bool = False
+    """The account has something that no other delivery made. Only its words differ from the post."""
+    asked: bool = True
+    """False: the network cannot be asked, or does not answer this app."""
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
 
 
 def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
-    """A commit may have arrived: from now on the account is looked at instead."""
-    progress = delivery.progress
-    progress.commits += 1
-    progress.unknown = why
-    progress.since = progress.since or delivery.committed_at
-    begin_round(rt, delivery)
+    """Read back from now on: a commit may have arrived."""
+    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
+    move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
+    _begin_round(rt, delivery)
 
 
 def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
-    """No further call will be made, and the first one may have arrived: look as long again, then it ends as failed with
-    this message when the account does not show the post."""
-    delivery.progress.closing = message
-    delivery.started_at = now  # these looks have a patience of their own
-    begin_round(rt, delivery)
-
-
-def begin_elsewhere(rt: Runtime, delivery: Delivery, now: str, since: str) -> None:
-    """Another installation may have published it since `since`: read back, and never send."""
-    progress = delivery.progress
-    progress.restored, progress.look_first = True, False
+    """Make no further call. The delivery fails with this message if the account does not show the post for one more
+    round."""
+    if isinstance(delivery.phase, Inherited):
+        begin_inherited(rt, delivery, now, delivery.phase.since, PhaseEvent.CLOSED, message)
+        return
     delivery.started_at = now  # this round has a deadline of its own
-    if delivery.past_commit_step:
-        return  # the plan goes on with a question, which sends nothing
-    begin_round(rt, delivery)
-    progress.since = min(since, progress.since or since, delivery.committed_at or since)
-    progress.unknown = progress.unknown or MAYBE_SENT
-    delivery.committed_at = delivery.committed_at or since
+    move(delivery, PhaseEvent.CLOSED, message=message)
+    _begin_round(rt, delivery)
+
+
+def begin_inherited(
+    rt: Runtime,
+    delivery: Delivery,
+    now: str,
+    since: str,
+    event: PhaseEvent = PhaseEvent.RESTORED_DUE,
+    message: str | None = None,
+) -> None:
+    """Read back and never send: another installation may have published the post since `since`."""
+    delivery.started_at = now  # this round has a deadline of its own
+    phase, announced_at = delivery.phase, delivery.committed_at or since
+    if isinstance(phase, Processing | ProcessingInherited):
+        move(delivery, event)  # the plan continues with a question, which sends nothing
+        return
+    values = {"message": message} if message else {}
+    began, why = getattr(phase, "since", None) or since, getattr(phase, "why", None) or MAYBE_SENT
+    move(delivery, event, since=min(since, began, announced_at), why=why, **values)
+    delivery.committed_at = announced_at
     delivery.step = max(delivery.step, delivery.commit_step)
+    _begin_round(rt, delivery)
 
 
 def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Another installation may have published it since `since`: one read-back precedes the first step.
+    """Read back once before the first step: another installation may have published the post since `since`.
 
     `earlier` are the contents with which that installation knows it.
     """
-    progress = delivery.progress
-    progress.look_first, progress.since = True, min(since, progress.since or since)
-    progress.earlier = [*progress.earlier, *(dict(content) for content in earlier)]
-    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(progress.as_dict()))
+    phase = delivery.phase
+    if isinstance(phase, Processing):
+        move(delivery, PhaseEvent.RESTORED_AHEAD)
+    else:
+        former = phase.earlier if isinstance(phase, Inherited) else ()
+        since = min(since, getattr(phase, "since", None) or since)
+        earlier = (*former, *(dict(content) for content in earlier))
+        move(delivery, PhaseEvent.RESTORED_AHEAD, since=since, earlier=earlier)
+    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
-def begin_round(rt: Runtime, delivery: Delivery) -> None:
-    """Look from the beginning, for as long as `publishing.resend_after` says."""
-    progress = delivery.progress
-    progress.reading_back, progress.confirming = True, False
-    progress.looks = progress.tries = 0
-    progress.looked_seconds = 0.0
+def _begin_round(rt: Runtime, delivery: Delivery) -> None:
+    delivery.progress.tries = 0
     rt.engine.read_back_at[delivery.id] = rt.clock.monotonic()
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
-    """Whether the account has to be looked at before what comes next; then that look comes next.
+    """Return whether a read-back must precede the next call. Then that read-back comes next.
 
-    Before a second call it must not be older than a minute, whatever delayed the call. What a restored copy held is
-    looked for once before its first step.
+    Before a second call it is at most one minute old, whatever delayed the call. A delivery that came with a backup is
+    read back once before its first step.
     """
-    progress = delivery.progress
-    if progress.reading_back or not (progress.look_first or is_due(rt, delivery)):
+    due = isinstance(delivery.phase, Inherited) and not delivery.phase.reads_back
+    if not (due or is_due(rt, delivery)):
         return False
-    progress.reading_back = progress.confirming = True
+    move(delivery, PhaseEvent.CHECK_DUE)
     return True
 
 
 def is_due(rt: Runtime, delivery: Delivery) -> bool:
-    """Whether a second call comes next and the last look is older than a minute."""
-    if not (delivery.commits_next and delivery.progress.commits):
+    """Return whether a second call comes next and the last read-back is older than a minute."""
+    if not isinstance(delivery.phase, CommittingAgain):
         return False
     last = rt.engine.read_back_at.get(delivery.id)
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
 def note_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
-    """The account was looked at and the answer could be read, at this moment of the monotonic clock: count the time
-    since the look before."""
+    """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the one before.
+
+    A single read-back before a call belongs to no round. That call continues to count its own failures.
+    """
     last = rt.engine.read_back_at.get(delivery.id)
-    if last is not None:  # what another process saw before it ended is not known, and not counted
-        delivery.progress.looked_seconds += max(at - last, 0.0)
     rt.engine.read_back_at[delivery.id] = at
-    delivery.progress.looks += 1
-    if not delivery.progress.confirming:  # the call that waits for it goes on counting its own failures
+    phase = delivery.phase
+    if isinstance(phase, ReadingBack | Closing | ReadingBackInherited):
+        # What another process saw before it ended is not known, and not counted.
+        seconds = 0.0 if last is None else max(at - last, 0.0)
+        delivery.progress.phase = replace(
+            phase, readbacks=phase.readbacks + 1, read_back_seconds=phase.read_back_seconds + seconds
+        )
         delivery.progress.tries = 0
 
 
-def seconds_left(rt: Runtime, delivery: Delivery) -> float:
-    """How much longer the account must be looked at before the post counts as absent; 0 when it was long enough."""
-    resend_after = rt.settings.publishing.resend_after
-    seconds = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
-    return max(seconds - delivery.progress.looked_seconds, 0.0)
+def seconds_until_next(rt: Runtime, delivery: Delivery) -> float | None:
+    """Return the pause before the next read-back of this round. None: the round is over, or there is none."""
+    phase, resend_after = delivery.phase, rt.settings.publishing.resend_after
+    if not isinstance(phase, ReadingBack | Closing | ReadingBackInherited):
+        return None
+    whole_round = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
+    left = whole_round - phase.read_back_seconds
+    if left <= 0:
+        return None
+    pause = (*READ_BACK_AFTER_SECONDS, LATER_SECONDS)[min(phase.readbacks, len(READ_BACK_AFTER_SECONDS))]
+    return max(min(pause, left), 1.0)
 
 
-def next_pause(delivery: Delivery) -> float:
-    """Seconds until the next look."""
-    looks = delivery.progress.looks
-    return READ_BACK_AFTER_SECONDS[looks] if looks < len(READ_BACK_AFTER_SECONDS) else LATER_SECONDS
+def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple[PhaseEvent, str]:
+    """Decide what the end of a round means, or the read-back before a call: the event, and its message or hint."""
+    if found.similar:
+        return PhaseEvent.UNCONFIRMED, SOMETHING_SIMILAR
+    match delivery.phase:
+        case Confirming():
+            return PhaseEvent.ABSENT, "The account still does not have the post; it is sent once more."
+        case ConfirmingInherited():
+            return PhaseEvent.ABSENT, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
+        case ReadingBackInherited() if not found.whole:
+            hint = "The upload in the backup never ended. The original may have begun another one."
+        case ReadingBackInherited(message=message):
+            return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
+        case Closing(message=message) if not found.whole:
+            hint = f"{message} The upload that was begun may still become a post."
+        case Closing(message=message):
+            return PhaseEvent.FAILED, message
+        case _ if delivery.progress.stopped:
+            return PhaseEvent.CLOSED, STOPPED
+        case ReadingBack(commits=commits) if commits >= MAX_COMMITS:
+            hint = "The account does not show it even after the second call."
+        case _ if rt.settings.publishing.resend_after is None:
+            hint = 'The account does not show it, and publishing.resend_after is "never".'
+        case _:
+            return PhaseEvent.ABSENT, "The account does not have the post; it is sent once more."
+    return PhaseEvent.UNCONFIRMED, f"{hint} {CHECK_ACCOUNT}"
 
 
-def forget(rt: Runtime, delivery_id: str) -> None:
-    rt.engine.read_back_at.pop(delivery_id, None)
-
-
-# MERGED from publishing/network_time.py: What time it is at a network: whether a post is ours is judged by its clo
+# --- the network's clock ---------------------------------------------------------------------------------------------
+#
+# Whether a post is ours is decided by the network's clock, which may differ from ours by hours. Every response of its
+# API has a `Date`. It is kept as a distance to our monotonic clock, which cannot be set.
 
 SLACK = timedelta(minutes=2)
 """The machines of one network need not agree among themselves."""
 NOTED_SECONDS = 10.0
 WITHOUT_A_DATE = timedelta(days=1)
-"""How far from ours the clock of a network may be that has not told its time yet."""
+"""The largest assumed difference between our clock and a network's clock that is not known."""
 
 
 def note_date(rt: Runtime, provider: str, response: HttpResponse) -> None:
-    """Set the network's clock by an answer of its API, now and then."""
+    """Set the network's clock by a response of its API, at most once in ten seconds."""
     engine, now = rt.engine, rt.clock.monotonic()
     if now - engine.clock_noted_at.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:
         return
     at = http_date(response.headers.get("date"))
-    if at is None:
-        return
-    engine.clock_offsets[provider], engine.clock_noted_at[provider] = at.timestamp() - now, now
+    if at is not None:
+        engine.clock_offsets[provider], engine.clock_noted_at[provider] = at.timestamp() - now, now
 
 
 def network_now(rt: Runtime, provider: str) -> datetime | None:
-    """The time at the network; None before its first answer to this process."""
+    """Return the time at the network. None: it has not responded to this process yet."""
     offset = rt.engine.clock_offsets.get(provider)
     return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
 
 
 def note_announcement(rt: Runtime, delivery: Delivery) -> None:
-    """A commit is about to be sent. The first of a delivery is what is read back from; nothing is stored yet."""
-    if delivery.progress.commits:
-        return
-    there = network_now(rt, delivery.provider)
-    delivery.progress.dated_since = None if there is None else stamp(there)
-    rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
-
-
-def forget_announcement(rt: Runtime, delivery_id: str) -> None:
-    rt.engine.announced_at.pop(delivery_id, None)
+    """Note when the first commit of a delivery is announced: the account is searched from then on."""
+    if isinstance(delivery.phase, Committing):
+        now = network_now(rt, delivery.provider)
+        delivery.progress.phase = Committing(None if now is None else stamp(now))
+        rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:
-    """The earliest moment, on the network's clock, at which what the first commit made can be dated."""
-    if delivery.progress.dated_since is not None and not delivery.progress.restored:
-        return parse(delivery.progress.dated_since) - SLACK
-    there = network_now(rt, delivery.provider)
+    """Return the earliest time, on the network's clock, that the result of the first commit can have."""
+    phase = delivery.phase
+    dated_since = getattr(phase, "dated_since", None)
+    if dated_since is not None:
+        return parse(dated_since) - SLACK
+    now = network_now(rt, delivery.provider)
     announced = rt.engine.announced_at.get(delivery.id)
-    if there is not None and announced is not None:
-        return there - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
-    ours = delivery.progress.since or delivery.committed_at
+    if now is not None and announced is not None:
+        return now - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
+    ours = delivery.unknown_since
     assert ours is not None
-    if delivery.progress.restored or delivery.progress.look_first:
+    if phase.inherited:
         return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock, whatever ours shows
-    if there is not None:
-        return parse(ours) + (there - rt.now()) - WITHOUT_A_DATE
-    # Nobody knows whether our clock was right before it was set, or is now.
+    if now is not None:
+        return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
+    # Our clock may have been wrong before it was set, or may be wrong now.
     jumped = clock_jumps.recent(rt.reader, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE
+
+
+def forget(rt: Runtime, delivery_id: str) -> None:
+    rt.engine.read_back_at.pop(delivery_id, None)
+    rt.engine.announced_at.pop(delivery_id, None)

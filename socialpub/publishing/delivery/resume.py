@@ -12,12 +12,14 @@ from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.delivery import Delivery
+from socialpub.db.phases import Committing
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
-from socialpub.publishing.delivery import read_back
+from socialpub.publishing.delivery import read_back, transitions
+from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 
@@ -91,7 +93,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 count += 1
             elif due and not delivery.past_commit:
                 _start_over(tx, delivery)
-            elif not (nothing_was_sent or delivery.progress.reading_back or delivery.progress.commits):
+            elif not (nothing_was_sent or _is_called_already(delivery)):
                 read_back.require_first(tx, delivery, since)
         appliance_state.end_restore(tx, nothing_was_sent=nothing_was_sent)
     restored = copied_at is not None
@@ -105,8 +107,8 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
 def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
     delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
     delivery.run_at = tx.stamp
-    read_back.begin_elsewhere(rt, delivery, tx.stamp, since)
-    if delivery.progress.reading_back:
+    read_back.begin_inherited(rt, delivery, tx.stamp, since)
+    if delivery.phase.reads_back:
         delivery.run_at = after(tx.stamp, read_back.READ_BACK_AFTER_SECONDS[0])
         why = f"{read_back.MAYBE_SENT[0].upper()}{read_back.MAYBE_SENT[1:]}: the account is read back."
         attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, why, next_at=delivery.run_at)
@@ -115,18 +117,23 @@ def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> Non
     post_status.begin_post(tx, delivery.post_id)
 
 
+def _is_called_already(delivery: Delivery) -> bool:
+    """Return whether the state of the delivery demands a read-back anyway: one read-back first adds nothing."""
+    announced = isinstance(delivery.phase, Committing) and delivery.past_commit
+    return announced or (delivery.phase.name, PhaseEvent.RESTORED_AHEAD) not in transitions.TABLE
+
+
 def _start_over(tx: Tx, delivery: Delivery) -> None:
-    """What the network was given belongs to the original, or has lapsed: it is sent from the first step on."""
+    """Send the post from the first step on: what the network has belongs to the original, or has lapsed."""
     if delivery.plan is None:
         return
+    if isinstance(delivery.phase, Committing):
+        transitions.move(delivery, PhaseEvent.STARTED_OVER)
     delivery.plan, delivery.step, delivery.memo = None, 0, {}
     delivery.progress.tries, delivery.progress.again = 0, {}
     delivery.state, delivery.held_by = State.QUEUED, None
     delivery.run_at = tx.stamp
     delivery_rows.store(tx, delivery)
-
-
-# MERGED from publishing/deliveries.py: One delivery: one post on its way to one profile.
 
 
 def pause(rt: Runtime, tx: Tx) -> None:

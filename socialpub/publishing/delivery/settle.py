@@ -1,6 +1,5 @@
 """Settle a step: store what its result means for the delivery."""
 
-import json
 import random
 import sqlite3
 from collections.abc import Mapping
@@ -12,46 +11,40 @@ from socialpub.accounts import rate_limits
 from socialpub.core import logging
 from socialpub.core.clock import after
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Row, Tx
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.phases import Committing, CommittingAgain, ConfirmingInherited, Processing, ProcessingInherited
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import counters, delivery_rows, holds, log_entries, profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
-from socialpub.publishing.delivery import deliveries, read_back, waiting
+from socialpub.publishing.delivery import deliveries, read_back, transitions, waiting
 from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN, Run
-from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT
-from socialpub.publishing.delivery.step import Limited, NeedsReauth, NotFoundOnAccount, Result, Retry, Undecidable
+from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, NotFoundOnAccount
+from socialpub.publishing.delivery.step import Limited, NeedsReauth, Result, Retry, Undecidable
+from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
-
-# MERGED from publishing/settle.py: Writing down what became of a step: the complete match over every way it can en
 
 log = logging.get_logger("socialpub.settlement")
 
 
 def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
-    """Write down what became of a step. The delivery again when it goes on at once, else None."""
+    """Store the result of a step. Return the delivery if its next step runs at once."""
     row = delivery_rows.state_of(tx, delivery.id)
     if row is None or State(row.state).final:
         return None
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
-        return None  # the row was taken meanwhile; only a post that is certainly up still counts
-    delivery = _copy(delivery)
-    stored = Progress(**json.loads(row.progress))
-    delivery.progress.stopped = stored.stopped
-    # A clock that was set during the call has moved these.
-    delivery.due_at, delivery.started_at, delivery.committed_at = row.due_at, row.started_at, row.committed_at
-    delivery.progress.since = stored.since
-    delivery.progress.deaths = 0
+        return None  # another process took the row; only a post that is certainly up still counts
+    delivery = _as_stored(delivery, row)
     committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
     waiting.note_step(tx, delivery, row.run_at)
     if committing and isinstance(result, Done | Published | Unknown):
         waiting.keep_distance(rt, tx, delivery)
     match result:
         case Done(memo):
-            _advance(delivery, memo)
-            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, run.message, step=-1)
+            step_name = _advance(delivery, memo)
+            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, run.message, step_name=step_name)
             _update_holds(tx, delivery, result, run, committing, asked, scopes)
             return _go_on(rt, tx, delivery)
         case More(memo):
@@ -101,29 +94,40 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             read_back.begin(rt, delivery, message)
             deliveries.requeue(rt, tx, delivery, read_back.READ_BACK_AFTER_SECONDS[0])
         case NotFoundOnAccount():
-            conclude_readback(rt, tx, delivery, run, result)
+            _conclude(rt, tx, delivery, run, result)
         case Undecidable(hint):
             deliveries.fail_unconfirmed(tx, delivery, hint, run)
     _update_holds(tx, delivery, result, run, committing, asked, scopes)
     return None
 
 
-def _copy(delivery: Delivery) -> Delivery:
-    """Settling may fail half-way and be done again: what the caller holds stays as it was."""
-    return replace(delivery, progress=replace(delivery.progress, again=dict(delivery.progress.again)))
+def _as_stored(delivery: Delivery, row: Row) -> Delivery:
+    """Return a copy with what may have changed during the call: a stop, and the times that a set clock has moved.
+
+    A settlement may fail half-way and run again, so the caller's delivery stays as it was.
+    """
+    own, stored = delivery.progress, Progress.read(row.progress)
+    phase = stored.phase if stored.phase.name is own.phase.name else own.phase
+    return replace(
+        delivery,
+        due_at=row.due_at,
+        started_at=row.started_at,
+        committed_at=row.committed_at,
+        progress=replace(own, phase=phase, stopped=stored.stopped, deaths=0, again=dict(own.again)),
+    )
 
 
 def _update_holds(
     tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool, asked: bool, scopes: tuple[str, ...]
 ) -> None:
-    """What this run shows of what is held: of the app only a commit that was answered, of questions any answer, of a
-    step that it went well. A run that shows nothing gives its turn as the probe back."""
+    """Release what this run proves to be accepted again: publishing by an answered commit, questions by any answer,
+    a step by its success. A run that proves nothing returns its probe."""
     if not holds.any_hold(tx):
         return
     if committing and (isinstance(result, Done | Published) or (_is_refusal(result) and run.answered)):
         _release(tx, delivery.provider, holds.PUBLISHING)
-    told = isinstance(result, Done | More | Again | Wait | NotFoundOnAccount | Published)
-    if asked and (told or (run.answered and isinstance(result, Refused | Undecidable))):
+    answered = isinstance(result, Done | More | Again | Wait | NotFoundOnAccount | Published)
+    if asked and (answered or (run.answered and isinstance(result, Refused | Undecidable))):
         _release(tx, delivery.provider, holds.QUESTIONS)
     if isinstance(result, Done | More) and not asked:
         _release(tx, delivery.provider, scopes[-1])
@@ -142,7 +146,7 @@ def _hold(tx: Tx, delivery: Delivery, held: Held) -> str:
     publishing, *step = holds.scopes_of(delivery)
     scope = step[0] if held.this_step and step else publishing
     if not holds.is_held(tx, delivery.provider, scope):
-        # Once: what is held meets the same answer at every probe.
+        # Log this once: every probe meets the same response.
         message = f"the network refuses this app; {holds.what(scope)}"
         about = {"provider": delivery.provider, "reason": held.reason, "code": held.code}
         tx.after_commit(partial(log.warning, message, **about))
@@ -155,19 +159,26 @@ def _release(tx: Tx, provider: str, scope: str) -> None:
         tx.after_commit(partial(log.info, message, provider=provider))
 
 
-def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
+def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> str:
+    """Continue after the step that is done. Return the name of that step.
+
+    What was read back and has arrived continues after the commit, whatever the step was.
+    """
+    accepted = delivery.phase.reads_back or delivery.commits_next
+    done = delivery.commit_step if delivery.phase.reads_back else delivery.step
     delivery.memo = dict(memo) or delivery.memo
-    # What was read back and has arrived goes on after the commit, wherever the plan stood.
-    delivery.step = (delivery.commit_step if delivery.progress.reading_back else delivery.step) + 1
-    delivery.progress.tries = 0
-    # Read back and found to have arrived: what the following steps see decides.
-    delivery.progress.reading_back = delivery.progress.confirming = False
-    if not delivery.progress.restored:
-        delivery.progress.unknown = None
+    delivery.step, delivery.progress.tries = done + 1, 0
+    if not accepted:
+        transitions.enter_step(delivery)
+    elif isinstance(delivery.phase, ConfirmingInherited):
+        transitions.move(delivery, PhaseEvent.ACCEPTED, why=read_back.MAYBE_SENT)
+    else:
+        transitions.move(delivery, PhaseEvent.ACCEPTED)
+    return (delivery.plan or [("start", "")])[done][0]
 
 
 def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
-    """The next step at once, unless something speaks against it."""
+    """Run the next step at once, unless it has to wait."""
     if deliveries.stopped(tx, delivery):
         return None
     waits = (
@@ -184,27 +195,57 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
 
 
 def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
-    if delivery.progress.restored:
+    """Return to an earlier step, as the network demands."""
+    phase = delivery.phase
+    if isinstance(phase, ProcessingInherited):
         hint = f"{again.reason.rstrip('.')}, which the original may have done. {CHECK_ACCOUNT}"
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
         return
-    deliveries.record_attempt(
-        tx, delivery, run, AttemptOutcome.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds)
-    )
-    delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
+    if isinstance(phase, Processing) and phase.message:  # no further call is made
+        deliveries.fail(tx, delivery, State.FAILED, phase.message, run)
+        return
+    next_at = after(tx.stamp, again.seconds)
+    deliveries.record_attempt(tx, delivery, run, AttemptOutcome.RETRYING, again.reason, next_at=next_at)
+    times = delivery.progress.again
+    times[again.reason] = times.get(again.reason, 0) + 1
     delivery.memo = again.memo
-    if delivery.past_commit_step:
-        # The network's own verdict: what the commit began will never be a post.
-        progress = delivery.progress
-        progress.commits, progress.unknown, progress.since, progress.dated_since = 0, None, None, None
+    if isinstance(phase, Processing):
+        transitions.move(delivery, PhaseEvent.VOIDED)
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
-    if not delivery.progress.commits:
+    if isinstance(phase, Committing | CommittingAgain) and not delivery.commits_next:
+        transitions.move(delivery, PhaseEvent.WENT_BACK)
+    transitions.enter_step(delivery)
+    if not delivery.unknown_calls:
         delivery.committed_at = None
     if not deliveries.stopped(tx, delivery):
         deliveries.requeue(rt, tx, delivery, again.seconds)
 
 
+def _conclude(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, found: NotFoundOnAccount) -> None:
+    """Read back again later, or end what the read-backs were for."""
+    read_back.note_readback(rt, delivery, found.seen_at)
+    seconds = read_back.seconds_until_next(rt, delivery)
+    if seconds is not None:
+        message = "The account does not show the post yet; looking again."
+        deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, message)
+        return
+    event, message = read_back.conclude(rt, delivery, found)
+    match event:
+        case PhaseEvent.ABSENT:
+            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, message)
+            transitions.move(delivery, event)
+            transitions.enter_step(delivery)
+            deliveries.requeue(rt, tx, delivery, 0)
+        case PhaseEvent.CLOSED:
+            deliveries.close(rt, tx, delivery, run, message)
+        case PhaseEvent.FAILED:
+            deliveries.fail(tx, delivery, State.FAILED, message, run)
+        case _:
+            deliveries.fail_unconfirmed(tx, delivery, message, run)
+
+
 def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
+    transitions.move(delivery, PhaseEvent.PUBLISHED)
     try:
         delivery_rows.update(
             tx,
@@ -235,8 +276,8 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
         waits.begin_cooldown(tx, delivery.profile_id, waits.ANY_ENDPOINT, until, refused.message, give_up_after)
     if refused.too_long:
         profile_rows.expect_account_data(tx, delivery.profile_id)
-    # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
-    of_another = delivery.progress.restored and delivery.progress.unknown is not None
+    # Of a delivery that came with a backup before its commit, the original may have begun another task since.
+    of_another = delivery.phase.inherited and bool(getattr(delivery.phase, "why", ""))
     if refused.reauth and not refused.verdict:
         _clear(delivery, committing)
         _wait_for_reconnect(rt, tx, delivery, run, refused.message, refused.code)
@@ -246,10 +287,10 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
     end = partial(deliveries.fail, tx, delivery, State.FAILED, refused.message, run, content=refused.content)
     if refused.verdict and not of_another:
         end(AttemptOutcome.REFUSED, refused.code)
-    elif delivery.may_be_public and not delivery.asks:
-        # The call before this one may have arrived, and this one perhaps was refused because of that.
+    elif delivery.phase.may_be_public and not delivery.asks:
+        # The call before this one may have arrived, and may be the reason for the refusal.
         deliveries.close(rt, tx, delivery, run, refused.message, refused.code, AttemptOutcome.REFUSED)
-    elif delivery.may_be_public:
+    elif delivery.phase.may_be_public:
         # A refused question is no verdict on the post.
         deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
@@ -257,7 +298,7 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
 
 
 def _wait_for_reconnect(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None) -> None:
-    """The account must be connected again, unless it was connected or disconnected while the call was on its way."""
+    """Wait for the account to be connected again, unless it was connected or disconnected during the call."""
     if deliveries.stopped(tx, delivery):
         return
     profile = profile_rows.find(tx, delivery.profile_id)
@@ -275,8 +316,8 @@ def _wait_for_reconnect(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, messa
 
 
 def _clear(delivery: Delivery, committing: bool) -> None:
-    """The commit was refused for now or never left: it certainly did not happen. An earlier one may have."""
-    if committing and not delivery.progress.commits:
+    """Clear the mark of a commit that certainly did not happen. An earlier one may have."""
+    if committing and not delivery.unknown_calls:
         delivery.committed_at = None
 
 
@@ -284,73 +325,3 @@ def _backoff(delivery: Delivery) -> float:
     """1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
     delivery.progress.tries += 1
     return float(min(2 ** (delivery.progress.tries - 1), 180)) * (1 + random.random() / 4)
-
-
-# MERGED from publishing/looks.py: What the looks at an account come to: only an answered, readable list counts, an
-
-MAX_COMMITS = 2
-"""The commit and, when the account shows for certain that it did not happen, one more."""
-
-NOT_SENT_AFTER_RESTORE = (
-    "Not sent: it was due before this restored appliance was resumed, and the account does not show it. "
-    "To publish it, create the post again."
-)
-NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
-NOT_KNOWN_ELSEWHERE = "The account cannot be asked whether another installation sent it: the post is sent."
-SOMETHING_SIMILAR = (
-    "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
-    f"is this post. {CHECK_ACCOUNT}"
-)
-
-
-def conclude_readback(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: NotFoundOnAccount) -> None:
-    """The account does not show the post: look again later, or conclude from it."""
-    progress = delivery.progress
-    read_back.note_readback(rt, delivery, missing.seen_at)
-    if progress.confirming:
-        progress.confirming = False
-        _go_ahead(rt, tx, delivery, run, missing)
-    elif (left := read_back.seconds_left(rt, delivery)) > 0:
-        seconds = max(min(read_back.next_pause(delivery), left), 1.0)
-        message = "The account does not show the post yet; looking again."
-        deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, message)
-    elif missing.similar:
-        deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
-    elif progress.restored and not missing.whole:
-        hint = f"The upload in the backup never ended. The original may have begun another one. {CHECK_ACCOUNT}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif progress.restored:
-        deliveries.fail(tx, delivery, State.FAILED, progress.closing or NOT_SENT_AFTER_RESTORE, run)
-    elif progress.stopped and progress.closing is None:
-        deliveries.close(rt, tx, delivery, run, deliveries.STOPPED)
-    elif progress.closing is not None and not missing.whole:
-        hint = f"{progress.closing} The upload that was begun may still become a post. {CHECK_ACCOUNT}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif progress.closing is not None:
-        deliveries.fail(tx, delivery, State.FAILED, progress.closing, run)
-    elif progress.commits >= MAX_COMMITS:
-        hint = f"The account does not show it even after the second call. {CHECK_ACCOUNT}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif rt.settings.publishing.resend_after is None:
-        hint = f'The account does not show it, and publishing.resend_after is "never". {CHECK_ACCOUNT}'
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    else:
-        _send_again(rt, tx, delivery, run, "The account does not have the post; it is sent once more.")
-
-
-def _go_ahead(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: NotFoundOnAccount) -> None:
-    """The look that must precede a call has shown nothing."""
-    progress = delivery.progress
-    if missing.similar:
-        deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
-    elif progress.look_first:
-        progress.look_first, progress.since, progress.earlier = False, None, []
-        _send_again(rt, tx, delivery, run, NOT_SENT_ELSEWHERE if missing.asked else NOT_KNOWN_ELSEWHERE)
-    else:
-        _send_again(rt, tx, delivery, run, "The account still does not have the post; it is sent once more.")
-
-
-def _send_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str) -> None:
-    deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, message)
-    delivery.progress.reading_back = False
-    deliveries.requeue(rt, tx, delivery, 0)

@@ -1,6 +1,5 @@
 """Run one step of a delivery: the calls to the network, and the result that they mean for the post."""
 
-import json
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -14,6 +13,7 @@ from socialpub.core.secrets import redaction, signed_urls
 from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.phases import ConfirmingInherited
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, holds, profile_rows
 from socialpub.db.tables.profile_rows import Profile
@@ -25,7 +25,6 @@ from socialpub.providers.base import (
     Content,
     Done,
     Held,
-    ImageLimits,
     Job,
     MediaFile,
     Outcome,
@@ -38,12 +37,15 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.provider import Provider
-from socialpub.publishing.delivery import deliveries, read_back, waiting
+from socialpub.publishing.delivery import read_back, waiting
+from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/results.py: What one run of a step can come to, beside what a network's own outcomes say (
+log = logging.get_logger("socialpub.publisher")
+
+# --- results besides the network's own outcomes ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +68,6 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class NotFoundOnAccount:
-    """One more answered look at the account, and the post is not there. `whole` as in `Look`."""
-
-    seen_at: float
-    """When it was answered, on the monotonic clock: writing it down may take the disk a while."""
-    whole: bool = True
-    similar: bool = False
-    """Something is there that no other delivery made and that could be it, but for its words."""
-    asked: bool = True
-    """False: the network cannot be asked, or does not answer this app."""
-
-
-@dataclass(frozen=True, slots=True)
 class NeedsReauth:
     """The account must be connected again before anything else is asked for it. `message` says how."""
 
@@ -96,14 +85,18 @@ class Undecidable:
 Result = Outcome | Retry | Limited | NotFoundOnAccount | NeedsReauth | Undecidable
 
 
-# MERGED from publishing/step_run.py: One run of one step: the conversation with the network. No transaction is ope
+# --- the run ---------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.publisher")
+
+class ReadbackDue(Exception):
+    """What came before a second call took so long that the account must be read back again first."""
 
 
 def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
-    """Run the next step, or look at the account when the outcome of the commit is unknown. `trace` takes what the calls
-    showed. Whatever a network does becomes a result, and whatever it quotes, none of the account's tokens is in it."""
+    """Run the next step, or read the account back. `trace` takes what the calls showed.
+
+    Everything that a network does becomes a result. No result quotes a token of the account.
+    """
     result = redaction.mask_value(_run(rt, delivery, trace))
     trace.code, trace.message, trace.request_id = redaction.mask_value((trace.code, trace.message, trace.request_id))
     return result
@@ -117,14 +110,16 @@ def _run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     try:
         token = tokens.load_fresh(rt, profile.id)
         try:
-            return _converse(rt, delivery, token, trace)
+            return _call_network(rt, delivery, token, trace)
         except AuthExpired:
-            return _converse(rt, delivery, tokens.replace_spent(rt, profile.id, spent=token), trace)
+            return _call_network(rt, delivery, tokens.replace_spent(rt, profile.id, spent=token), trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
-        return interpret_error(rt, delivery, error, asked=trace.answered)
+        return _interpret_error(rt, delivery, error, asked=trace.answered)
     except Withdrawn as withdrawn:
-        return interpret_withdrawal(delivery, withdrawn)
+        if delivery.phase.may_be_public and str(withdrawn) == STOPPED:
+            return Retry(STOPPED, seconds=0.0)  # the claim reads the account back once more, and ends it
+        return _not_sendable(delivery, str(withdrawn))
     except ReadbackDue:
         return Retry("The account is looked at again first.", seconds=0.0)
     except Unfit as unfit:
@@ -135,47 +130,64 @@ def _run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     except Unavailable as error:
         return Retry(error.detail)
     except OperatorError as error:
-        return not_sendable(delivery, f"{error.message} {error.hint or ''}".strip())
+        return _not_sendable(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
         log.error("a step failed unexpectedly", exc_info=True, step=delivery.step_name)
         return interpret_crash(delivery)
 
 
-def _converse(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
+def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
     profile = _profile(rt, delivery)
     trace.grant = profile.access_token
     provider = rt.providers[delivery.provider]
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
-    if delivery.step_kind == "prepare" and not delivery.progress.reading_back:
+    if delivery.step_kind == "prepare" and not delivery.phase.reads_back:
         for media in content.media:
             media.path.stat()
-    job = build_job(rt, delivery, provider, post_content.to_account(profile), content, token, trace)
+    job = _build_job(rt, delivery, provider, post_content.to_account(profile), content, token, trace)
     if read_back.is_due(rt, delivery):
         raise ReadbackDue
-    if not delivery.progress.reading_back:
+    if not delivery.phase.reads_back:
         outcome = provider.run(delivery.step_name, job)
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
+        case CannotTell() if isinstance(delivery.phase, ConfirmingInherited):
+            return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case CannotTell(hint):
-            return (
-                NotFoundOnAccount(rt.clock.monotonic(), asked=False)
-                if delivery.progress.look_first
-                else Undecidable(hint)
-            )
+            return Undecidable(hint)
         case Done() as arrived:
             return arrived
-        case Readback() as look:
-            found = _found(rt, delivery, look)
-            return _found_earlier(rt, delivery, job) or found if isinstance(found, NotFoundOnAccount) else found
+        case Readback() as readback:
+            found = _find_post(rt, delivery, readback)
+            return _find_earlier(rt, delivery, job) or found if isinstance(found, NotFoundOnAccount) else found
 
 
-def _found_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
-    """Whether the account shows, or may show, what an edit has replaced: another installation may have published it
-    before."""
+def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published | NotFoundOnAccount:
+    """Return the candidate that is the post of this delivery.
+
+    What another delivery made is not ours. A candidate that does not show its words belongs to no delivery while the
+    outcome of another delivery is unknown.
+    """
+    reader = rt.reader
+    seen_at, doubt = rt.clock.monotonic(), False
+    for post in readback.candidates:
+        of_another = delivery_rows.is_outcome_of_another(reader, delivery, post.post_id)
+        if post.post_id in readback.vague and (of_another or delivery_rows.others_past_commit(reader, delivery)):
+            doubt = True
+        elif not of_another:
+            return post
+    # An owner who sends it after a restore wants it beside posts with other words. One without words may be this post.
+    similar = () if isinstance(delivery.phase, ConfirmingInherited) else readback.similar
+    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
+    return NotFoundOnAccount(seen_at, readback.whole, doubt or not all(others))
+
+
+def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
+    """Search for the content before an edit: another installation may have published that before."""
     provider = rt.providers[delivery.provider]
     for content, given in post_content.earlier_contents(rt, delivery):
-        look = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
-        found = _found(rt, delivery, look) if isinstance(look, Readback) else None
+        readback = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
+        found = _find_post(rt, delivery, readback) if isinstance(readback, Readback) else None
         if isinstance(found, Published):
             return Undecidable(
                 f"The account shows the text from before the last edit ({found.url or found.post_id}). "
@@ -184,23 +196,6 @@ def _found_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | N
         if found is not None and found.similar:
             return found
     return None
-
-
-def _found(rt: Runtime, delivery: Delivery, look: Readback) -> Published | NotFoundOnAccount:
-    """The candidate that is this delivery's, or that it is missing. What another delivery made is not ours; what does
-    not tell its words is nobody's while another delivery's outcome is unknown, too."""
-    reader = rt.reader
-    seen_at, doubt = rt.clock.monotonic(), False
-    for post in look.candidates:
-        of_another = delivery_rows.is_outcome_of_another(reader, delivery, post.post_id)
-        if post.post_id in look.vague and (of_another or delivery_rows.others_past_commit(reader, delivery)):
-            doubt = True
-        elif not of_another:
-            return post
-    # An owner who sends it after a restore wants it beside posts with other words. One without words may be this post.
-    similar = () if delivery.progress.look_first else look.similar
-    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
-    return NotFoundOnAccount(seen_at, look.whole, doubt or not all(others))
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:
@@ -216,17 +211,13 @@ def _file_name(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> s
     return "one of its files"
 
 
-# MERGED from publishing/step_job.py: What one run of one step may know and use: the job that is handed to a networ
+# --- the job: what a network's adapter may know and use --------------------------------------------------------------
 
 SLICE_SECONDS = 10.0
-"""Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
+"""Bytes go in slices of about this long, so that no profile queue occupies a worker for a whole video."""
 
 
-class ReadbackDue(Exception):
-    """What came before a second call took so long that the account must be looked at again first."""
-
-
-def build_job(
+def _build_job(
     rt: Runtime,
     delivery: Delivery,
     provider: Provider,
@@ -238,34 +229,35 @@ def build_job(
     began, asked = rt.clock.monotonic(), False
     moved = clock_jumps.moved(rt.reader, rt.clock)
     place = ("delivery", delivery.id, "memo")
-    committed_at = delivery.progress.since or delivery.committed_at
+    committed_at = delivery.unknown_since
 
-    def gate() -> None:
-        """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
+    def check_still_allowed() -> None:
+        """Send nothing for a profile that was disconnected, or a post that was stopped, in the meantime."""
         row = delivery_rows.state_of(rt.reader, delivery.id)
         if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
         if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
-            if Progress(**json.loads(row.progress)).stopped:
-                raise Withdrawn(deliveries.STOPPED)
+            if Progress.read(row.progress).stopped:
+                raise Withdrawn(STOPPED)
             if read_back.is_due(rt, delivery):
                 raise ReadbackDue
 
     def call(method: str, url: str, **arguments: Any) -> Any:
         nonlocal asked
         try:
-            answer = rt.http_of(delivery.provider).call(method, url, gate=gate, **arguments)
+            response = rt.http_of(delivery.provider).call(method, url, gate=check_still_allowed, **arguments)
         finally:
             asked = True
         trace.answered = True
-        if "token" in arguments:  # without one it is not the network's API that answers
-            read_back.note_date(rt, delivery.provider, answer)
-        return answer
+        if "token" in arguments:  # without a token, it is not the network's API that responds
+            read_back.note_date(rt, delivery.provider, response)
+        return response
 
-    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
-        return renditions.fit_media(rt, delivery.id, media, limits)
+    def public_url(media: MediaFile) -> str:
+        key, lifetime = renditions.storage_key(rt, media), public_url_lifetime(rt.settings)
+        return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), lifetime)
 
     return Job(
         content=content,
@@ -274,13 +266,13 @@ def build_job(
         memo=dict(delivery.memo),
         token=token,
         call=call,
-        fit=fit,
+        fit=lambda media, limits: renditions.fit_media(rt, delivery.id, media, limits),
         now=rt.now() - moved,
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
         committed_at=parse(committed_at) - moved if committed_at else None,
         since=lambda: read_back.search_from(rt, delivery),
-        unknown_before=delivery.progress.commits > 0,
-        public_url=lambda media: _public_url(rt, media),
+        unknown_before=delivery.unknown_calls > 0,
+        public_url=public_url,
         seal=lambda text: rt.secrets.seal(text, *place).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
         times_back=delivery.progress.again,
@@ -288,24 +280,20 @@ def build_job(
     )
 
 
-def _public_url(rt: Runtime, media: MediaFile) -> str:
-    lifetime = public_url_lifetime(rt.settings)
-    return signed_urls.media_url(rt.settings, rt.secrets, renditions.storage_key(rt, media), rt.now(), lifetime)
-
-
 def public_url_lifetime(settings: Settings) -> timedelta:
-    """Until a delivery is settled, whatever its network takes to fetch media."""
+    """Return how long a network may fetch media: until the delivery is settled."""
     return settings.publishing.give_up_after + timedelta(hours=2)
 
 
-# MERGED from publishing/call_results.py: What a failed call means for its post (design: "The delivery", the table)
+# --- what a failed call means for the post ---------------------------------------------------------------------------
+#
+# Exceptions describe the call, results describe the post. A network's own error table is asked first.
 
 LOCKED_SECONDS = 10.0
 
 
-def interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
+def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
     """`asked`: the network answered a call of this run, rather than one that came before it (a token)."""
-    commits = delivery.commits_next
     match error:
         case tokens.Locked():
             return Retry(error.message, seconds=LOCKED_SECONDS)
@@ -315,46 +303,29 @@ def interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, as
             # Under the steps' names, which every delivery of the profile shares.
             endpoints = {holds.endpoint_of(delivery.step_name), *error.steps}
             return Limited(rate_limits.plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
-        case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first and asked:
-            return NotFoundOnAccount(
-                rt.clock.monotonic(), asked=False
-            )  # what cannot be asked about keeps nothing from being published
+        case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
+            # An account that cannot be asked does not keep a post from being published.
+            return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
             return NeedsReauth(waiting.reconnect_message(delivery.provider, error.message), error.code)
-        case Rejected() if delivery.progress.reading_back:
+        case Rejected() if delivery.phase.reads_back:
             return _not_readable(error.message)
         case Rejected():
             return Refused(error.message, error.code, content=error.content)
-        case NoAnswer() if commits:
+        case NoAnswer() if delivery.commits_next:
             return Unknown(error.message, error.code)
         case _:
             return Retry(error.message, error.code)
 
 
-def interpret_withdrawal(delivery: Delivery, withdrawn: Withdrawn) -> Result:
-    """The profile was disconnected, or the post stopped, just before the call."""
-    if delivery.may_be_public and str(withdrawn) == deliveries.STOPPED:
-        return Retry(deliveries.STOPPED, seconds=0.0)  # the claim looks once more, and ends it
-    return not_sendable(delivery, str(withdrawn))
-
-
-def not_sendable(delivery: Delivery, message: str, code: str | None = None) -> Result:
-    """Nothing can be sent any more. Whether something is public already cannot be found out either then."""
-    return _not_readable(message) if delivery.may_be_public else Refused(message, code)
-
-
-def _not_readable(message: str) -> Undecidable:
-    return Undecidable(f"It could not be read back: {message} Look at the account.")
-
-
 def interpret_unusable(delivery: Delivery, profile: Profile) -> Result | None:
-    """What it means that nothing can be sent for this profile; None when it can."""
+    """Return what it means that nothing can be sent for this profile. None: the profile can be used."""
     match profile.status:
+        case ProfileStatus.DISCONNECTED if delivery.phase.may_be_public:
+            return _not_readable("The profile was disconnected.")
         case ProfileStatus.DISCONNECTED:
-            if delivery.may_be_public:
-                return _not_readable("The profile was disconnected.")
             how = hints.reconnect(profile.provider)
             return Refused(
                 f"The profile was disconnected. To connect the account again, {how}. Then create the post again."
@@ -366,7 +337,16 @@ def interpret_unusable(delivery: Delivery, profile: Profile) -> Result | None:
 
 
 def interpret_crash(delivery: Delivery) -> Result:
-    """After an exception that nobody foresaw."""
+    """Return what an unexpected exception means."""
     if delivery.commits_next:
         return Unknown("socialpub failed unexpectedly during the call; its log says why")
     return Retry("socialpub failed unexpectedly; its log says why.")
+
+
+def _not_sendable(delivery: Delivery, message: str) -> Result:
+    """Nothing more can be sent. It cannot be found out either whether something is public."""
+    return _not_readable(message) if delivery.phase.may_be_public else Refused(message)
+
+
+def _not_readable(message: str) -> Undecidable:
+    return Undecidable(f"It could not be read back: {message} Look at the account.")

@@ -44,7 +44,7 @@ def was_put_off(tx: Tx, delivery: Delivery) -> bool:
 
 def _endpoint(delivery: Delivery) -> str:
     """Return what this delivery calls next."""
-    planned = delivery.plan or delivery.progress.reading_back
+    planned = delivery.plan or delivery.phase.reads_back
     return (None if planned else delivery.first_endpoint) or holds.endpoint_of(delivery.step_name)
 
 
@@ -126,7 +126,7 @@ def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
     first.
     """
     others = delivery_rows.equal_past_commit(tx, delivery)
-    if delivery.progress.reading_back or delivery.progress.commits:
+    if delivery.phase.reads_back or delivery.unknown_calls:
         return any(other < (delivery.committed_at or "", delivery.id) for other in others)
     return delivery.commits_next and bool(others)
 

@@ -14,7 +14,6 @@ from socialpub.db.states import State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.providers.registry import DRAFT_MODES
-from socialpub.publishing.delivery import deliveries
 from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN
 
 IN_APP = "inApp"
@@ -115,7 +114,7 @@ def _details(
 
 
 def _steps(delivery: Delivery) -> list[PlanStep]:
-    done = deliveries.steps_done(delivery)
+    done = len(delivery.plan or ()) if delivery.state is State.PUBLISHED else delivery.step
     return [
         PlanStep(name, kind, index < done, not delivery.state.final and index == delivery.step)
         for index, (name, kind) in enumerate(delivery.plan or [])

@@ -12,12 +12,10 @@ from socialpub.accounts import api_keys
 from socialpub.db.queries import post_list
 from socialpub.db.states import State
 from socialpub.db.tables import counters, delivery_rows
-from socialpub.publishing.delivery import deliveries
-from socialpub.publishing.delivery.deliveries import Run
 from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.hand_clock import HandClock
 
 AT = "2026-10-12T09:{:02}:{:02}.000Z"
@@ -35,7 +33,7 @@ def settle(rt: Runtime, post: str, states: list[State]) -> None:
                 post_status.settle_if_resolved(tx, post)
             elif state is not State.QUEUED:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                deliveries.fail(tx, one, state, said, Run(tx.stamp))
+                end_unsent(tx, one, state, said)
 
         rt.write(end)
 

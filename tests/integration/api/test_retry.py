@@ -9,13 +9,11 @@ import pytest
 from socialpub.accounts import api_keys, profiles
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
-from socialpub.publishing.delivery import deliveries
-from socialpub.publishing.delivery.deliveries import Run
 from socialpub.publishing.posts import post_status, posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.rows import artifact
 
 
@@ -33,7 +31,7 @@ def end(rt: Runtime, post: str, *states: State) -> None:
                 post_status.settle_if_resolved(tx, post)
             else:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                deliveries.fail(tx, open_ones[row["id"]], state, said, Run(tx.stamp))
+                end_unsent(tx, open_ones[row["id"]], state, said)
 
     rt.write(settle)
 

@@ -8,7 +8,7 @@ import pytest
 from socialpub.cli import backup
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.publishing.delivery import settle
+from socialpub.publishing.delivery import read_back
 from tests.integration.cli.conftest import Terminal
 from tests.support import copies
 from tests.support.appliance import accept, message_of, state_of
@@ -81,7 +81,7 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
     )
     with other.open() as rt:
         drain(rt, terminal.clock)
-        assert message_of(rt, post) == settle.NOT_SENT_AFTER_RESTORE
+        assert message_of(rt, post) == read_back.NOT_SENT_AFTER_RESTORE
     assert terminal.world.x.posts == []
 
 

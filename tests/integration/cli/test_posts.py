@@ -79,9 +79,10 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
     post = rt.write(posts.create, Draft("Hello", None, (profile,)), OWNER)
     rt.db.write(
         lambda tx: tx.execute(
-            """UPDATE delivery SET committed_at = ?, started_at = ?, plan = '[["create_post", "commit"]]',
-                progress = '{"reading_back": true, "unknown": "no answer"}' WHERE post_id = ?""",
-            (tx.stamp, tx.stamp, post),
+            """UPDATE delivery SET committed_at = :now, started_at = :now, plan = '[["create_post", "commit"]]',
+                progress = json_object('phase', 'reading_back', 'commits', 1, 'why', 'no answer', 'since', :now)
+                WHERE post_id = :post""",
+            {"now": tx.stamp, "post": post},
         )
     )
     stopped = terminal("admin", "stop-post", post)

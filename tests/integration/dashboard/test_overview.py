@@ -12,14 +12,13 @@ from socialpub.db.connection import Tx
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.media.files import Files
-from socialpub.publishing.delivery import deliveries, resume
-from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
@@ -32,7 +31,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def end(rt: Runtime, post: str, state: State, message: str) -> None:
     def fail(_rt: Runtime, tx: Tx) -> None:
         for delivery in delivery_rows.open_of_post(tx, post):
-            deliveries.fail(tx, delivery, state, message, Run(tx.stamp))
+            end_unsent(tx, delivery, state, message)
 
     rt.write(fail)
 

@@ -9,7 +9,7 @@ from socialpub.core.errors import Conflict
 from socialpub.db.states import State
 from socialpub.providers.base import Held, Kind, More, Published, Readback, Refused, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
-from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
@@ -210,7 +210,7 @@ def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
     rt.write(posts.stop, post)
     drain(rt, clock)
     assert network.asked.count("create_post") == 1
-    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
 
 
 def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
@@ -220,7 +220,7 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
     delivery = rt.reader.value("SELECT id FROM delivery")
     rt.db.write(
         lambda tx: tx.update("delivery", delivery, state="running", owner="gone", plan='[["create_post","commit"]]',
-                             committed_at=tx.stamp, started_at=tx.stamp)
+                             progress='{"phase":"committing"}', committed_at=tx.stamp, started_at=tx.stamp)
     )  # fmt: skip
     network.results["recover"] = [Readback((Published("5"),))]
     drain(rt, clock)

@@ -12,7 +12,7 @@ from socialpub.providers.base import Job, Kind, Outcome, Problem, Published
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing.delivery import claim, deliveries, engine, profile_queue
+from socialpub.publishing.delivery import claim, engine, profile_queue, read_back
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
@@ -39,7 +39,7 @@ def test_a_post_stopped_while_its_refused_call_was_on_the_wire_is_never_sent(
 
     network.run = stopped_meanwhile  # type: ignore[method-assign]
     drain(rt)
-    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
     drain(rt, clock)
     assert network.effects == []
 
@@ -87,7 +87,7 @@ def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(
     drain(rt)
     assert wire.sent == []
     assert state_of(rt, post) is State.FAILED
-    assert (message_of(rt, post) == deliveries.STOPPED) == (order == "stop")
+    assert (message_of(rt, post) == read_back.STOPPED) == (order == "stop")
 
 
 def test_a_refresh_that_nobody_answered_is_not_repeated_for_a_profile_disconnected_meanwhile(

@@ -15,7 +15,8 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
-MIGRATION = import_module("socialpub.db.migrations.0004_hold_scopes")
+HOLD_SCOPES = import_module("socialpub.db.migrations.0004_hold_scopes")
+PHASES = import_module("socialpub.db.migrations.0025_phases")
 FORMER = {
     "tries": 0,
     "commits": 1,
@@ -44,9 +45,12 @@ def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, bod
 
 
 def upgrade(rt: Runtime) -> None:
-    """What the migration does to such rows."""
-    for statement in (MIGRATION.AN_UNKNOWN_OUTCOME, MIGRATION.WAITS_OF_A_DAY.replace("'now'", f"'{rt.stamp()}'")):
+    """What the migrations do to such rows."""
+    for statement in (HOLD_SCOPES.AN_UNKNOWN_OUTCOME, HOLD_SCOPES.WAITS_OF_A_DAY.replace("'now'", f"'{rt.stamp()}'")):
         rt.db.write(lambda tx, sql=statement: tx.execute(sql))
+    for row in rt.reader.all(PHASES.OPEN_ROWS):
+        stored, committed_at = PHASES.convert_row(*row[1:])
+        rt.db.write(lambda tx, values=(stored, committed_at, row[0]): tx.execute(PHASES.STORE, values))
 
 
 def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(

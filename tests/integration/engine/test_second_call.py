@@ -11,7 +11,7 @@ from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback, Refused
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.publishing.delivery import deliveries, resume
+from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
@@ -192,7 +192,7 @@ def test_a_stop_before_the_second_call_fails_when_the_account_still_shows_nothin
     until_absent(rt, network, clock)
     rt.write(posts.stop, post)
     drain(rt, clock)
-    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
     assert len(network.called_at) == 1
 
 

@@ -9,11 +9,10 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.ops import alerts, overview
 from socialpub.ops.alerts import DiskRoom
-from socialpub.publishing.delivery import deliveries, resume
-from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
@@ -25,7 +24,7 @@ def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
 
     def end(_rt: Runtime, tx: Tx) -> None:
         for delivery in delivery_rows.open_of_post(tx, post):
-            deliveries.fail(tx, delivery, state, "No.", Run(tx.stamp))
+            end_unsent(tx, delivery, state, "No.")
 
     rt.write(end)
 

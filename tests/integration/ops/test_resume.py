@@ -16,7 +16,7 @@ from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
-from socialpub.publishing.delivery import deliveries, engine, resume, settle
+from socialpub.publishing.delivery import engine, read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -105,7 +105,7 @@ def test_what_nobody_sent_fails_and_says_so(
     with restored(copy, world, clock) as rt:
         began = clock.now()
         resumed(rt, clock)
-        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, settle.NOT_SENT_AFTER_RESTORE)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.NOT_SENT_AFTER_RESTORE)
         assert clock.now() - began >= rt.settings.publishing.resend_after, "lists lag: it was looked for long enough"
         assert status_of(rt, post) == "settled"
     assert count(world) == 0
@@ -442,7 +442,7 @@ def test_a_post_stopped_before_the_resume_is_not_sent_when_nothing_was_sent(
     with restored(copy, world, clock) as rt:
         rt.write(posts.stop, post)
         resumed(rt, clock, nothing_was_sent=True)
-        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
     assert tweets(world) == 0
 
 
@@ -454,7 +454,7 @@ def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
     clock.forward(25 * HOUR)
     with restored(copy, world, clock) as rt:
         assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=1, restored=True)
-        assert message_of(rt, post) == settle.NOT_SENT_AFTER_RESTORE
+        assert message_of(rt, post) == read_back.NOT_SENT_AFTER_RESTORE
 
 
 def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, clock: HandClock, tmp_path: Path) -> None:

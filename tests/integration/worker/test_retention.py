@@ -178,8 +178,8 @@ def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(
     other = add_profile(rt, account_id="two")
     open_one = accept(rt, other, at=clock.now() + timedelta(days=100))
     since = rt.stamp()
-    looks = json.dumps({"since": since, "look_first": True})
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET progress = ? WHERE post_id = ?", (looks, open_one)))
+    phase = json.dumps({"phase": "inherited", "since": since})
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET progress = ? WHERE post_id = ?", (phase, open_one)))
     known = published(rt, clock, profile)
     clock.forward(60 * DAY)
     assert keep_house(rt, clock) == 0

@@ -83,7 +83,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     if details.waits_for is None:
         return None
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
-    if profile is None or not details.delivery.progress.waits_for_owner:
+    if profile is None or not details.delivery.waits_for_reconnect:
         return details.waits_for.reason
     return waiting.reconnect_reason(profile)
 

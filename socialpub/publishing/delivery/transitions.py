@@ -1,0 +1,127 @@
+"""The transitions between the phases of a delivery: one table, which the engine runs and the manual shows.
+
+`move` refuses a transition that is not in the table. No other code changes a phase. Print the table with
+`python -m socialpub.publishing.delivery.transitions`.
+"""
+
+import sys
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+from socialpub.db.delivery import Delivery
+from socialpub.db.phases import PHASES, PhaseName, Preparing, PreparingAgain, WaitingForReconnect
+from socialpub.db.states import State
+
+
+class PhaseEvent(Enum):
+    """What happens to a delivery. The value is the sentence for the manual."""
+
+    PREPARED = "The last step before the commit is done."
+    WENT_BACK = "The network asks for an earlier step again."
+    ACCEPTED = "The network has the whole post and processes it."
+    VOIDED = "The network reports that what it accepted never becomes a post, and asks for an earlier step again."
+    UNKNOWN = "The call has no readable answer, or the worker died during the call."
+    CHECK_DUE = "The next call needs a read-back first."
+    ABSENT = "The account does not show the post."
+    CLOSED = "No further call may be made: a stop, a deadline or a refusal."
+    RESTORED_DUE = "A restored appliance is resumed, and the delivery was due before."
+    RESTORED_AHEAD = "A restored appliance is resumed, and the delivery is due later."
+    STARTED_OVER = "The owner confirms that the original sent nothing: the plan starts from its first step."
+    NEEDS_RECONNECT = "The network refuses the account's tokens."
+    RECONNECTED = "The account is connected again."
+    PUBLISHED = "The post is up."
+    FAILED = "Nothing was posted, and nothing will be."
+    UNCONFIRMED = "The post may be up, and the network cannot tell."
+
+
+P = PhaseName
+_AFTER_A_CALL = (P.READING_BACK, P.COMMITTING_AGAIN, P.PREPARING_AGAIN, P.CONFIRMING, P.CLOSING)
+_OF_A_BACKUP = (P.INHERITED, P.CONFIRMING_INHERITED, P.READING_BACK_INHERITED)
+_PROCESSED = (P.PROCESSING, P.PROCESSING_INHERITED)
+_SENT = (P.COMMITTING, *_AFTER_A_CALL, *_OF_A_BACKUP, *_PROCESSED)
+
+ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], ...] = (
+    (PhaseEvent.PREPARED, (P.PREPARING,), P.COMMITTING),
+    (PhaseEvent.PREPARED, (P.PREPARING_AGAIN,), P.COMMITTING_AGAIN),
+    (PhaseEvent.WENT_BACK, (P.COMMITTING,), P.PREPARING),
+    (PhaseEvent.WENT_BACK, (P.COMMITTING_AGAIN,), P.PREPARING_AGAIN),
+    (PhaseEvent.ACCEPTED, (P.COMMITTING, P.COMMITTING_AGAIN, P.READING_BACK, P.CONFIRMING, P.CLOSING), P.PROCESSING),
+    (PhaseEvent.ACCEPTED, (P.CONFIRMING_INHERITED, P.READING_BACK_INHERITED), P.PROCESSING_INHERITED),
+    (PhaseEvent.VOIDED, (P.PROCESSING,), P.PREPARING),
+    (PhaseEvent.UNKNOWN, (P.COMMITTING, P.COMMITTING_AGAIN), P.READING_BACK),
+    (PhaseEvent.CHECK_DUE, (P.COMMITTING_AGAIN,), P.CONFIRMING),
+    (PhaseEvent.CHECK_DUE, (P.INHERITED,), P.CONFIRMING_INHERITED),
+    (PhaseEvent.ABSENT, (P.READING_BACK, P.CONFIRMING), P.COMMITTING_AGAIN),
+    (PhaseEvent.ABSENT, (P.CONFIRMING_INHERITED,), P.PREPARING),
+    (PhaseEvent.CLOSED, (P.READING_BACK, P.COMMITTING_AGAIN, P.PREPARING_AGAIN), P.CLOSING),
+    (PhaseEvent.CLOSED, (P.INHERITED,), P.READING_BACK_INHERITED),
+    (PhaseEvent.RESTORED_DUE, (P.PREPARING, P.COMMITTING, *_AFTER_A_CALL, *_OF_A_BACKUP), P.READING_BACK_INHERITED),
+    (PhaseEvent.RESTORED_DUE, _PROCESSED, P.PROCESSING_INHERITED),
+    (PhaseEvent.RESTORED_AHEAD, (P.PREPARING, P.COMMITTING, P.INHERITED), P.INHERITED),
+    (PhaseEvent.RESTORED_AHEAD, (P.PROCESSING,), P.PROCESSING_INHERITED),
+    (PhaseEvent.STARTED_OVER, (P.COMMITTING,), P.PREPARING),
+    (PhaseEvent.NEEDS_RECONNECT, (P.PREPARING, *_SENT), P.WAITING_FOR_RECONNECT),
+    (PhaseEvent.RECONNECTED, (P.WAITING_FOR_RECONNECT,), None),
+    (PhaseEvent.PUBLISHED, tuple(one for one in _SENT if one not in (P.PREPARING_AGAIN, P.INHERITED)), State.PUBLISHED),
+    (PhaseEvent.FAILED, (P.PREPARING, P.COMMITTING, P.COMMITTING_AGAIN, P.PREPARING_AGAIN, P.CLOSING), State.FAILED),
+    (PhaseEvent.FAILED, (P.READING_BACK_INHERITED, *_PROCESSED), State.FAILED),
+    (PhaseEvent.UNCONFIRMED, _SENT, State.UNCONFIRMED),
+)
+"""Which event leads from which phases to which phase or final state. None: to the phase before the wait."""
+
+TABLE = {(phase, event): target for event, phases, target in ROWS for phase in phases}
+_OF_ONE_ROUND = frozenset({"readbacks", "read_back_seconds"})
+
+
+class UnknownTransition(Exception):
+    """The table has no such transition: a fault of the engine."""
+
+
+def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
+    """Change the phase as the table says. `values` are fields of the new phase; fields that both have are kept.
+
+    A delivery that waits for a reconnection keeps waiting: the phase that it continues in changes.
+    """
+    progress = delivery.progress
+    reconnected = event is PhaseEvent.RECONNECTED
+    target = find(progress.phase.name if reconnected else delivery.phase.name, event)
+    if target is None:
+        progress.phase = delivery.phase
+        return
+    if isinstance(target, State):
+        return
+    if target is PhaseName.WAITING_FOR_RECONNECT:
+        progress.phase = WaitingForReconnect(delivery.phase)
+        return
+    kept = {field.name: getattr(delivery.phase, field.name, None) for field in fields(PHASES[target])}
+    kept = {name: value for name, value in kept.items() if value is not None and name not in _OF_ONE_ROUND}
+    entered = PHASES[target](**{**kept, **values})
+    waits = isinstance(progress.phase, WaitingForReconnect)
+    progress.phase = WaitingForReconnect(entered) if waits else entered
+
+
+def enter_step(delivery: Delivery) -> None:
+    """Leave the preparing phases if the step that runs next is the commit."""
+    if isinstance(delivery.phase, Preparing | PreparingAgain) and delivery.commits_next:
+        move(delivery, PhaseEvent.PREPARED)
+
+
+def find(phase: PhaseName, event: PhaseEvent) -> PhaseName | State | None:
+    """Return where this event leads. Raises UnknownTransition."""
+    if (phase, event) not in TABLE:
+        raise UnknownTransition(f"{event.name} cannot happen to a delivery that is {phase}")
+    return TABLE[phase, event]
+
+
+def markdown() -> str:
+    """Return the phases and their transitions as two tables for the manual."""
+    phases = (f"| {name} | {(phase.__doc__ or '').strip()} |" for name, phase in PHASES.items())
+    after = [target or "the phase before the wait" for _, _, target in ROWS]
+    rows = (f"| {row[0].value} | {', '.join(row[1])} | {target} |" for row, target in zip(ROWS, after, strict=True))
+    head = "| What happens | Before | After |"
+    return "\n".join(["| Phase | Meaning |", "|---|---|", *phases, "", head, "|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

@@ -21,8 +21,6 @@ from socialpub.publishing.media import renditions
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/engine.py: Delivering: claim in a short transaction, talk to the network with none open, s
-
 log = logging.get_logger("socialpub.publisher")
 
 
@@ -158,7 +156,7 @@ def _waits_until(rt: Runtime, delivery: Delivery) -> datetime | None:
     return None if run_at is None else parse(run_at)
 
 
-# MERGED from publishing/examination.py: A post whose very examination kills the worker: noticed by a mark on the d
+# --- examinations that kill the worker -------------------------------------------------------------------------------
 
 MAX_EXAMINATION_DEATHS = 3
 MAX_MARKS = MAX_EXAMINATION_DEATHS - 1

@@ -14,7 +14,7 @@ from socialpub.db.tables import delivery_rows, waits
 from socialpub.publishing.delivery.waiting import COMMITS
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/scheduling.py: What comes next, and when: a lane per profile, oldest first, one delivery a
+# --- what comes next -------------------------------------------------------------------------------------------------
 
 OVERDUE_SECONDS = 120.0
 """A delivery that is due for so long shows that the worker does not work."""
@@ -88,7 +88,7 @@ def publishes_at(
     return max(free_at, at), len(queued)
 
 
-# MERGED from publishing/profile_queue.py: What waits for one profile: for its owner to see, and to know what disco
+# --- what a profile waits with ---------------------------------------------------------------------------------------
 
 MAX_SHOWN = 5
 MAX_WAIT = timedelta(seconds=MAX_SECONDS)

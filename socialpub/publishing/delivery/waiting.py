@@ -18,7 +18,7 @@ from socialpub.db.tables.waits import OwnWait
 from socialpub.providers.base import Content
 from socialpub.runtime import Runtime
 
-# MERGED from publishing/scheduling.py: What comes next, and when: a lane per profile, oldest first, one delivery a
+# --- gaps and fairness -----------------------------------------------------------------------------------------------
 
 LONG_STEP_SECONDS = 5.0
 """A step that takes so long keeps the other posts of its profile waiting noticeably."""
@@ -102,7 +102,7 @@ def clean_own_waits(_: Runtime, tx: Tx) -> int:
     return waits.delete_own_waits(tx)
 
 
-# MERGED from publishing/equal_content.py: Deliveries of equal content to one profile: the post of one could be tak
+# --- equal content ---------------------------------------------------------------------------------------------------
 
 _LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
 _LINK = re.compile(r"\w\.\w|://")
@@ -131,7 +131,7 @@ def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
     return delivery.commits_next and bool(others)
 
 
-# MERGED from publishing/owner_wait.py: Deliveries that wait for their owner: the account must be connected again f
+# --- waiting for a reconnection --------------------------------------------------------------------------------------
 
 
 def reconnect_reason(profile: Profile) -> str:

@@ -23,6 +23,9 @@ from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.publisher")
 
+_LOGGED_AS: dict[type, str] = {read_back.NotFoundOnAccount: "missing", NeedsReauth: "needsowner"}
+"""The `outcome` of log events, where it is not the name of the result's class."""
+
 
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
     """Take up what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
@@ -91,7 +94,7 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
         log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
         return Preflight(content, delivery.options, later="It could not be examined just now.")
     except Exception:
-        # The rest of its lane would wait behind it for ever.
+        # The rest of its queue would wait behind it forever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
         refused = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
         return Preflight(content, delivery.options, refused=Refused(refused))
@@ -140,11 +143,12 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -
             level, text = "info", " ".join(("published", *filter(None, parts)))
         case _:
             level, text = "debug", ""
+    outcome = _LOGGED_AS.get(type(result)) or type(result).__name__.lower()
     log.write(
         level,
-        text or f"{step}: {type(result).__name__.lower()}",
+        text or f"{step}: {outcome}",
         step=step,
-        outcome=type(result).__name__.lower(),
+        outcome=outcome,
         provider_code=run.code,
         provider_request_id=run.request_id,
         waits_until=_waits_until(rt, delivery) if not isinstance(result, Published | Refused) else None,

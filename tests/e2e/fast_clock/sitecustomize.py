@@ -36,16 +36,17 @@ def monotonic(_clock: object) -> float:
 
 
 if "sandbox" in sys.orig_argv:
-    from socialpub.providers import http
     from socialpub.sandbox import memory
-    from socialpub.web.http import server
 
     memory.MachineClock.now = now  # type: ignore[method-assign]
 else:
     from socialpub.core import clock
+    from socialpub.providers import http
 
     clock.SystemClock.now = now  # type: ignore[method-assign]
     clock.SystemClock.monotonic = monotonic  # type: ignore[method-assign]
     http.MAX_DEADLINE_SECONDS = DEADLINE_SECONDS
     if IDLE_GRACE_SECONDS is not None:
+        from socialpub.web.http import server
+
         server.IDLE_GRACE_SECONDS = float(IDLE_GRACE_SECONDS)

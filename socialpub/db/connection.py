@@ -86,20 +86,12 @@ class Reader:
         found: M | None = query.first(_Peewee(self.connection))
         return found
 
-    def objects(self, kind: Callable[..., T], query: BaseQuery) -> list[T]:
-        """Return `kind(**columns)` for each row."""
-        return list(query.objects(kind).execute(_Peewee(self.connection)))
-
     def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in query.tuples().execute(_Peewee(self.connection))]
 
     def scalar(self, query: "ModelSelect[M]") -> Any:
         """Return the first column of the first row, or None."""
         return query.scalar(_Peewee(self.connection))
-
-    def has_table(self, name: str) -> bool:
-        """Return whether the database has this table. One from a former version may not."""
-        return self.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
 
     def data_version(self) -> int:
         """Return a number that changes when another connection has committed."""

@@ -123,14 +123,14 @@ def _page(
 
 def _describe(rt: Runtime, keys: Iterable[Key]) -> list[ShownKey]:
     names = labels.profile_names(profile_rows.list_all(rt.reader))
-    requests = counters.usage_by_day(rt.reader, rt.now())[0].requests
+    requests_today = counters.usage_by_day(rt.reader, rt.now())[0].requests
     return [
         ShownKey(
             key,
             key.state(rt.stamp()),
             tuple(LABELS.get(name, name) for name in key.providers or ()),
             tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
-            requests.get(key.id, 0),
+            requests_today.get(key.id, 0),
         )
         for key in keys
     ]

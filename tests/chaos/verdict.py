@@ -16,9 +16,9 @@ from tests.chaos.accounts import ChaosAccount
 from tests.chaos.promises import PromisedPost, Promises
 from tests.e2e.caller import IN_INBOX, Caller
 from tests.e2e.installation import Installation
+from tests.support.oracle import Stated, find_row_contradictions, find_untruths
 
 COMPLETE = "PUBLISH_COMPLETE"
-UNKNOWN = "Outcome unknown:"
 
 
 @dataclass(frozen=True)
@@ -86,23 +86,12 @@ class Verdict:
             self._one_account(made[about], asked[about])
 
     def _one_account(self, made: list[ChaosEffect], asked: list[tuple[PromisedPost, dict[str, Any]]]) -> None:
-        published = [delivery for _, delivery in asked if delivery["status"] == "published"]
-        unknown = [delivery for _, delivery in asked if delivery.get("errorMessage", "").startswith(UNKNOWN)]
-        for _, delivery in asked:
-            outcome = "unknown" if delivery in unknown else delivery["status"]
-            self.outcomes[f"{delivery['provider']} {outcome}"] += 1
-        what = ""
-        if len(made) > len(published) + len(unknown):
-            what = "TWICE, or said to have failed" if published else "UP, and said to have failed"
-        elif len(made) < len(published):
-            what = "PUBLISHED, and not there"
-        ids = {effect.post_id for effect in made}
-        named = [delivery["providerPostId"] for delivery in published if "providerPostId" in delivery]
+        stated = [Stated.from_api(delivery) for _, delivery in asked]
+        for (_, delivery), one in zip(asked, stated, strict=True):
+            self.outcomes[f"{delivery['provider']} {one.outcome}"] += 1
         drafts = any(promised.kind == "draft" for promised, _ in asked)
-        if not drafts and not set(named) <= ids:
-            what = what or f"ANOTHER ID: {named}"
-        if len(set(named)) < len(named):
-            what = what or "TWO POSTS, one id"
+        made_ids = [effect.post_id for effect in made]
+        what = "; ".join(find_untruths(stated, made_ids, ids_are_known=not drafts))
         for promised, delivery in asked:
             if promised.sha256 and any(effect.sha256 not in (None, promised.sha256) for effect in made):
                 what = what or "OTHER BYTES"
@@ -137,10 +126,7 @@ class Verdict:
                 counted = rows.execute(f"SELECT count(*) FROM post WHERE {statement}").fetchone()[0]
                 if told != counted:
                     self.violations.append(f"TOTAL of the list with {query!r}: {told}, and there are {counted}")
-            for name, statement in CONTRADICTIONS.items():
-                found = rows.execute(statement).fetchall()
-                if found:
-                    self.violations.append(f"ROWS: {name}: {found[:5]} ({len(found)})")
+            self.violations += find_row_contradictions(rows.execute)
 
     def _the_database_is_whole(self) -> None:
         with closing(sqlite3.connect(f"file:{self.installation.data / 'socialpub.db'}?mode=ro", uri=True)) as rows:
@@ -236,24 +222,3 @@ TOTALS = {
     "deliveryStatus=unknown": _with_delivery("state = 'unconfirmed'"),
 }
 """The totals of lists, each with the condition on rows that it stands for."""
-
-CONTRADICTIONS = {
-    "post_count": "SELECT status, posts, (SELECT count(*) FROM post WHERE post.status = post_count.status) AS rows"
-    " FROM post_count WHERE posts != rows",
-    "audience_count": "SELECT a.*, (SELECT count(*) FROM post p WHERE p.audience_id = a.audience_id"
-    " AND p.status = a.status AND p.outcomes = a.outcomes) AS rows FROM audience_count a WHERE a.posts != rows",
-    "outcomes": "SELECT id, outcomes, (SELECT group_concat(letter, '') FROM (SELECT CASE state WHEN 'published'"
-    " THEN 'p' WHEN 'failed' THEN 'f' WHEN 'unconfirmed' THEN 'u' WHEN 'canceled' THEN 'c' ELSE '.' END AS letter"
-    " FROM delivery WHERE post_id = post.id ORDER BY profile_id)) AS letters FROM post WHERE outcomes != letters",
-    "delivery_count": "SELECT c.*, (SELECT count(*) FROM delivery d WHERE d.provider = c.provider"
-    " AND CASE d.state WHEN 'unconfirmed' THEN 'unknown' ELSE d.state END = c.outcome) AS rows"
-    " FROM delivery_count c WHERE c.deliveries != rows",
-    "posts_count": "SELECT id, posts_count, (SELECT count(*) FROM delivery d WHERE d.profile_id = profile.id"
-    " AND d.state = 'published') AS rows FROM profile WHERE posts_count != rows",
-    "log entries": "SELECT d.id, d.state, (SELECT group_concat(type, ',') FROM (SELECT type FROM log_entry l"
-    " WHERE l.delivery_id = d.id ORDER BY l.n)) AS types FROM delivery d WHERE types IS NOT"
-    " 'pending,' || CASE d.state WHEN 'unconfirmed' THEN 'failed' ELSE d.state END",
-    "settled with open deliveries": "SELECT id FROM post WHERE status = 'settled' AND id IN"
-    " (SELECT post_id FROM delivery WHERE state IN ('queued', 'running'))",
-}
-"""Statements that find nothing as long as the counters and the log say what the rows say."""

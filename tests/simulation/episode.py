@@ -57,7 +57,7 @@ class Episode:
             stage.pass_time()
         self._note_figures()
         self.figures.limits += judge_outcomes(stage.world, stage.here.testimony(), stage.ended)
-        judge_rows(stage.here.rt, stage.here.ledger.accepted)
+        judge_rows(stage.here.rt)
 
     # --- what it was -------------------------------------------------------------------------------------------------
 
@@ -74,6 +74,6 @@ class Episode:
             said = stage.here.testimony().said
             for post in ledger.accepted:
                 whose = "its own" if ledger.is_ordinary(post) else "retried" if post.id != post.first else "inherited"
-                found = said[post.id].provider_post_id in stage.here.public_before
+                found = said[post.id].stated.post_id in stage.here.public_before
                 end = "found" if found else said[post.id].state.value
                 figures.after_restores[f"{whose} {end}"] += 1

@@ -28,6 +28,7 @@ from tests.integration.states.network import Fate, RememberingNetwork
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.drain import DAY, drain
 from tests.support.hand_clock import HandClock
+from tests.support.oracle import find_row_contradictions
 from tests.support.sandbox_http import ProcessKilled
 
 NETWORKS = ("x", "pinterest")
@@ -326,6 +327,7 @@ class StateMachine(RuleBasedStateMachine):
         for post in told:
             ends = [one["status"] for one in post["deliveries"] if one["status"] != "pending"]
             assert Counter(entries[post["id"]]) == Counter(["pending"] * len(post["deliveries"]) + ends)
+        assert not list(find_row_contradictions(self.rt.reader.all))
 
     def _made(self) -> Counter[tuple[str, str]]:
         return sum((network.made() for network in self.networks.values()), Counter())

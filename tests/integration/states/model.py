@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-UNKNOWN = "Outcome unknown:"
+from tests.support.oracle import Stated, find_untruths
+
 FINAL = ("published", "failed", "canceled")
 
 
@@ -52,12 +53,6 @@ class ModelPost:
         return self.status == "scheduled"
 
 
-def outcome(delivery: Mapping[str, Any]) -> str:
-    """Its status, in which `unknown` is told from `failed`."""
-    unknown = delivery["status"] == "failed" and delivery["errorMessage"].startswith(UNKNOWN)
-    return "unknown" if unknown else str(delivery["status"])
-
-
 def to_retry(post: ModelPost, family: Sequence[ModelPost], include_unknown: bool) -> list[ModelProfile]:
     """The profiles that a retry of this post is for: where it failed, and no other try succeeded or goes on."""
     found = []
@@ -65,7 +60,9 @@ def to_retry(post: ModelPost, family: Sequence[ModelPost], include_unknown: bool
         own = post.delivery(profile.id)
         if own is None or own["status"] != "failed":
             continue
-        tries = {outcome(delivery) for each in family if (delivery := each.delivery(profile.id)) is not None}
+        tries = {
+            Stated.from_api(delivery).outcome for each in family if (delivery := each.delivery(profile.id)) is not None
+        }
         if tries & {"published", "pending"} or ("unknown" in tries and not include_unknown):
             continue
         found.append(profile)
@@ -118,13 +115,11 @@ def contradictions(family: Sequence[ModelPost], texts: set[str], made: Mapping[t
     accounts = {profile.account_id for post in family for profile in post.profiles}
     for account_id in sorted(accounts):
         count = sum(made.get((account_id, text), 0) for text in texts)
-        outcomes = [
-            outcome(delivery)
+        stated = [
+            Stated.from_api(delivery)
             for post in family
             for profile in post.profiles
             if profile.account_id == account_id and (delivery := post.delivery(profile.id)) is not None
         ]
-        least = outcomes.count("published")
-        most = least + outcomes.count("unknown") + outcomes.count("pending")
-        if not least <= count <= most:
-            yield f"{account_id} has {count} of it, and the deliveries are {outcomes}"
+        for untruth in find_untruths(stated, [None] * count, ids_are_known=False):
+            yield f"{account_id}: {untruth}, and the deliveries are {stated}"

@@ -7,14 +7,14 @@ from datetime import date, timedelta
 from itertools import takewhile
 
 from socialpub.accounts import api_keys
-from socialpub.core.clock import parse
-from socialpub.db.queries import calendar
+from socialpub.core.clock import parse, stamp
+from socialpub.db.queries import calendar, log_list
 from socialpub.db.queries.calendar import CalendarPost
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.tables import audience_rows, profile_rows
-from socialpub.ops import alerts, overview
-from socialpub.ops.overview import Flow
-from socialpub.providers.registry import LABELS
+from socialpub.ops import alerts
+from socialpub.providers.registry import DRAFT_MODES, LABELS
+from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import rendering
@@ -24,6 +24,56 @@ from socialpub.web.dashboard.labels import NetworkState
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.request import Request
 from socialpub.web.pages import home
+
+MAX_PENDING = 10
+MAX_UPCOMING = 60
+"""A series is shown as one entry, so more are read than are shown."""
+MAX_PUBLISHED = 100
+"""One post may have been published to a hundred profiles."""
+DRAFTS_SINCE = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is published next, and what was published."""
+
+    pending: tuple[CalendarPost, ...]
+    """The last ones on their way, oldest first."""
+    pending_count: int
+    upcoming: tuple[CalendarPost, ...]
+    """The next ones that wait for their time."""
+    scheduled_count: int
+    published: list[LogEntry]
+    """The last deliveries that were published, newest first."""
+    in_app: list[LogEntry]
+    """The drafts of the last 7 days that the owner finishes in the network's app, newest first."""
+
+
+def read_flow(rt: Runtime) -> Flow:
+    """What is published next and what was published."""
+    reader = rt.reader
+    counts = dict(audience_rows.count_posts(reader))
+    # What is due and still waits, as while publishing is paused, comes first.
+    since = stamp(rt.now() - rt.settings.publishing.max_lateness)
+    drafts_since = stamp(rt.now() - DRAFTS_SINCE)
+    published = log_list.published(reader, MAX_PUBLISHED)
+    of_draft_networks = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, drafts_since)
+    return Flow(
+        pending=calendar.pending(reader, MAX_PENDING),
+        pending_count=counts.get("pending", 0),
+        upcoming=calendar.upcoming(reader, since, MAX_UPCOMING),
+        scheduled_count=counts.get("scheduled", 0),
+        published=[entry for entry in published if not _is_in_app(entry)],
+        in_app=[entry for entry in of_draft_networks if _is_in_app(entry)],
+    )
+
+
+def _is_in_app(entry: LogEntry) -> bool:
+    outcome = details.owner_outcome(entry.provider, entry.type, entry.mode, entry.provider_post_id)
+    return outcome == details.IN_APP
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 WATCHED_AHEAD = timedelta(hours=1)
 """The page refreshes itself while a post is due within this time."""
@@ -60,9 +110,9 @@ async def front(request: Request) -> Answer | None:
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     """Show the first page."""
-    needs, flow = alerts.read_needs(rt), overview.flow(rt)
+    needs, flow = alerts.read_needs(rt), read_flow(rt)
     entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
-    groups = _fold(entries)[: overview.MAX_PENDING]
+    groups = _fold(entries)[:MAX_PENDING]
     steps = FirstSteps(
         profile=any(status != "disconnected" for _, status, _ in profile_rows.count_by_provider_and_status(rt.reader)),
         post=any(count for _, count in audience_rows.count_posts(rt.reader)),
@@ -116,7 +166,7 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
     by_post: dict[str, list[LogEntry]] = {}
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
-    newest = list(by_post)[: overview.MAX_PENDING]
+    newest = list(by_post)[:MAX_PENDING]
     found = calendar.named(rt.reader, newest)
     return [_published_post(found[post_id], by_post[post_id]) for post_id in newest if post_id in found]
 

@@ -7,11 +7,12 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Tx
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
-from socialpub.ops import alerts, overview
+from socialpub.ops import alerts
 from socialpub.ops.alerts import DiskRoom
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.runtime import Runtime
+from socialpub.web.dashboard import overview
 from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -99,7 +100,7 @@ def test_what_is_published_next_and_what_was_published(rt: Runtime, profile: str
     rt.write(posts.cancel, canceled, OWNER)
     rt.write(resume.pause)
     waiting = accept(rt, profile, body="waiting")
-    flow = overview.flow(rt)
+    flow = overview.read_flow(rt)
     assert [post.id for post in flow.upcoming] == later[::-1]
     assert flow.scheduled_count == 12
     assert ([post.id for post in flow.pending], flow.pending_count) == ([waiting], 1)
@@ -107,4 +108,4 @@ def test_what_is_published_next_and_what_was_published(rt: Runtime, profile: str
         ("published", f"sent {number}") for number in range(11, -1, -1)
     ]
     clock.forward(2 * 3600)
-    assert overview.flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"
+    assert overview.read_flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"

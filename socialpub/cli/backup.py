@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli import data_folder
 from socialpub.cli.admin.appliance import list_valid_keys
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import byte_bar, format_time, print_line, print_note
@@ -17,6 +16,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
+from socialpub.ops import storage
 from socialpub.ops.backup import create, format, restore, rollback, schedule, verify
 from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
@@ -140,7 +140,7 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     stay, and the present database is kept beside it.
     """
     settings = context.settings()
-    data_folder.refuse_root(settings)
+    storage.refuse_root(settings)
     if rollback.is_upgrade_backup(copy, settings):
         _roll_back(context, settings, copy, unsealed)
         return

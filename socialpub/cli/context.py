@@ -47,13 +47,13 @@ class CommandContext:
         """Build the parts for a short command, which shows only the warnings of the log."""
         from socialpub import runtime
         from socialpub.accounts import usage
-        from socialpub.cli import data_folder
         from socialpub.core import actor, logging
         from socialpub.core.errors import SocialpubError
         from socialpub.core.settings.schema import LoggingSection
+        from socialpub.ops import storage
 
         settings = self.settings()
-        data_folder.refuse_root(settings)
+        storage.refuse_root(settings)
         logging.configure(LoggingSection(level="warning"))
         rt = runtime.build(settings, role=role, **self.parts)
         try:
@@ -69,21 +69,20 @@ class CommandContext:
         """Build the parts for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
         from socialpub.accounts.hints import Surface
-        from socialpub.cli import data_folder
         from socialpub.core import logging, systemd
-        from socialpub.ops import alerts
+        from socialpub.ops import alerts, storage
         from socialpub.ops.doctor import machine
         from socialpub.worker.wakeup import HueyWakeup
 
         manager = systemd.from_environment(os.environ)
         settings = self.settings()
-        data_folder.refuse_root(settings)
+        storage.refuse_root(settings)
         logging.configure(settings.logging)
         for note in (*settings.notes(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)
         with ExitStack() as opened:
             if role == "web":
-                opened.enter_context(data_folder.serve_alone(settings, manager.addresses))
+                opened.enter_context(storage.serve_alone(settings, manager.addresses))
             with manager.starting("Opening the database: after an upgrade a large one takes minutes"):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)

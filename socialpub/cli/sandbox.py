@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.output import CommandError, print_line, print_note
+from socialpub.cli.run import end_with_parent, end_with_parent_option
 from socialpub.core import commands
 from socialpub.core.locks import FileLock
 from socialpub.sandbox import World, server

@@ -1,20 +1,24 @@
-"""`socialpub init` and `config`: a new configuration, and the files that come with socialpub."""
+"""`socialpub init`, `config` and `doctor`: a new configuration, examples to begin from, and what is wrong."""
 
 import os
 import shutil
 import sys
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from socialpub.cli import data_folder
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import print_line, print_note
+from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled
 from socialpub.core import commands
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
+
+if TYPE_CHECKING:
+    from socialpub.ops.health import Finding
 
 KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
 
@@ -67,11 +71,11 @@ def create_if_missing(context: CommandContext) -> None:
 
 
 def _make_new_secret(context: CommandContext) -> None:
-    from socialpub.ops import secret_key
+    from socialpub.ops import secret_key, storage
     from socialpub.providers import registry
 
     settings = context.settings()
-    data_folder.refuse_root(settings)
+    storage.refuse_root(settings)
     is_first = not settings.database_file.exists()
     with act_as(COMMAND):
         lost = secret_key.replace_lost(settings, context.clock())
@@ -146,3 +150,63 @@ def _for_this_installation(unit: str) -> str:
         print_note(f"The service may not enter home folders, where {program} lies. This copies it to where it may:")
         print_note(commands.line("install-service"))
     return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)
+
+
+# --- doctor -----------------------------------------------------------------------------------------------------------
+
+MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
+
+
+@click.command("doctor")
+@click.option("--problems", is_flag=True, help="Show only what must be fixed (for cron).")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@pass_command_context
+def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
+    """Check configuration, permissions, database, disk, clock, web server, worker, base_url and the networks.
+
+    Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
+    Ends with 1 when something must be fixed.
+    """
+    found = _examine(context)
+    shown = [finding for finding in found if not problems or finding.level == "problem"]
+    if as_json:
+        print_json([{name: value for name, value in asdict(finding).items() if value} for finding in shown])
+    else:
+        for finding in shown:
+            _show(finding)
+    count = sum(finding.level == "problem" for finding in found)
+    if count and not problems:
+        print_note(f"{count} problems must be fixed." if count > 1 else "1 problem must be fixed.")
+    sys.exit(1 if count else 0)
+
+
+def _examine(context: CommandContext) -> "list[Finding]":
+    from socialpub.ops.doctor import checks
+    from socialpub.ops.health import problem
+    from socialpub.ops.storage import WrongUser
+
+    try:
+        settings = context.settings()
+    except OperatorError as error:
+        return [problem("configuration", error.message, error.hint or "Correct the configuration.")]
+    found, can_be_opened = checks.check_offline(settings)
+    if not can_be_opened:
+        return found
+    try:
+        with context.open("doctor") as rt:
+            found += checks.check(rt)
+    except Exception as error:
+        failure = as_command_error(error, context.find_fault)
+        if failure is None:
+            raise
+        subject = "user" if isinstance(error, WrongUser) else "database"
+        found.append(problem(subject, failure.message, failure.hint or "Check data_dir."))
+    return found
+
+
+def _show(finding: "Finding") -> None:
+    mark, color = MARKS[finding.level]
+    first, *more = finding.message.split("\n")
+    print_styled((mark, color), f" {finding.subject}: {first}")
+    for line in (*more, *(finding.remedy.split("\n") if finding.remedy else ())):
+        print_line(f"    {line}")

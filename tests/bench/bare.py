@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from socialpub.cli.child_process import end_with_parent
+from socialpub.cli.run import end_with_parent
 
 
 def create_app(folder: Path) -> Starlette:

@@ -19,8 +19,8 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from socialpub.accounts import api_keys
-from socialpub.cli.child_process import ChildProcess
 from socialpub.cli.context import CommandContext
+from socialpub.cli.run import ChildProcess
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import template
 from socialpub.runtime import Runtime

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from socialpub.cli.demo.media import paint_image
+from socialpub.cli.demo.walkthrough import paint_image
 from tests.e2e.installation import PEOPLE, Installation
 from tests.e2e.processes import until
 

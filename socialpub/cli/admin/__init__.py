@@ -1,15 +1,53 @@
 """`socialpub admin`: what the owner does from the terminal, whether or not the appliance runs."""
 
+from datetime import timedelta
+from typing import Any
+
 import click
 
-from socialpub.cli.group import LazyGroup
+from socialpub.cli import LazyGroup
+from socialpub.core import ids, units
+
+
+class IdType(click.ParamType[str]):
+    """An id as `list-…` shows it, in its canonical form."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        known = ids.parse(str(value))
+        if known is None:
+            self.fail(f"{value!r} is not an id, such as 019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f.", param, ctx)
+        return known
+
+
+class DurationType(click.ParamType[timedelta]):
+    """`90s`, `15m`, `24h`, `90d`."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        try:
+            duration = units.parse_duration(str(value))
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}.", param, ctx)
+        if not duration:
+            self.fail("it must be longer than zero.", param, ctx)
+        return duration
+
+
+ID = IdType()
+DURATION = DurationType()
+
 
 COMMANDS = {
-    "create-key": ("socialpub.cli.admin.keys:create_key", "Make an API key and print it."),
-    "list-keys": ("socialpub.cli.admin.keys:list_keys", "Show the keys, never their secrets."),
-    "revoke-key": ("socialpub.cli.admin.keys:revoke_key", "Refuse a key from now on."),
+    "create-key": ("socialpub.cli.admin.appliance:create_key", "Make an API key and print it."),
+    "list-keys": ("socialpub.cli.admin.appliance:list_keys", "Show the keys, never their secrets."),
+    "revoke-key": ("socialpub.cli.admin.appliance:revoke_key", "Refuse a key from now on."),
     "connect-profile": (
-        "socialpub.cli.admin.connect:connect_profile",
+        "socialpub.cli.admin.profiles:connect_profile",
         "Connect an account through the network's consent page.",
     ),
     "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with tokens you have."),
@@ -17,7 +55,7 @@ COMMANDS = {
     "rename-profile": ("socialpub.cli.admin.profiles:rename_profile", "Change the name of a profile."),
     "disconnect-profile": ("socialpub.cli.admin.profiles:disconnect_profile", "End the connection to an account."),
     "refresh-profile": (
-        "socialpub.cli.admin.connect:refresh_profile",
+        "socialpub.cli.admin.profiles:refresh_profile",
         "Get a profile new tokens and account data now.",
     ),
     "set-options": ("socialpub.cli.admin.profiles:set_options", "Store options for every post to a profile."),

@@ -1,16 +1,18 @@
-"""`pause`, `resume`, `set-password`, `rotate-secret`, `notify-test` and `compact`: the appliance as a whole."""
+"""The appliance as a whole: its API keys, its pauses, its password and secret key, and its database."""
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
 
 import click
 
 from socialpub.accounts import api_keys, hints, sign_in
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
-from socialpub.cli import data_folder
+from socialpub.cli.admin import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import CommandError, ask_hidden, format_time, print_line, print_note, print_table
+from socialpub.cli.output import CommandError, ask_hidden, format_time, print_json, print_line, print_note, print_table
 from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
@@ -143,7 +145,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     Accounts stay connected. The former key is kept beside the new one: copies made before need it.
     """
     settings = context.settings()
-    data_folder.refuse_root(settings)
+    storage.refuse_root(settings)
     with act_as(COMMAND):
         done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
@@ -209,3 +211,86 @@ def compact(context: CommandContext) -> None:
         found = storage.compact(rt)
     print_note(f"The database has {units.size(found.after_bytes)} now; it had {units.size(found.before_bytes)}.")
     print_note("From now on it shrinks by itself when much was removed.")
+
+
+# --- API keys ---------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("name")
+@click.option("--scope", type=click.Choice(["read", "write"]), default="write", help="write includes read (default).")
+@click.option("--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network; repeatable.")
+@click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile; repeatable.")
+@click.option("--expires-in", type=DURATION, metavar="90d", help="Default: until it is revoked.")
+@pass_command_context
+def create_key(
+    context: CommandContext,
+    name: str,
+    scope: str,
+    providers: tuple[str, ...],
+    profiles: tuple[str, ...],
+    expires_in: timedelta | None,
+) -> None:
+    """Make an API key and print it. It is shown only this once."""
+    with context.open() as rt:
+        expires_at = rt.now() + expires_in if expires_in else None
+        key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at)
+    print_line(key)
+    may = "read and write" if scope == "write" else "only read"
+    limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
+    within = f", within {', '.join(limits)}" if limits else ""
+    until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
+    print_note(f"This key may {may}{within}{until}. Save it now: it is not shown again.")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@pass_command_context
+def list_keys(context: CommandContext, as_json: bool) -> None:
+    """Show the keys, never their secrets."""
+    with context.open() as rt:
+        found = api_keys.list_all(rt.reader)
+        now = rt.stamp()
+    if as_json:
+        print_json([_shape(key) for key in found])
+        return
+    rows = [
+        (
+            key.id,
+            key.name,
+            key.scope,
+            ", ".join((*(key.providers or ()), *(key.profiles or ()))) or "everything",
+            _state(key, now),
+            format_time(key.created_at),
+            format_time(key.last_used_at) or "never",
+        )
+        for key in found
+    ]
+    columns = ("ID", "Name", "Scope", "Limited to", "State", "Created", "Last used")
+    print_table(columns, rows, f"There is no key yet. Make one with `{commands.line('admin', 'create-key', 'NAME')}`.")
+
+
+@click.command()
+@click.argument("key_id", metavar="ID")
+@pass_command_context
+def revoke_key(context: CommandContext, key_id: str) -> None:
+    """Refuse a key from now on. ID is the part between spk_ and _."""
+    # The whole key is accepted as well.
+    key_id = key_id.removeprefix("spk_").partition("_")[0]
+    with context.open() as rt:
+        rt.write(api_keys.revoke, key_id)
+    print_note(f"The key {key_id} is revoked.")
+
+
+def _shape(key: api_keys.Key) -> dict[str, object]:
+    """Return the fields in camelCase, without those that are None."""
+    words = {tuple(name.split("_")): value for name, value in asdict(key).items() if value is not None}
+    return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
+
+
+def _state(key: api_keys.Key, now: str) -> str:
+    if key.revoked_at:
+        return f"revoked {format_time(key.revoked_at)}"
+    if key.expires_at:
+        return f"{'expired' if key.expires_at <= now else 'until'} {format_time(key.expires_at)}"
+    return "valid"

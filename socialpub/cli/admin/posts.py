@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.cli.admin import ID
 from socialpub.cli.admin.appliance import note_paused
-from socialpub.cli.admin.arguments import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
 from socialpub.db.queries import api_json, post_list

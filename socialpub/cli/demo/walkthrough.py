@@ -1,24 +1,209 @@
-"""The demo: connect accounts, create a key, and publish as any caller does."""
+"""The demo's steps: connect accounts, create a key, and publish as any caller does."""
 
+import io
+import json
+import math
 import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urljoin
 
 import httpx2
+from PIL import Image, ImageDraw, ImageFont
 
 from socialpub.accounts import api_keys, boards, connect, consents, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
-from socialpub.cli.demo.api_client import ApiClient, Transcript
-from socialpub.cli.demo.media import DemoVideo, paint_image
-from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.output import CommandError
+from socialpub.cli.output import CommandError, Part, print_styled, spinner
 from socialpub.core import commands
+from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
+
+WAIT_SECONDS = 60
+PRIVATE = "for its owner alone (SELF_ONLY), so it has no public address"
+DATA_OPTION = "  -d '"
+
+
+MARGIN = "   "
+LINE_WIDTH = 93
+"""Characters of a line of JSON, without the margin."""
+
+
+class Transcript:
+    """Numbered steps, each with its commands and results."""
+
+    def __init__(self, file: IO[str] | None = None) -> None:
+        """Write to `file`; None is stdout."""
+        self._file = file
+        self._number = 0
+        self._hides_commands = False
+
+    def step(self, title: str) -> None:
+        """Print a numbered heading."""
+        self._number += 1
+        self._print()
+        self._print((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
+
+    def command(self, line: str) -> None:
+        if self._hides_commands:
+            return
+        for one in line.split("\n"):
+            self._print((MARGIN + one, "dim"))
+
+    def note(self, text: str) -> None:
+        self._print(MARGIN + text)
+
+    def result(self, text: str, good: bool = True) -> None:
+        sign = ("✓ ", "green") if good else ("✗ ", "red")
+        self._print(MARGIN, sign, text)
+
+    @contextmanager
+    def hiding_commands(self) -> Iterator[None]:
+        """Show results only, for commands that were shown before."""
+        self._hides_commands = True
+        try:
+            yield
+        finally:
+            self._hides_commands = False
+
+    def _print(self, *parts: Part) -> None:
+        print_styled(*parts, file=self._file)
+
+
+def format_json(value: Any, before: int = 0, depth: int = 2) -> str:
+    """Return JSON on one line if it fits behind `before` characters, otherwise with one member a line."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if before + len(flat) <= LINE_WIDTH or not isinstance(value, dict | list) or not value:
+        return flat
+    indent = "  " * depth
+    if isinstance(value, list):
+        inner = [format_json(item, len(indent), depth + 1) for item in value]
+    else:
+        names = [json.dumps(name) + ": " for name in value]
+        members = zip(names, value.values(), strict=True)
+        inner = [name + format_json(item, len(indent) + len(name), depth + 1) for name, item in members]
+    first, last = ("[", "]") if isinstance(value, list) else ("{", "}")
+    joined = f",\n{indent}".join(inner)
+    return f"{first}\n{indent}{joined}\n{'  ' * (depth - 1)}{last}"
+
+
+class ApiClient:
+    def __init__(self, url: str, transcript: Transcript) -> None:
+        self._url = url
+        self.transcript = transcript
+        self._key = ""
+        self._client = httpx2.Client(trust_env=False, timeout=WAIT_SECONDS + 30)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def use_key(self, key: str, folder: Path) -> None:
+        """Use this key from now on, and show the shell variables of the next commands."""
+        self._key = key
+        show = self.transcript
+        show.result("made; it can read and write")
+        show.note("To try what follows in another terminal, begin with these lines:")
+        show.command(f"cd {folder}")
+        show.command(f"API={self._url}/api/v1")
+        show.command(f"AUTH='Authorization: Bearer {key}'")
+        show.command("JSON='Content-Type: application/json'")
+
+    def upload(self, content: bytes, file_name: str, mime_type: str) -> str:
+        """Reserve, send and complete an upload. Return the artifact's id."""
+        body = {"fileName": file_name, "mimeType": mime_type, "fileSize": len(content)}
+        reservation = self._call("POST", "/uploads", body)
+        headers = dict(reservation["requiredHeaders"])
+        given = "".join(f' -H "{name}: {value}"' for name, value in headers.items())
+        self.transcript.command(f'curl{given} -T {file_name} "$uploadUrl"   # that of the answer')
+        _check(self._client.put(reservation["uploadUrl"], content=content, headers=headers))
+        artifact = self._call("POST", "/uploads/complete", {"artifactId": reservation["artifactId"]})
+        facts = f"{artifact['kind']}, {artifact['mimeType']}, {artifact['sizeBytes']:,} bytes"
+        self.transcript.result(f"{file_name} is examined: {facts}")
+        return str(reservation["artifactId"])
+
+    def publish(
+        self, text: str, profiles: list[str], artifact_id: str, alt: str, options: Mapping[str, Mapping[str, Any]]
+    ) -> str:
+        """Create a post that is published now. Return its id."""
+        body = {
+            "post": {"body": text},
+            "profiles": profiles,
+            "media": [{"artifactId": artifact_id, "alt": alt}],
+            "providerOptions": options,
+        }
+        post = self._call("POST", "/posts", body)
+        self.transcript.result(f"post {post['id']} is accepted, {post['status']}")
+        return str(post["id"])
+
+    def wait_for(self, post_id: str, kind: str) -> dict[str, Any]:
+        """Return the post once every delivery has an outcome, or after a timeout."""
+        path = f"/posts/{post_id}?wait={WAIT_SECONDS}"
+        post: dict[str, Any] = self._call("GET", path, waiting_for=f"Publishing the {kind}")
+        for delivery in post["deliveries"]:
+            label = LABELS[delivery["provider"]]
+            good = delivery["status"] == "published"
+            otherwise = PRIVATE if good else delivery.get("errorMessage") or f"no outcome within {WAIT_SECONDS} seconds"
+            outcome = delivery.get("url") or otherwise
+            self.transcript.result(f"{kind:<7}  {label:<9}  {delivery['status']:<9}  {outcome}", good)
+        return post
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, waiting_for: str = "") -> Any:
+        given = "" if body is None else ' -H "$JSON"'
+        data = "" if body is None else f" \\\n{DATA_OPTION}{format_json(body, len(DATA_OPTION))}'"
+        self.transcript.command(f'curl -H "$AUTH"{given} "$API{path}"{data}')
+        headers = {"authorization": f"Bearer {self._key}"}
+        with spinner(waiting_for) if waiting_for else nullcontext():
+            response = self._client.request(method, f"{self._url}/api/v1{path}", json=body, headers=headers)
+        _check(response)
+        return response.json()["data"]
+
+
+def _check(response: httpx2.Response) -> None:
+    if response.is_success:
+        return
+    try:
+        problem = response.json()
+        reasons = [error["message"] for error in problem.get("errors", ())]
+        detail = "\n- ".join([problem["detail"], *reasons])
+    except (ValueError, LookupError, TypeError):
+        detail = response.text[:500]
+    raise CommandError(f"The appliance answered {response.status_code}: {detail}", "Its log tells more.")
+
+
+# --- the image --------------------------------------------------------------------------------------------------------
+
+
+def paint_image(words: str, width: int = 1200, height: int = 675) -> bytes:
+    """Return a PNG of an evening over hills, with `words` on it."""
+    sky = Image.linear_gradient("L").resize((width, height))
+    picture = Image.composite(
+        Image.new("RGB", (width, height), (255, 158, 94)), Image.new("RGB", (width, height), (38, 36, 92)), sky
+    )
+    draw = ImageDraw.Draw(picture)
+    sun = height * 0.14
+    centre = (width * 0.72, height * 0.55)
+    draw.ellipse([centre[0] - sun, centre[1] - sun, centre[0] + sun, centre[1] + sun], fill=(255, 226, 158))
+    for depth, (base, swing, colour) in enumerate(
+        ((0.66, 0.05, (122, 68, 108)), (0.76, 0.04, (82, 50, 96)), (0.87, 0.03, (45, 33, 71)))
+    ):
+        ridge = [
+            (x, height * (base + swing * math.sin(x / width * (4 + depth) + depth * 2) + 0.012 * math.sin(x / 37)))
+            for x in range(0, width + 8, 8)
+        ]
+        draw.polygon([*ridge, (width, height), (0, height)], fill=colour)
+    draw.text((width * 0.06, height * 0.1), "socialpub", font=ImageFont.load_default(92), fill=(255, 244, 224))
+    draw.text((width * 0.063, height * 0.27), words, font=ImageFont.load_default(34), fill=(255, 214, 170))
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+# --- the steps --------------------------------------------------------------------------------------------------------
 
 Posts = dict[str, dict[str, Any]]
 """What was published and how it ended, by "picture" and "video"."""
@@ -32,17 +217,19 @@ ALTS = {
 CONSENT_SECONDS = 30
 
 
-def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, video: DemoVideo) -> Posts:
-    with CommandContext(processes.config).open() as rt:
-        profiles = _connect_accounts(rt, processes, transcript)
+def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> Posts:
+    """Publish an image and a video with the appliance of this configuration. The files go beside it."""
+    transcript, folder = client.transcript, config.parent
+    with CommandContext(config).open() as rt:
+        profiles = _connect_accounts(rt, config, transcript)
         board_id = _choose_board(rt, profiles["pinterest"], transcript)
         transcript.step("Make an API key")
         transcript.command(commands.line("admin", "create-key", "demo"))
-        client.use_key(rt.write(api_keys.create, "demo"), processes.folder)
+        client.use_key(rt.write(api_keys.create, "demo"), folder)
 
     now = datetime.now(UTC)
     picture = paint_image(f"hello from your own machine, {now:%d %B %Y}")
-    (processes.folder / PICTURE).write_bytes(picture)
+    (folder / PICTURE).write_bytes(picture)
 
     def publish(kind: str, artifact_id: str) -> str:
         text = f"A {kind} from my own machine, sent at {now:%H:%M:%S} UTC."
@@ -55,16 +242,16 @@ def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, vid
     ids = {"picture": publish("picture", artifact_id)}
     transcript.step("Upload and post a video, with the same four calls")
     with transcript.hiding_commands():
-        ids["video"] = publish("video", client.upload(video.wait(), VIDEO, "video/mp4"))
+        ids["video"] = publish("video", client.upload(encode_video(), VIDEO, "video/mp4"))
 
     transcript.step("Wait for the outcomes")
     return {kind: client.wait_for(post_id, kind) for kind, post_id in ids.items()}
 
 
-def sign_in_link(processes: DemoProcesses) -> str:
+def sign_in_link(config: Path, url: str) -> str:
     """Return the address that signs a browser in to the dashboard, once."""
-    with CommandContext(processes.config).open() as rt:
-        return f"{processes.url}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}"
+    with CommandContext(config).open() as rt:
+        return f"{url}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}"
 
 
 def use_config(config: Path) -> str:
@@ -72,10 +259,10 @@ def use_config(config: Path) -> str:
     return f"export {commands.CONFIG_VARIABLE}={shlex.quote(str(config))}"
 
 
-def _connect_accounts(rt: Runtime, processes: DemoProcesses, transcript: Transcript) -> dict[str, str]:
+def _connect_accounts(rt: Runtime, config: Path, transcript: Transcript) -> dict[str, str]:
     """Connect an account of each network. Return the profiles' ids by network."""
     transcript.step("Connect an account of each network, on its own consent page")
-    transcript.command(use_config(processes.config))
+    transcript.command(use_config(config))
     profiles = {}
     for name, provider in rt.providers.items():
         transcript.command(commands.line("admin", "connect-profile", name))

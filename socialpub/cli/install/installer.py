@@ -1,17 +1,22 @@
 """From an installed package to a service, and from one version of the service to the next.
 
 It asks nothing, overwrites no file of the owner, and can run again at any time: it changes only what differs. The order
-matters: everything that can fail does so before the version in use is touched.
+matters: everything that can fail does so before the version in use is touched. Services stop before those of the new
+version start: two versions never share a database. The socket stays open and keeps callers waiting.
 """
 
 import os
 import pwd
+import shutil
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from socialpub.cli.install import environment, files, machine
+from socialpub.cli.install import environment, files
 from socialpub.cli.install.files import DEFAULT_PLACES, InstallationPlaces, InstallationStep
 from socialpub.core import commands, version
 from socialpub.core.errors import OperatorError
@@ -40,10 +45,10 @@ class Installer:
                 "Only root can make a service of this machine.",
                 f"Run it with sudo, by its whole path: `{commands.line('install-service')}`",
             )
-        machine.refuse_without_systemd()
+        refuse_without_systemd()
         environment.refuse_checkout(self.places)
-        if machine.user_exists(self.places):
-            machine.user_identity(self.places)
+        if user_exists(self.places):
+            user_identity(self.places)
 
     def plan(self) -> Iterator[InstallationStep]:
         """Yield the steps. Each is planned after those before it, whether they were done or only shown."""
@@ -55,8 +60,8 @@ class Installer:
                 "Leave --data-dir out, or move the data and change data_dir there first.",
             )
         self.places = places = places.with_data(data).checked()
-        if not self.is_staged and not machine.user_exists(places):
-            yield InstallationStep(f"Make the system user {places.user}", lambda: machine.create_user(places))
+        if not self.is_staged and not user_exists(places):
+            yield InstallationStep(f"Make the system user {places.user}", lambda: create_user(places))
         yield from self._folders_and_configuration()
         former = environment.in_use(places)
         if environment.is_running(places):
@@ -158,17 +163,17 @@ class Installer:
                     f"{edited} wins over the unit of this version. If that is not intended: `sudo rm {edited} && sudo "
                     f"systemctl daemon-reload`. {restart}."
                 )
-        running = [unit for unit in (machine.SOCKET, machine.WEB, machine.WORKER) if machine.is_active(unit)]
+        running = [unit for unit in (SOCKET, WEB, WORKER) if is_active(unit)]
         if renewed:
-            yield InstallationStep("Have systemd read the units", partial(machine.run_systemctl, "daemon-reload"))
+            yield InstallationStep("Have systemd read the units", partial(run_systemctl, "daemon-reload"))
         # Only the new units of this version: the owner may have disabled others.
         added = [name for name in fresh if name.endswith((".socket", ".timer"))]
-        if added and machine.is_enabled(machine.WEB):
-            yield InstallationStep(f"Enable {', '.join(added)}", partial(machine.run_systemctl, "enable", *added))
+        if added and is_enabled(WEB):
+            yield InstallationStep(f"Enable {', '.join(added)}", partial(run_systemctl, "enable", *added))
         if running:
-            added = added if machine.WEB in running else []
+            added = added if WEB in running else []
             renew_socket = bool(renewed & {files.SOCKET, files.ADDRESSES})
-            again = partial(machine.restart_units, running, added, renew_socket)
+            again = partial(restart_units, running, added, renew_socket)
             yield InstallationStep(f"Start again what runs: {', '.join(running)}", again)
 
     # --- parts -------------------------------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ class Installer:
         return (0 if of_root else entry.pw_uid, entry.pw_gid)
 
     def _identity(self) -> dict[str, object]:
-        return {} if self.is_staged else machine.user_identity(self.places)
+        return {} if self.is_staged else user_identity(self.places)
 
     def _refuse_configuration(self, built: Path) -> None:
         """Raise OperatorError if the version in use accepts the configuration and the new one does not."""
@@ -217,3 +222,119 @@ def _can_read(path: Path, uid: int, gid: int) -> bool:
     found = path.stat()
     bit = 0o400 if found.st_uid == uid else 0o040 if found.st_gid == gid else 0o004
     return bool(found.st_mode & bit)
+
+
+# --- systemd ----------------------------------------------------------------------------------------------------------
+
+WORKER, WEB, SOCKET = "socialpub-worker.service", "socialpub-web.service", "socialpub-web.socket"
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_BOOTED = Path("/run/systemd/system")
+
+
+def refuse_without_systemd() -> None:
+    """Raise OperatorError if systemd does not run."""
+    if _find_systemctl() is None or not _BOOTED.is_dir():
+        raise OperatorError(
+            "systemd does not run on this machine, and a service is one of its units.",
+            "Use the container (systemd/container/ of the source), or have your own supervisor run "
+            f"`{commands.line('serve')}`. To put a package together: --destdir DIR",
+        )
+
+
+def run_systemctl(*arguments: str) -> None:
+    """Run systemctl. Raise OperatorError."""
+    if (done := _ask_systemctl(*arguments)).returncode:
+        raise OperatorError(
+            f"systemctl {' '.join(arguments)} failed: {done.stderr.strip() or done.returncode}",
+            "See what the units say: sudo journalctl --unit 'socialpub-*' --since -5min. If an address is in use "
+            "already, stop what has it, or change `listen`; then run this again.",
+        )
+
+
+def is_active(unit: str) -> bool:
+    return _ask_systemctl("is-active", "--quiet", unit).returncode == 0
+
+
+def is_enabled(unit: str) -> bool:
+    return _ask_systemctl("is-enabled", "--quiet", unit).returncode == 0
+
+
+def restart_units(running: list[str], added: list[str], renew_socket: bool) -> None:
+    """Restart the units that ran, and start those that the new version added. The socket closes only if it changed.
+
+    A unit that cannot start, such as a socket whose port is in use, does not keep the others stopped.
+    """
+    # The worker first: it may be in a call that makes a post public. Until then, web still responds.
+    for unit in (WORKER, WEB):
+        if unit in running:
+            run_systemctl("stop", unit)
+    begun = [("start", unit) for unit in (*added, WEB, WORKER) if unit in running or unit in added]
+    if SOCKET in running and renew_socket:
+        begun.insert(0, ("restart", SOCKET))
+    failures = []
+    for verb, unit in begun:
+        try:
+            run_systemctl(verb, unit)
+        except OperatorError as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+
+
+def _ask_systemctl(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    program = _find_systemctl() or "/usr/bin/systemctl"
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _find_systemctl() -> str | None:
+    """Return the system's own: another user may have changed root's PATH."""
+    return shutil.which("systemctl", path=SYSTEM_PATH)
+
+
+# --- the service's user -----------------------------------------------------------------------------------------------
+
+
+def user_exists(places: InstallationPlaces) -> bool:
+    try:
+        pwd.getpwnam(places.user)
+    except KeyError:
+        return False
+    return True
+
+
+def create_user(places: InstallationPlaces) -> None:
+    program = shutil.which("useradd", path=SYSTEM_PATH)
+    hint = f"Make a system user {places.user} with a group of the same name, and run this again."
+    if program is None:
+        raise OperatorError(f"There is no user {places.user}, and no useradd to make one.", hint)
+    made = subprocess.run(  # noqa: S603
+        [program, "--system", "--user-group", "--no-create-home", "--home-dir", str(places.data),
+         "--shell", "/usr/sbin/nologin", "--comment", "socialpub", places.user],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        raise OperatorError(f"The user {places.user} could not be made: {made.stderr.strip()}", hint)
+
+
+def user_identity(places: InstallationPlaces) -> dict[str, Any]:
+    """Return the service's user and its one group, as arguments of `subprocess`."""
+    entry = pwd.getpwnam(places.user)
+    if entry.pw_uid == 0:
+        raise OperatorError(f"{places.user} is root.", "Give the service a user of its own: --user socialpub")
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "umask": 0o077}
+
+
+@contextmanager
+def acting_as_user(places: InstallationPlaces) -> Iterator[None]:
+    """Open and create files as the service's user, so that it owns all files in its data folder."""
+    who, groups, umask = user_identity(places), os.getgroups(), os.umask(0o077)
+    os.setgroups([])
+    os.setegid(who["group"])
+    os.seteuid(who["user"])
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+        os.umask(umask)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from socialpub.cli.child_process import ChildProcess
+from socialpub.cli.run import ChildProcess
 
 
 def listens(child: ChildProcess) -> str:
@@ -24,7 +24,7 @@ def test_a_child_that_is_asked_to_stop_stops_cleanly() -> None:
 
 PARENT = """
 import os, signal, subprocess, sys
-from socialpub.cli.child_process import ChildProcess
+from socialpub.cli.run import ChildProcess
 child = ChildProcess("sandbox", "--listen", "127.0.0.1:0", "--journal", sys.argv[1], log=subprocess.PIPE)
 child.process.stdout.readline()
 print(child.process.pid, flush=True)

@@ -61,16 +61,16 @@ def web(terminal: Terminal, rt: Runtime) -> Iterator[Caller]:
 @pytest.fixture
 def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the command has shown so far, for somebody who reads it while the command waits."""
-    from socialpub.cli.admin import connect
+    from socialpub.cli.admin import profiles
 
     shown: list[str] = []
-    print_note = connect.print_note
+    print_note = profiles.print_note
 
     def read_note(text: str = "") -> None:
         shown.extend(re.findall(r"http://sandbox\.test/\S+", text))
         print_note(text)
 
-    monkeypatch.setattr(connect, "print_note", read_note)
+    monkeypatch.setattr(profiles, "print_note", read_note)
     return shown
 
 
@@ -229,9 +229,9 @@ class Pasting:
 def paste(monkeypatch: pytest.MonkeyPatch, *lines: Callable[[], str]) -> None:
     from types import SimpleNamespace
 
-    from socialpub.cli.admin import connect
+    from socialpub.cli.admin import profiles
 
-    monkeypatch.setattr(connect, "sys", SimpleNamespace(stdin=Pasting(*lines)))
+    monkeypatch.setattr(profiles, "sys", SimpleNamespace(stdin=Pasting(*lines)))
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["whole", "query"])

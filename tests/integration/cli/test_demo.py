@@ -9,12 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
-from socialpub.cli.demo.api_client import LINE_WIDTH, format_json
-from socialpub.cli.demo.command import require_success
-from socialpub.cli.demo.media import DemoVideo
-from socialpub.cli.demo.processes import DemoProcesses
+from socialpub.cli.demo.command import DemoProcesses, DemoVideo, require_success
 from socialpub.cli.demo.video_encoder import encode
-from socialpub.cli.demo.walkthrough import ConsentForm
+from socialpub.cli.demo.walkthrough import LINE_WIDTH, ConsentForm, format_json
 from socialpub.cli.output import CommandError
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import socialpub
 from socialpub.cli import main
-from socialpub.cli.install import environment, files, machine
+from socialpub.cli.install import environment, files, installer
 from socialpub.cli.install.environment import ServiceInterpreter
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
@@ -241,7 +241,7 @@ def test_only_root_can_install_and_is_told_the_whole_path(monkeypatch: pytest.Mo
 
 def test_without_systemd_the_other_ways_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(machine, "_BOOTED", tmp_path / "nothing")
+    monkeypatch.setattr(installer, "_BOOTED", tmp_path / "nothing")
     refused = run("install-service")
     assert refused.exit_code == 1
     assert "container" in refused.stderr
@@ -292,7 +292,7 @@ def test_what_socialpub_needs_is_found_without_the_tools_beside_it(monkeypatch: 
 
 
 def test_a_user_that_is_missing_is_only_made_by_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "create_user", lambda _: pytest.fail("a package makes no user"))
+    monkeypatch.setattr(installer, "create_user", lambda _: pytest.fail("a package makes no user"))
     install(tmp_path, "--user", "nobody-of-this-name")
 
 
@@ -301,10 +301,10 @@ def test_a_socket_whose_port_is_taken_keeps_no_other_unit_stopped(monkeypatch: p
 
     def run(*arguments: str) -> None:
         told.append(" ".join(arguments))
-        if arguments == ("restart", machine.SOCKET):
+        if arguments == ("restart", installer.SOCKET):
             raise OperatorError("the port is taken")
 
-    monkeypatch.setattr(machine, "run_systemctl", run)
+    monkeypatch.setattr(installer, "run_systemctl", run)
     with pytest.raises(OperatorError, match="the port is taken"):
-        machine.restart_units([machine.SOCKET, machine.WEB, machine.WORKER], [], renew_socket=True)
-    assert told[-2:] == [f"start {machine.WEB}", f"start {machine.WORKER}"]
+        installer.restart_units([installer.SOCKET, installer.WEB, installer.WORKER], [], renew_socket=True)
+    assert told[-2:] == [f"start {installer.WEB}", f"start {installer.WORKER}"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import socialpub.cli
+from socialpub import cli
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
@@ -142,7 +142,7 @@ def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, 
 
 # --- nobody passes it by ---------------------------------------------------------------------------------------------
 
-DOOR = Path(socialpub.cli.__file__).parent
+DOOR = Path(cli.__file__).parent
 SPEAKS = {"echo", "secho", "echo_via_pager", "style", "prompt", "confirm", "print", "input"}
 
 

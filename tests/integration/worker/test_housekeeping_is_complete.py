@@ -11,8 +11,8 @@ import pytest
 
 from socialpub.accounts import api_keys, rate_limits, sign_in, tokens
 from socialpub.accounts.sign_in import Purpose
-from socialpub.cli import data_folder
 from socialpub.core import ids
+from socialpub.ops import storage
 from socialpub.ops.backup import create, schedule
 from socialpub.publishing.media import thumbnails
 from socialpub.publishing.posts import idempotency
@@ -127,7 +127,7 @@ def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, cl
     artifact_id = caller.upload(png)["artifactId"]
     caller.run(thumbnails.read(rt, artifact_id))
     profile = add_profile(rt)
-    with tokens.token_lock(rt, profile), data_folder.serve_alone(rt.settings):
+    with tokens.token_lock(rt, profile), storage.serve_alone(rt.settings):
         wakeup.notify(accept(rt, profile, media=(DraftMedia(artifact_id),)))
     create.make_download(rt).__exit__(None, None, None)
     schedule.make(rt)

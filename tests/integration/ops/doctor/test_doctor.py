@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.cli import data_folder
 from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.command_forms import ServiceCommands
@@ -18,7 +17,7 @@ from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.tables import holds
-from socialpub.ops import health
+from socialpub.ops import health, storage
 from socialpub.ops.doctor import machine
 from socialpub.ops.health import Level, ProcessFigures
 from socialpub.providers.errors import NoAnswer, NotSent
@@ -490,7 +489,7 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
 ) -> None:
     http.answers[f"{HERE}/healthz"] = NotSent("refused")
     http.answers["http://127.0.0.1:9000/healthz"] = shows(rt.instance_id)
-    with data_folder.serve_alone(rt.settings, ["127.0.0.1:9000"]):
+    with storage.serve_alone(rt.settings, ["127.0.0.1:9000"]):
         finding = the(inside(rt), "web")
         monkeypatch.setattr(commands, "_here", ServiceCommands())
         assert the(inside(rt), "web").remedy == "Run `sudo socialpub install-service`."

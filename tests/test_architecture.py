@@ -124,14 +124,14 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 HOMES = {
-    "api_key": "db.tables.api_key_rows",
+    "api_key": "db.tables.access_rows",
     "appliance": "db.appliance_state",
     "artifact": "db.tables.artifact_rows",
     "attempt": "db.tables.log_entries",
     "audience": "db.tables.audience_rows",
     "audience_count": "db.tables.audience_rows",
     "audience_member": "db.tables.audience_rows",
-    "consent": "db.tables.consent_rows",
+    "consent": "db.tables.access_rows",
     "delivery": "db.tables.delivery_rows",
     "delivery_count": "db.tables.counters",
     "event_count": "db.tables.counters",
@@ -147,8 +147,8 @@ HOMES = {
     "profile": "db.tables.profile_rows",
     "schema_migration": "db.upgrade",
     "sending_delay": "db.tables.counters",
-    "session": "db.tables.session_rows",
-    "sign_in_link": "db.tables.session_rows",
+    "session": "db.tables.access_rows",
+    "sign_in_link": "db.tables.access_rows",
     "stored_media": "db.tables.artifact_rows",
     "told_cause": "db.tables.notifications",
     "trail": "db.tables.audit_log",

@@ -18,7 +18,7 @@ from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.models import ApiKeyRow
-from socialpub.db.tables import api_key_rows, audit_log, counters, profile_rows
+from socialpub.db.tables import access_rows, audit_log, counters, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
@@ -61,27 +61,6 @@ OWNER = Caller("owner", "write")
 """The owner at the terminal: no key, and no limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key as its owner sees it: everything but the secret. Instants are stamps."""
-
-    id: str
-    name: str
-    scope: str
-    providers: tuple[str, ...] | None
-    profiles: tuple[str, ...] | None
-    created_at: str
-    expires_at: str | None
-    revoked_at: str | None
-    last_used_at: str | None
-
-    def state(self, now: str) -> str:
-        """`active`, `revoked` or `expired`."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
-
-
 def new_id() -> str:
     """Return the id for a key that will be created."""
     return secrets.token_hex(ID_LETTERS // 2)
@@ -120,10 +99,10 @@ def create(
     if expires_at is not None and expires_at <= tx.now:
         raise KeyRefused("expires_at", "The key would have expired already.", "Give a time in the future.")
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
-    if api_key_rows.get(tx, key_id) is not None:
+    if tx.get(ApiKeyRow, key_id) is not None:
         raise Conflict(f"The key {key_id} was made already, and is not shown again.")
-    api_key_rows.insert(
-        tx,
+    tx.add(
+        ApiKeyRow,
         id=key_id,
         name=name,
         scope=scope,
@@ -138,50 +117,30 @@ def create(
     return f"spk_{key_id}_{secret}"
 
 
-def list_all(reader: Reader) -> list[Key]:
+def list_all(reader: Reader) -> list[ApiKeyRow]:
     """Return every key ever created, oldest first."""
-    return [_key(row) for row in api_key_rows.list_all(reader)]
+    return access_rows.list_keys(reader)
 
 
-def get(reader: Reader, key_id: str) -> Key:
+def get(reader: Reader, key_id: str) -> ApiKeyRow:
     """Return one key. Raises NotFound."""
-    row = api_key_rows.get(reader, key_id)
+    row = reader.get(ApiKeyRow, key_id)
     if row is None:
         raise NotFound("There is no key with this id.")
-    return _key(row)
+    return row
 
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
     """Refuse the key from now on. Revoking twice is fine. Raises OperatorError for an unknown id."""
-    row = api_key_rows.get(tx, key_id)
+    row = tx.get(ApiKeyRow, key_id)
     if row is None:
         raise OperatorError(
             f"There is no key {key_id}.",
             f"`{commands.line('admin', 'list-keys')}` shows the ids: the part between spk_ and _.",
         )
     if row.revoked_at is None:
-        api_key_rows.revoke(tx, key_id, tx.stamp)
+        tx.change(ApiKeyRow, key_id, revoked_at=tx.stamp)
         audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row.name)
-
-
-@dataclass(frozen=True, slots=True)
-class UnrevokedKey:
-    """A key that nothing has revoked. It may have expired. Instants are stamps."""
-
-    id: str
-    name: str
-    scope: str
-    expires_at: str | None
-    last_used_at: str | None
-
-
-def unrevoked(store: Reader) -> list[UnrevokedKey]:
-    """Return every key that is not revoked, oldest first.
-
-    The query names only columns of the first schema, because a backup may come from any former version.
-    """
-    rows = api_key_rows.unrevoked(store)
-    return [UnrevokedKey(row.id, row.name, row.scope, row.expires_at, row.last_used_at) for row in rows]
 
 
 def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
@@ -190,7 +149,7 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    row = api_key_rows.find(reader, key_id)
+    row = access_rows.find_key(reader, key_id)
     if row is None or not crypto.matches(secret, row[1]):
         return None
     return _caller(key_id, row, now)
@@ -198,13 +157,13 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
 
 def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
     """Return the caller of this key; None when it is unknown, expired or revoked."""
-    row = api_key_rows.find(reader, key_id)
+    row = access_rows.find_key(reader, key_id)
     return None if row is None else _caller(key_id, row, now)
 
 
 def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
     """Return those of these keys that are expired or revoked."""
-    return set(key_ids) - api_key_rows.valid_among(reader, key_ids, stamp(now))
+    return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
 def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
@@ -244,7 +203,7 @@ class LastUses:
 
 def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
     counters.add_usage(tx, counters.REQUESTS, requests)
-    api_key_rows.note_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
+    access_rows.note_key_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
 def _known_profile(tx: Tx, text: str) -> str:
@@ -261,23 +220,6 @@ def _limit(values: Sequence[str] | None) -> list[str] | None:
 
 def _set(text: str | None) -> frozenset[str] | None:
     return None if text is None else frozenset(json.loads(text))
-
-
-def _key(row: ApiKeyRow) -> Key:
-    def limit(names: list[str] | None) -> tuple[str, ...] | None:
-        return None if names is None else tuple(names)
-
-    return Key(
-        row.id,
-        row.name,
-        row.scope,
-        limit(row.providers),
-        limit(row.profiles),
-        row.created_at,
-        row.expires_at,
-        row.revoked_at,
-        row.last_used_at,
-    )
 
 
 # --- keys that came with a restored backup, until the owner keeps or revokes them -------------------------------------
@@ -298,19 +240,19 @@ class CarriedRevocations:
 
 def mark_restored(tx: Tx) -> None:
     """Record every key of this database as one that came with the backup."""
-    _put(tx, [key.id for key in unrevoked(tx)])
+    _put(tx, [key.id for key in access_rows.unrevoked_keys(tx)])
 
 
-def list_undecided(store: Reader, now: str) -> list[UnrevokedKey]:
+def list_undecided(store: Reader, now: str) -> list[ApiKeyRow]:
     """Return the valid keys that came with a backup and that the owner has not decided about, oldest first."""
     marked = _marked(store)
     if not marked:
         return []
-    keys = unrevoked(store)
+    keys = access_rows.unrevoked_keys(store)
     return [key for key in keys if key.id in marked and (key.expires_at is None or key.expires_at > now)]
 
 
-def keep_restored(rt: Runtime, tx: Tx) -> list[UnrevokedKey]:
+def keep_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
     """Keep these keys: nothing reports them any longer. Return them."""
     kept = list_undecided(tx, tx.stamp)
     for key in kept:
@@ -319,7 +261,7 @@ def keep_restored(rt: Runtime, tx: Tx) -> list[UnrevokedKey]:
     return kept
 
 
-def revoke_restored(rt: Runtime, tx: Tx) -> list[UnrevokedKey]:
+def revoke_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
     """Revoke these keys, and no key created after the restore. Return them."""
     revoked = list_undecided(tx, tx.stamp)
     for key in revoked:
@@ -333,19 +275,19 @@ def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
 
     A key that the database in use does not hold could not be revoked there. Such a key is reported as after a restore.
     """
-    known, undecided_there, revoked, open_ids = api_key_rows.revocations(in_use), _marked(in_use), [], []
-    for key in unrevoked(tx):
+    known, undecided_there, revoked, open_ids = access_rows.revocations(in_use), _marked(in_use), [], []
+    for key in access_rows.unrevoked_keys(tx):
         revoked_at = known.get(key.id)
         if revoked_at is not None:
-            api_key_rows.revoke(tx, key.id, revoked_at)
+            tx.change(ApiKeyRow, key.id, revoked_at=revoked_at)
             if audit_log.exists(tx):
                 audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
             revoked.append(key.name)
         elif key.id not in known or key.id in undecided_there:
             open_ids.append(key.id)
     _put(tx, open_ids)
-    held = api_key_rows.revocations(tx).keys()
-    gone = [key.name for key in unrevoked(in_use) if key.id not in held]
+    held = access_rows.revocations(tx).keys()
+    gone = [key.name for key in access_rows.unrevoked_keys(in_use) if key.id not in held]
     return CarriedRevocations(tuple(revoked), tuple(gone))
 
 

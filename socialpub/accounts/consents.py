@@ -21,7 +21,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.networks import LOOPBACK, NetworkSection
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ConsentRow
-from socialpub.db.tables import consent_rows
+from socialpub.db.tables import access_rows
 from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
@@ -54,8 +54,8 @@ def insert(
 ) -> None:
     """Store a new attempt. Only a digest of the state is stored: a reader of the database cannot answer for the
     browser."""
-    consent_rows.insert(
-        tx,
+    tx.add(
+        ConsentRow,
         id=consent_id,
         state_hash=crypto.digest(state),
         provider=provider,
@@ -70,7 +70,7 @@ def insert(
 
 
 def find(store: Reader, consent_id: str) -> ConsentRow | None:
-    return consent_rows.find(store, consent_id)
+    return store.get(ConsentRow, consent_id)
 
 
 def surface_of(row: ConsentRow) -> Surface:
@@ -80,7 +80,7 @@ def surface_of(row: ConsentRow) -> Surface:
 
 def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
     """Return the attempt that this state belongs to."""
-    return consent_rows.find_by_state(reader, provider, crypto.digest(state))
+    return access_rows.find_consent(reader, provider, crypto.digest(state))
 
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
@@ -98,7 +98,7 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     if row.expires_at <= tx.stamp:
         raise OperatorError("This attempt was begun more than ten minutes ago.", again)
     # The code challenge is answered in this call, so the verifier is not needed again.
-    consent_rows.update(tx, consent_id, taken_at=tx.stamp, verifier=b"")
+    tx.change(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
 
 
 def check_open(tx: Tx, consent_id: str) -> ConsentRow:
@@ -112,8 +112,8 @@ def check_open(tx: Tx, consent_id: str) -> ConsentRow:
 
 def succeed(tx: Tx, consent_id: str, connected: Connected) -> None:
     """Note that the account is connected."""
-    consent_rows.update(
-        tx,
+    tx.change(
+        ConsentRow,
         consent_id,
         finished_at=tx.stamp,
         profile_id=connected.profile_id,
@@ -123,7 +123,7 @@ def succeed(tx: Tx, consent_id: str, connected: Connected) -> None:
 
 
 def fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
-    consent_rows.fail(tx, consent_id, message, hint)
+    access_rows.fail_consent(tx, consent_id, message, hint)
 
 
 def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
@@ -148,7 +148,7 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
 def waiting(reader: Reader, surface: Surface, now: str) -> list[ConsentRow]:
     """Return the attempts of this surface whose browser may still come back, the newest of each network: id, provider,
     created_at."""
-    return consent_rows.waiting(reader, surface, now)
+    return access_rows.waiting_consents(reader, surface, now)
 
 
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
@@ -158,7 +158,7 @@ def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 def clean(rt: Runtime, tx: Tx) -> int:
     """Delete attempts of yesterday; return how many, a few hundred at most."""
-    return consent_rows.delete_before(tx, clock.stamp(tx.now - KEPT))
+    return tx.delete_batch(ConsentRow, ConsentRow.created_at < clock.stamp(tx.now - KEPT))
 
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------

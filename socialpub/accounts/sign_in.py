@@ -18,8 +18,8 @@ from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
-from socialpub.db.models import SessionRow
-from socialpub.db.tables import audit_log, session_rows
+from socialpub.db.models import SessionRow, SignInLinkRow
+from socialpub.db.tables import access_rows, audit_log
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 
@@ -37,14 +37,14 @@ MAX_FAILURE_ENTRIES = 50
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """Instants are stamps. `token` is known only in the request that brought it."""
+    """The session of a request. Instants are stamps."""
 
+    token: str = field(repr=False)
     id: str
     created_at: str
     last_seen_at: str
     address: str
     user_agent: str
-    token: str = field(default="", repr=False)
 
 
 def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
@@ -58,9 +58,9 @@ def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> Browser
         "user_agent": user_agent[:MAX_USER_AGENT_LENGTH],
     }
     clean_sessions(rt, tx)
-    session_rows.insert_session(tx, token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
+    tx.add(SessionRow, token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
     audit_log.record(tx, AuditAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
-    return BrowserSession(**values, token=token)
+    return BrowserSession(token, **values)
 
 
 def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
@@ -77,8 +77,8 @@ def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agen
 
 def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
     """Return the session of this token; None when it is unknown, has ended or was unused for too long."""
-    row = session_rows.find_session(reader, crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp()))
-    return None if row is None else _session(row, token)
+    row = access_rows.find_session(reader, crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp()))
+    return None if row is None else BrowserSession(token, *row)
 
 
 def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
@@ -88,12 +88,12 @@ def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
 
 def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
     """Note that the session is used now, from this address."""
-    session_rows.note_use(tx, session_id, address)
+    tx.change(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 
-def list_sessions(rt: Runtime, reader: Reader) -> list[BrowserSession]:
+def list_sessions(rt: Runtime, reader: Reader) -> list[SessionRow]:
     """Return the sessions that are signed in, the last used first."""
-    return [_session(row) for row in session_rows.list_sessions(reader, rt.instance_id, _oldest(rt, rt.stamp()))]
+    return access_rows.list_sessions(reader, rt.instance_id, _oldest(rt, rt.stamp()))
 
 
 def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
@@ -109,11 +109,11 @@ def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
 
 def clean_sessions(rt: Runtime, tx: Tx) -> int:
     """Delete sessions that were unused for too long; return how many."""
-    return session_rows.delete_unused_sessions(tx, _oldest(rt, tx.stamp))
+    return tx.delete(SessionRow, SessionRow.last_seen_at <= _oldest(rt, tx.stamp))
 
 
 def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
-    browser = session_rows.delete_session(tx, session_id)
+    browser = access_rows.delete_session(tx, session_id)
     if browser is not None:
         audit_log.record(tx, action, session_id, browser)
     return browser is not None
@@ -121,10 +121,6 @@ def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
 
 def _oldest(rt: Runtime, now: str) -> str:
     return stamp(parse(now) - rt.settings.dashboard.session_lifetime)
-
-
-def _session(row: SessionRow, token: str = "") -> BrowserSession:
-    return BrowserSession(row.id, row.created_at, row.last_seen_at, row.address, row.user_agent, token)
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
@@ -145,7 +141,7 @@ class Purpose(StrEnum):
 def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
     """Create a link and return its token. Former links of this purpose no longer work."""
     token = secrets.token_urlsafe(32)
-    session_rows.replace_link(
+    access_rows.replace_link(
         tx,
         purpose,
         token_hash=crypto.digest(token),
@@ -157,17 +153,17 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
 
 def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
     """Return whether the link still works, without using it."""
-    return session_rows.is_link_valid(reader, crypto.digest(token), purpose, rt.instance_id, rt.stamp())
+    return access_rows.is_link_valid(reader, crypto.digest(token), purpose, rt.instance_id, rt.stamp())
 
 
 def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
     """Use the link; return whether it worked."""
-    return session_rows.use_link(tx, crypto.digest(token), purpose, rt.instance_id)
+    return access_rows.use_link(tx, crypto.digest(token), purpose, rt.instance_id)
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:
     """Delete links that no longer work; return how many."""
-    return session_rows.delete_expired_links(tx)
+    return tx.delete(SignInLinkRow, SignInLinkRow.expires_at <= tx.stamp)
 
 
 # --- the password -----------------------------------------------------------------------------------------------------
@@ -200,8 +196,8 @@ def hash_password(password: str, repeated: str) -> str:
 def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
     """Set the password. Every browser has to sign in again, and former links no longer work."""
     appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
-    session_rows.delete_all_sessions(tx)
-    session_rows.delete_all_links(tx)
+    tx.delete(SessionRow)
+    tx.delete(SignInLinkRow)
     audit_log.record(tx, AuditAction.PASSWORD_SET)
 
 

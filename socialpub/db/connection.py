@@ -3,13 +3,15 @@
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
-from peewee import BaseQuery, Model, ModelSelect, SqliteDatabase
+from peewee import BaseQuery, Model, ModelSelect, SqliteDatabase, Tuple
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
 
+F = TypeVar("F", bound=Callable[..., object])
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 Value = str | int | float | bytes | None
@@ -30,6 +32,14 @@ def shift_by(seconds: float) -> str:
 def placeholders(values: Collection[object]) -> str:
     """Return `?,?,?` for `IN (…)`."""
     return ",".join("?" * len(values))
+
+
+def prepared(_why: str, /) -> Callable[[F], F]:
+    """Mark a function with SQL text. All others are peewee queries over `db/models.py`.
+
+    `_why` says how often it runs, if building a peewee query would cost too much, or what peewee cannot express.
+    """
+    return lambda function: function
 
 
 class Row(sqlite3.Row):
@@ -93,6 +103,14 @@ class Reader:
         """Return the first column of the first row, or None."""
         return query.scalar(_Peewee(self.connection))
 
+    def get(self, model: type[M], row_id: str) -> M | None:
+        """Return the row with this `id`."""
+        return self.first(model.select().where(model._meta.primary_key == row_id))
+
+    def has_table(self, model: type[Model]) -> bool:
+        """Return whether the schema has this table. A database of a former version may not have it."""
+        return self.connection.execute(_HAS_TABLE, (model._meta.table_name,)).fetchone() is not None
+
     def data_version(self) -> int:
         """Return a number that changes when another connection has committed."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
@@ -128,9 +146,27 @@ class Tx(Reader):
         columns = ", ".join(f"{name} = ?" for name in values)
         self.connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
 
+    # --- cold statements
+
     def run(self, query: BaseQuery) -> Any:
         """Run a peewee query that writes. Return the number of rows; with `returning`, the rows."""
         return query.execute(_Peewee(self.connection))
+
+    def add(self, model: type[Model], **columns: Any) -> None:
+        self.run(model.insert(**columns))
+
+    def change(self, model: type[Model], row_id: str, **columns: Any) -> None:
+        """Set columns of the row with this `id`."""
+        self.run(model.update(**columns).where(model._meta.primary_key == row_id))
+
+    def delete(self, model: type[Model], *conditions: Any) -> int:
+        """Delete the rows that meet these conditions. Return how many."""
+        return int(self.run(model.delete().where(*conditions) if conditions else model.delete()))
+
+    def delete_batch(self, model: type[Model], *conditions: Any) -> int:
+        """Delete at most `BATCH_ROWS` such rows, so that other writes go between two batches. Return how many."""
+        key = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
+        return self.delete(model, Tuple(*key).in_(model.select(*key).where(*conditions).limit(BATCH_ROWS)))
 
     def after_commit(self, call: Callable[..., object], *args: Any) -> None:
         """Call `call(*args)` when this write is on the disk; never if the write was undone."""
@@ -141,12 +177,9 @@ class Tx(Reader):
         yield from self._after
 
 
-_inserts: dict[tuple[str, tuple[str, ...]], str] = {}
+_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 
 
+@cache
 def _insert_sql(table: str, names: tuple[str, ...]) -> str:
-    sql = _inserts.get((table, names))
-    if sql is None:
-        marks = ", ".join("?" * len(names))
-        sql = _inserts[table, names] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
-    return sql
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders(names)})"

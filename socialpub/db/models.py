@@ -431,6 +431,12 @@ class ApiKeyRow(TableRow):
     class Meta:
         without_rowid = True
 
+    def state(self, now: str) -> str:
+        """`active`, `revoked` or `expired`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
 
 class SessionRow(TableRow):
     id = TextField(primary_key=True)

@@ -3,8 +3,11 @@
 import base64
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+
+from peewee import fn
 
 from socialpub.core import commands, durable_files
 from socialpub.core.errors import OperatorError
@@ -12,6 +15,8 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade
 from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import ApplianceRow, ConsentRow, NotifyAddressRow, ProfileRow
+from socialpub.db.tables import delivery_rows
 
 
 def if_lost() -> str:
@@ -22,28 +27,22 @@ def if_lost() -> str:
 
 def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
     """Refuse a database that remembers another key. Comes before anything in it is changed."""
-    try:
-        known = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        known = None  # a new one
-    if known not in (None, secrets.check_value):
+    if _bound_key(Reader(connection)) not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.",
             f"Put back the one that belongs to it. {if_lost()}",
         )
 
 
+def _bound_key(reader: Reader) -> str | None:
+    """Return the check value of the key that the database belongs to. None: it is new."""
+    return appliance_state.get(reader, appliance_state.SECRET_KEY) if reader.has_table(ApplianceRow) else None
+
+
 def remember(connection: sqlite3.Connection, secrets: Secrets) -> None:
     """Bind a new database to the key."""
     if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
         appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)
-
-
-def forget(tx: Tx) -> None:
-    """Let the next key that comes be the one of this database."""
-    appliance_state.remove(tx, appliance_state.SECRET_KEY)
 
 
 NEXT = ".new"
@@ -64,8 +63,8 @@ def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
         if not following.exists():  # somebody else was faster
             return
         try:
-            bound, at = _binding(database)
-            if at is not None and crypto.load(following).check_value == bound:
+            at = _bound_since(database, following)
+            if at is not None:
                 swap_key_files(key_file, at)
             else:
                 following.unlink()
@@ -74,6 +73,17 @@ def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
                 f"A change of {key_file} was cut off, and it cannot be finished: {error}.",
                 f"Check the disk and who owns the folder. Keep {following}: the database may belong to it already.",
             ) from error
+
+
+def _bound_since(database: Path, key_file: Path) -> str | None:
+    """Return since when the database belongs to this key. None: it does not."""
+    if not database.exists():
+        return None
+    with closing(sqlite3.connect(database)) as connection:
+        reader = Reader(connection)
+        bound = _bound_key(reader)
+        at = None if bound is None else appliance_state.get(reader, appliance_state.SECRET_ROTATED_AT)
+        return at if at is not None and crypto.load(key_file).check_value == bound else None
 
 
 def swap_key_files(key_file: Path, at: str) -> Path:
@@ -88,21 +98,6 @@ def swap_key_files(key_file: Path, at: str) -> Path:
     next_key_file(key_file).replace(key_file)
     durable_files.flush_folder(key_file.parent)
     return former
-
-
-def _binding(database: Path) -> tuple[str | None, str | None]:
-    """The check value of the key that the database belongs to, and when it was last bound to another one."""
-    if not database.exists():
-        return None, None
-    with closing(sqlite3.connect(database)) as connection:
-        try:
-            reader = Reader(connection)
-            bound = appliance_state.get(reader, appliance_state.SECRET_KEY)
-            return bound, appliance_state.get(reader, appliance_state.SECRET_ROTATED_AT)
-        except sqlite3.OperationalError as error:
-            if "no such table" not in str(error):
-                raise
-            return None, None
 
 
 # --- copies that were made before ------------------------------------------------------------------------------------
@@ -123,6 +118,21 @@ def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
 
 def _former_keys(reader: Reader) -> list[str]:
     return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
+
+
+# --- everything that is sealed ---------------------------------------------------------------------------------------
+
+_SEALED = (ProfileRow.access_token, ProfileRow.refresh_token, ConsentRow.verifier, NotifyAddressRow.url)
+
+
+def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Replace every sealed value by `reseal(sealed, table, id, column)`."""
+    for column in _SEALED:
+        model = column.model
+        for row_id, sealed in tx.tuples(model.select(model.id, column).where(fn.LENGTH(column) > 0)):
+            resealed = reseal(bytes(sealed), model._meta.table_name, row_id, column.name)
+            tx.change(model, row_id, **{column.name: resealed})
+    delivery_rows.reseal(tx, reseal)
 
 
 # --- addresses that were handed out before ---------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from socialpub.accounts import api_keys, hints, token_upkeep
-from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import after, parse, stamp
@@ -17,6 +16,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
+from socialpub.db.models import ApiKeyRow
 from socialpub.db.queries import failed_deliveries
 from socialpub.db.queries.failed_deliveries import FailedDeliveries
 from socialpub.db.tables import holds, post_rows, profile_rows
@@ -83,7 +83,7 @@ class Needs:
     paused_at: str | None
     restored_from: str | None
     """The instant of the restored backup, until publishing is resumed."""
-    restored_keys: list[UnrevokedKey]
+    restored_keys: list[ApiKeyRow]
     """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
     profiles: list[ProfileAlert]
     failed: FailedDeliveries
@@ -190,14 +190,14 @@ def too_late_sentence(posts: int, settings: Settings) -> str | None:
 KEYS_MAY_BE_REVOKED = "A key that was revoked after the backup is valid again."
 
 
-def valid_keys_sentence(keys: Sequence[UnrevokedKey]) -> str:
+def valid_keys_sentence(keys: Sequence[ApiKeyRow]) -> str:
     """Return how many keys came with a restored backup."""
     if len(keys) == 1:
         return "1 API key came with the restored backup and is valid."
     return f"{len(keys)} API keys came with the restored backup and are valid."
 
 
-def describe_key(key: UnrevokedKey) -> str:
+def describe_key(key: ApiKeyRow) -> str:
     """Return the name, id, scope and last use of a key."""
     used = f"last used at {key.last_used_at}" if key.last_used_at else "never used"
     return f"“{key.name}” ({key.id}, {key.scope}), {used}"

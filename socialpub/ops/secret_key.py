@@ -21,7 +21,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
 from socialpub.db.connection import Row, Tx
 from socialpub.db.secret_key import next_key_file
-from socialpub.db.tables import audit_log, consent_rows, delivery_rows, notifications, profile_rows
+from socialpub.db.tables import audit_log, notifications, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
 from socialpub.publishing.delivery import step
@@ -77,7 +77,7 @@ def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
             )
         tx = Tx(connection, clock.now(), actor.current())
         secret_key.note_former(tx)
-        secret_key.forget(tx)
+        appliance_state.remove(tx, appliance_state.SECRET_KEY)
         if audit_log.exists(tx):
             audit_log.record(tx, AuditAction.SECRET_RENEWED)
         return LostWithKey(profile_rows.lose_tokens(tx, REASON), notifications.lose_addresses(tx))
@@ -179,10 +179,7 @@ def _seal_anew(
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         tx = Tx(connection, clock.now(), actor.current())
-        profile_rows.reseal(tx, anew)
-        consent_rows.reseal(tx, anew)
-        delivery_rows.reseal(tx, anew)
-        notifications.reseal(tx, anew)
+        secret_key.reseal(tx, anew)
         if keep_urls:
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:

@@ -2,13 +2,11 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
 
 import click
 
 from socialpub.accounts import api_keys, hints, sign_in
-from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
 from socialpub.cli.admin import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
@@ -17,6 +15,7 @@ from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
+from socialpub.db.models import ApiKeyRow
 from socialpub.ops import alerts, secret_key, storage
 from socialpub.ops.notify import send
 from socialpub.publishing.delivery import resume
@@ -80,7 +79,7 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
         print_note(too_late)
 
 
-def list_valid_keys(keys: Sequence[UnrevokedKey]) -> None:
+def list_valid_keys(keys: Sequence[ApiKeyRow]) -> None:
     """List the keys of a restored backup, and how the owner settles them."""
     if keys:
         print_note(f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}")
@@ -282,13 +281,14 @@ def revoke_key(context: CommandContext, key_id: str) -> None:
     print_note(f"The key {key_id} is revoked.")
 
 
-def _shape(key: api_keys.Key) -> dict[str, object]:
+def _shape(key: ApiKeyRow) -> dict[str, object]:
     """Return the fields in camelCase, without those that are None."""
-    words = {tuple(name.split("_")): value for name, value in asdict(key).items() if value is not None}
+    shown = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
+    words = {tuple(name.split("_")): value for name, value in shown.items()}
     return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
 
 
-def _state(key: api_keys.Key, now: str) -> str:
+def _state(key: ApiKeyRow, now: str) -> str:
     if key.revoked_at:
         return f"revoked {format_time(key.revoked_at)}"
     if key.expires_at:

@@ -5,7 +5,7 @@ A service of the configuration is known by a digest of its address. A service th
 row, in which the address is sealed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import count
 
@@ -170,13 +170,6 @@ def delete_address(tx: Tx, address_id: str) -> str | None:
     row = tx.one("DELETE FROM notify_address WHERE id = ? RETURNING name", (address_id,))
     tx.execute("DELETE FROM notification_service WHERE id = ?", (address_id,))
     return None if row is None else str(row.name)
-
-
-def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Exchange every sealed address for `anew(sealed, table, id, column)`."""
-    table, column = ADDRESS_PLACE
-    for row in addresses(tx):
-        tx.update(table, row.id, url=anew(row.url, table, row.id, column))
 
 
 def lose_addresses(tx: Tx) -> list[str]:

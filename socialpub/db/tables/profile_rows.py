@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -98,14 +98,6 @@ def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
     )
     named = tx.all("SELECT name, provider FROM profile WHERE status <> ? ORDER BY created_at, id", (gone,))
     return [(row.name, row.provider) for row in named]
-
-
-def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Exchange every sealed token for `anew(sealed, table, id, column)`."""
-    for row in tx.all("SELECT id, access_token, refresh_token FROM profile"):
-        columns = {name: row[name] for name in ("access_token", "refresh_token") if row[name]}
-        if columns:
-            update(tx, row.id, **{name: anew(sealed, "profile", row.id, name) for name, sealed in columns.items()})
 
 
 def count_post(tx: Tx, profile_id: str) -> None:

@@ -22,9 +22,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.core import commands, durable_files
 from socialpub.core.errors import OperatorError
+from socialpub.db.models import ApiKeyRow
 
 FORMAT = 1
 FIRST = "socialpub-copy.json"
@@ -81,7 +81,7 @@ class BackupSummary:
     """Depends on which key is here."""
     moved_aside: Path | None = field(default=None, compare=False)
     """Where a restore moved the empty database of a new installation."""
-    valid_keys: tuple[UnrevokedKey, ...] = field(default=(), compare=False)
+    valid_keys: tuple[ApiKeyRow, ...] = field(default=(), compare=False)
     """After a restore: the API keys that came with the backup and are valid again."""
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from socialpub.accounts import api_keys
-from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
@@ -24,6 +23,7 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import artifact_rows, audit_log, holds, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
@@ -259,7 +259,7 @@ def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup:
         holds.forget_all(tx)
 
 
-def mark_keys(database: Path, clock: Clock) -> tuple[UnrevokedKey, ...]:
+def mark_keys(database: Path, clock: Clock) -> tuple[ApiKeyRow, ...]:
     """Record which API keys came with the backup, and return the valid ones."""
     with closing(sqlite3.connect(database)) as connection, connection:
         tx = Tx(connection, clock.now(), actor.current())

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from socialpub.accounts import api_keys
-from socialpub.accounts.api_keys import CarriedRevocations, UnrevokedKey
+from socialpub.accounts.api_keys import CarriedRevocations
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
@@ -26,6 +26,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
 from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.upgrade_backups import UpgradeBackup
@@ -137,7 +138,7 @@ class Rollback:
     updates: list[str]
     """The migrations that this version applies to it at the next start."""
     keys: CarriedRevocations
-    valid_keys: tuple[UnrevokedKey, ...]
+    valid_keys: tuple[ApiKeyRow, ...]
     """The valid API keys that the owner must keep or revoke."""
 
 
@@ -227,7 +228,7 @@ def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> 
     return copy.path
 
 
-def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[UnrevokedKey, ...]]:
+def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[ApiKeyRow, ...]]:
     """Carry revocations and the password from the database in use, so that no revoked caller gets in again.
 
     Sessions and links end by themselves, because `restore.pause` removes the instance id that they belong to.

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
@@ -16,6 +15,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row
+from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
 from socialpub.ops.backup import last_backup
@@ -124,7 +124,7 @@ def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
     yield from known
 
 
-def _check_restored_keys(keys: list[UnrevokedKey], door: Surface) -> Iterator[Finding]:
+def _check_restored_keys(keys: list[ApiKeyRow], door: Surface) -> Iterator[Finding]:
     if keys:
         listed = "; ".join(map(alerts.describe_key, keys[:MAX_KEYS]))
         more = f" and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else ""

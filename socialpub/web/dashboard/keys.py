@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from socialpub.accounts import api_keys
-from socialpub.accounts.api_keys import Key, KeyRefused
+from socialpub.accounts.api_keys import KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
+from socialpub.db.models import ApiKeyRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import counters, profile_rows
 from socialpub.providers.registry import LABELS
@@ -35,7 +36,7 @@ _FIELDS = {"expires_at": "expires", "providers": "networks", "scope": "write"}
 class ShownKey:
     """A key as its list shows it."""
 
-    key: Key
+    key: ApiKeyRow
     state: str
     networks: tuple[str, ...]
     profiles: tuple[str, ...]
@@ -121,7 +122,7 @@ def _page(
     )
 
 
-def _describe(rt: Runtime, keys: Iterable[Key]) -> list[ShownKey]:
+def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
     names = labels.profile_names(profile_rows.list_all(rt.reader))
     requests_today = counters.usage_by_day(rt.reader, rt.now())[0].requests
     return [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db.tables import audit_log
+from socialpub.db.tables import access_rows, audit_log
 from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
@@ -119,7 +119,7 @@ def test_revoking_the_keys_one_by_one_settles_them(restored: Terminal, leaked: s
     restored("admin", "revoke-key", key_id(leaked))
     assert "1 API key came with the restored backup and is valid." in note(restored("doctor").stdout)
     with restored.open() as rt:
-        (last,) = [one.id for one in api_keys.unrevoked(rt.reader) if one.name == "backups"]
+        (last,) = [one.id for one in access_rows.unrevoked_keys(rt.reader) if one.name == "backups"]
     restored("admin", "revoke-key", last)
     assert "restored backup" not in note(restored("doctor").stdout)
 

@@ -162,7 +162,7 @@ class PowerCut(BaseException):
 
 
 CUTS = {
-    "socialpub.ops.secret_key.profile_rows.reseal": "former",
+    "socialpub.ops.secret_key.secret_key.reseal": "former",
     "socialpub.ops.secret_key.audit_log.record": "former",
     "socialpub.ops.secret_key.secret_key.swap_key_files": "next",
     "pathlib.Path.replace": "next",

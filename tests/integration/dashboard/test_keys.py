@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db.tables import audit_log
+from socialpub.db.tables import access_rows, audit_log
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.uploads.caller import Caller
@@ -86,7 +86,7 @@ def test_a_key_s_limits_are_said_and_kept(owner: DashboardBrowser, app: App, rt:
         assert [one["id"] for one in caller.get("/profiles").data] == [mine]
         assert caller.post("/posts", {}).status == 403
     (key,) = api_keys.list_all(rt.reader)
-    assert (key.scope, key.providers, key.profiles) == ("read", ("x",), (mine,))
+    assert (key.scope, key.providers, key.profiles) == ("read", ["x"], [mine])
     assert "in 30 days" in owner.open("/keys").text
 
 
@@ -184,7 +184,7 @@ def findings(page: Page) -> list[str]:
 
 
 def names(rt: Runtime) -> list[str]:
-    return [key.name for key in api_keys.unrevoked(rt.reader)]
+    return [key.name for key in access_rows.unrevoked_keys(rt.reader)]
 
 
 def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(

@@ -513,7 +513,11 @@ class NotificationServiceRow(TableRow):
     failure = TextField(null=True)
     """Why the last try failed, in words."""
     sent = IntegerField(constraints=_ZERO)
+    """How many messages the service took."""
     failed = IntegerField(constraints=_ZERO)
+    """How many tries failed."""
+    waiting: int
+    """How many messages were not sent to it yet. No column: `notifications.services` counts them."""
 
     class Meta:
         without_rowid = True
@@ -543,6 +547,7 @@ class ToldCauseRow(TableRow):
     told_at = TextField(null=True)
     """When the owner was last alerted. None: not since the cause came back."""
     ended_at = TextField(null=True)
+    """Since when the cause has not been found."""
     returns = IntegerField()
     """How often it came back within a day. The alert is later each time."""
     held_back = Flag()

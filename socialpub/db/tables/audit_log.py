@@ -1,17 +1,11 @@
-"""The trail: what owners and commands did, newest first. Facts are kept, and `ops/trail_sentences.py` puts them into
-words.
+"""The audit log: what owners and commands did. It keeps facts, and `ops/audit_text.py` puts them into words.
 
-Whoever changes something notes it in the same transaction, in one line:
+Each change records its entry in the same transaction:
 
-    trail.record(tx, TrailAction.KEY_CREATED, key_id, name, scope=scope)
+    audit_log.record(tx, AuditAction.KEY_CREATED, key_id, name, scope=scope)
 
-Who did it stands on the transaction (`Tx.actor`), which has it from the door. A door that does something of its own,
-such as signing somebody in, records it in its write in the same way:
-
-    with acting(DASHBOARD):
-        await rt.write_soon(sessions.begin, ...)    # which calls trail.record(tx, TrailAction.SIGNED_IN, id, browser)
-
-Nothing secret goes into a label or a detail: no key, no token, no password, no set-up link.
+The transaction knows the actor (`Tx.actor`) from the entry point. Labels and details contain no secret: no key, no
+token, no password, no set-up link.
 """
 
 import json
@@ -20,7 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from socialpub.db.connection import BATCH_ROWS, Reader, Row, Tx, Value, placeholders
+from peewee import ModelSelect, fn
+
+from socialpub.db.connection import BATCH_ROWS, Reader, Tx, prepared
+from socialpub.db.models import TrailRow
 
 MAX_LABEL = 80
 
@@ -77,7 +74,7 @@ class AuditEntry:
     at: str
     actor: str
     action: str
-    """An `TrailAction`, or one of a newer version."""
+    """An `AuditAction`, or one of a newer version."""
     subject_id: str | None
     label: str | None
     detail: dict[str, Any]
@@ -89,6 +86,7 @@ class AuditPage:
     total: int
 
 
+@prepared("each change")
 def record(
     tx: Tx,
     action: AuditAction,
@@ -120,66 +118,60 @@ def record_once(
     tx: Tx, action: AuditAction, subject_id: str, label: str, since: str, max_entries: int, *, by: str, **detail: Any
 ) -> None:
     """Note what strangers can repeat without limit: once for each subject since then, and `max_entries` times in all.
-    The subjects beyond them have one entry together, without a subject."""
+
+    The subjects beyond them have one entry together, without a subject.
+    """
     if is_recorded(tx, action, subject_id, since):
         return
-    entries = tx.all(f"{_SINCE} AND subject_id <> '' LIMIT ?", (action, since, max_entries))
+    entries = tx.rows(_done_since(action, since).where(TrailRow.subject_id != "").limit(max_entries))
     if len(entries) < max_entries:
         record(tx, action, subject_id, label, by=by, **detail)
     elif not is_recorded(tx, action, "", since):
         record(tx, action, "", by=by)
 
 
-def is_recorded(store: Reader, action: AuditAction, subject_id: str, since: str) -> bool:
+def is_recorded(reader: Reader, action: AuditAction, subject_id: str, since: str) -> bool:
     """Return whether this was done with the subject after that instant."""
-    return store.one(f"{_SINCE} AND subject_id = ? LIMIT 1", (action, since, subject_id)) is not None
+    return reader.first(_done_since(action, since).where(TrailRow.subject_id == subject_id)) is not None
 
 
-_SINCE = "SELECT 1 FROM trail WHERE action = ? AND at > ?"
+def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
+    return TrailRow.select(TrailRow.id).where((TrailRow.action == action) & (TrailRow.at > since))
 
 
 def oldest(reader: Reader) -> str | None:
-    """When the first entry was made."""
-    at: str | None = reader.value("SELECT at FROM trail ORDER BY id LIMIT 1")
+    """Return when the first entry was made."""
+    at: str | None = reader.scalar(TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1))
     return at
 
 
 def forget_oldest(tx: Tx, before: str) -> int:
-    """Remove the oldest entries as far as they are that old; how many, a few hundred at most."""
-    rows = tx.all("SELECT id, at FROM trail ORDER BY id LIMIT ?", (BATCH_ROWS,))
+    """Delete the oldest entries as far as they are that old. Return how many, at most `BATCH_ROWS`."""
+    rows = tx.rows(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS))
     last = next((row.id for row in reversed(rows) if row.at <= before), None)
-    return 0 if last is None else tx.execute("DELETE FROM trail WHERE id <= ?", (last,)).rowcount
+    return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
-def exists(store: Reader) -> bool:
-    """Whether this database has a trail: one that no process of this version has opened yet may have none."""
-    return store.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'trail'") is not None
+def exists(reader: Reader) -> bool:
+    """Return whether this database has an audit log. One of a former version may have none."""
+    return reader.has_table(TrailRow)
 
 
 def read(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
-    """A page, newest first, and how many entries there are in all; with `kinds` only of these."""
-    where, params = "1", list[Value]()
+    """Return a page, newest first, and the number of entries; with `kinds` only of these."""
+    query = TrailRow.select()
     if kinds:
-        actions = [action.value for action in AuditAction if action.kind in kinds]
-        where, params = f"action IN ({placeholders(actions)})", [*actions]
-    rows = reader.all(
-        f"""SELECT id, at, actor, action, subject_id, subject_label, detail FROM trail WHERE {where}
-            ORDER BY id DESC LIMIT ? OFFSET ?""",
-        [*params, per_page, page * per_page],
-    )
-    total = int(reader.value(f"SELECT count(*) FROM trail WHERE {where}", params))
-    return AuditPage([_entry(row) for row in rows], total)
+        query = query.where(TrailRow.action.in_([action.value for action in AuditAction if action.kind in kinds]))
+    total = int(reader.scalar(query.select(fn.COUNT())))
+    return AuditPage(_entries(reader, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
 
 
 def of_subject(reader: Reader, subject_id: str) -> list[AuditEntry]:
-    """What was done to it, oldest first."""
-    rows = reader.all(
-        """SELECT id, at, actor, action, subject_id, subject_label, detail FROM trail WHERE subject_id = ?
-            ORDER BY id""",
-        (subject_id,),
-    )
-    return [_entry(row) for row in rows]
+    """Return what was done to it, oldest first."""
+    return _entries(reader, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
 
 
-def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(row[0], row[1], row[2], row[3], row[4], row[5], json.loads(row[6]))
+def _entries(reader: Reader, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
+    entry = TrailRow
+    columns = (entry.id, entry.at, entry.actor, entry.action, entry.subject_id, entry.subject_label, entry.detail)
+    return [AuditEntry(*row) for row in reader.tuples(query.select(*columns))]

@@ -17,10 +17,11 @@ from socialpub.core.settings.schema import AlertKind
 from socialpub.core.text import visible
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
+from socialpub.db.models import NotificationRow
 from socialpub.db.queries import failed_deliveries
 from socialpub.db.queries.failed_deliveries import FailedDeliveries, FailedDelivery
 from socialpub.db.tables import delivery_rows, notifications
-from socialpub.db.tables.notifications import Notification, SentAlert
+from socialpub.db.tables.notifications import SentAlert
 from socialpub.ops import health
 from socialpub.ops.alerts import Alert
 from socialpub.ops.health import FindingCode
@@ -254,7 +255,7 @@ def compose(
     return _title(message, found, sender), cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
 
 
-def together(waiting: list[Notification]) -> tuple[str, str]:
+def together(waiting: list[NotificationRow]) -> tuple[str, str]:
     """What a service was not sent in time, as one message."""
     if len(waiting) == 1:
         return waiting[0].title, waiting[0].body

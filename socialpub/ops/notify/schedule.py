@@ -20,6 +20,7 @@ from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Tx
+from socialpub.db.models import NotificationRow, ToldCauseRow
 from socialpub.db.queries import failed_deliveries
 from socialpub.db.tables import notifications
 from socialpub.db.tables.notifications import SentAlert
@@ -152,9 +153,9 @@ def begin_rounds(rt: Runtime, tx: Tx) -> None:
 
 def forget_original(tx: Tx) -> None:
     """Do not repeat what the original of a restored database sent or was about to send."""
-    if notifications.has_alerts(tx):
+    if tx.has_table(ToldCauseRow):
         messages.note_told(tx, failed_deliveries.newest_entry(tx))
-        notifications.forget_all_alerts(tx)
+        tx.delete(ToldCauseRow)
         notifications.forget_sending(tx)
 
 
@@ -189,7 +190,7 @@ def clean_messages(rt: Runtime, tx: Tx) -> None:
     oldest = stamp(tx.now - KEPT)
     if appliance_state.restored_from(tx):
         oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
-    notifications.forget_before(tx, oldest)
+    tx.delete(NotificationRow, NotificationRow.at < oldest)
 
 
 def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Alert]:
@@ -202,7 +203,7 @@ def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Al
 
 
 def _store_changes(rt: Runtime, tx: Tx, changes: AlertChanges, now_known: list[SentAlert]) -> None:
-    notifications.forget_alerts(tx, changes.forgotten)
+    tx.delete(ToldCauseRow, ToldCauseRow.key.in_(changes.forgotten))
     notifications.put_alerts(tx, [*changes.changed, *now_known])
 
 

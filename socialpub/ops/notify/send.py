@@ -30,9 +30,10 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import check_form, display_url
 from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import NotificationServiceRow, NotifyAddressRow
 from socialpub.db.tables import audit_log, notifications
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.notifications import ADDRESS_PLACE, ServiceState
+from socialpub.db.tables.notifications import ADDRESS_PLACE
 from socialpub.ops.doctor import machine
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.ops.notify import messages
@@ -205,9 +206,8 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
         raise Conflict(f"There are {MAX_ADDED} addresses already. Remove one first.")
     address_id = ids.new(int(tx.now.timestamp() * 1000))
     table, column = ADDRESS_PLACE
-    notifications.insert_address(
-        tx, address_id, name, rt.secrets.seal(url.get_secret_value(), table, address_id, column)
-    )
+    sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
+    tx.add(NotifyAddressRow, id=address_id, name=name, url=sealed, added_at=tx.stamp)
     notifications.set_services(tx, {one.id: one.name for one in list_services(rt, tx)})
     messages.begin_failures(rt, tx)
     audit_log.record(tx, AuditAction.NOTIFY_ADDED, address_id, name)
@@ -227,7 +227,7 @@ def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
     table, column = ADDRESS_PLACE
     for row in notifications.addresses(store):
         try:
-            url = rt.secrets.open(row.url, table, row.id, column)
+            url = rt.secrets.open(bytes(row.url), table, row.id, column)
         except OperatorError:
             url = ""  # sending to it fails, and the System page and the doctor report that
         yield Service(row.id, row.name, SecretStr(url), is_added=True)
@@ -262,23 +262,16 @@ def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
     found = []
     for service in list_services(rt):
         failure = send_message(service.url, title, body, stopping=rt.stopping)
-        rt.write(_note_tested, service, failure)
+        rt.db.write(notifications.note_tested, service.id, service.name, failure)
         found.append((service, failure))
     return found
 
 
-def _note_tested(rt: Runtime, tx: Tx, service: Service, failure: str | None) -> None:
-    if failure is None:
-        notifications.note_reached(tx, service.id, service.name)
-    else:
-        notifications.note_test_failed(tx, service.id, service.name, failure)
-
-
-def _is_ready(rt: Runtime, state: ServiceState | None) -> bool:
+def _is_ready(rt: Runtime, state: NotificationServiceRow | None) -> bool:
     return state is not None and state.waiting > 0 and (state.next_at is None or state.next_at <= rt.stamp())
 
 
-def _send(rt: Runtime, service: Service, state: ServiceState) -> int:
+def _send(rt: Runtime, service: Service, state: NotificationServiceRow) -> int:
     waiting = notifications.waiting(rt.reader, state.sent_through)
     failure = send_message(service.url, *messages.together(waiting), stopping=rt.stopping)
     if failure is None:
@@ -301,7 +294,7 @@ WRITTEN = "How the address of each service is written: https://appriseit.com/ser
 @dataclass(frozen=True, slots=True)
 class ServiceHealth:
     service: Service
-    state: ServiceState | None
+    state: NotificationServiceRow | None
     """None before its first use."""
 
     @property

@@ -257,8 +257,8 @@ DOCUMENTS = {
     "socialpub.core.settings.template": "the configuration file, which goes from machine to machine",
     "socialpub.cli.install.files": "a mark in a file that other versions look for",
     "socialpub.web.openapi.operations": "read by callers, who are at another machine",
-    "socialpub.web.openapi.components": "read by callers, who are at another machine",
-    "socialpub.web.http.problems": "read by callers, who are at another machine",
+    "socialpub.web.openapi.document": "read by callers, who are at another machine",
+    "socialpub.web.pages.pages": "read by callers, who are at another machine",
     "socialpub.providers.pinterest.options": "the OpenAPI document, read by callers",
 }
 """Modules whose texts name commands for people who are not at this machine."""

@@ -6,7 +6,6 @@ Every request asks the database whether the key is valid: a revocation works at 
 
 import json
 import secrets
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.models import ApiKeyRow
-from socialpub.db.tables import access_rows, audit_log, counters, profile_rows
+from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
@@ -172,38 +171,6 @@ def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
     if row[2] is None and row[3] is None:
         return Caller(key_id, row[0], name=row[6])
     return Caller(key_id, row[0], _set(row[2]), _set(row[3]), row[6])
-
-
-class LastUses:
-    """When each key was last used and how often, collected in memory: one write about once a minute instead of one per
-    request."""
-
-    def __init__(self, rt: Runtime) -> None:
-        self._rt = rt
-        self._uses: dict[str, datetime] = {}
-        self._requests: Counter[str] = Counter()
-
-    def note(self, key_id: str) -> None:
-        self._uses[key_id] = self._rt.clock.now()
-        self._requests[key_id] += 1
-
-    async def flush(self) -> None:
-        """Store what was collected. What cannot be stored now is kept for the next time."""
-        uses, self._uses = self._uses, {}
-        requests, self._requests = self._requests, Counter()
-        if not uses:
-            return
-        try:
-            await self._rt.write_soon(_record_uses, uses, requests)
-        except Exception:
-            self._uses = {**uses, **self._uses}
-            self._requests += requests
-            raise
-
-
-def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
-    counters.add_usage(tx, counters.REQUESTS, requests)
-    access_rows.note_key_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
 def _known_profile(tx: Tx, text: str) -> str:

@@ -4,12 +4,14 @@ Each process counts its requests and calls in memory. It stores them about once 
 of the write. A killed process loses what it counted since the last write.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 
+from socialpub.core.clock import stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
-from socialpub.db.tables import counters
-from socialpub.db.tables.counters import CALLS
+from socialpub.db.tables import access_rows, counters
 from socialpub.runtime import Runtime
 
 
@@ -41,7 +43,39 @@ async def write_calls_soon(rt: Runtime) -> None:
 
 
 def _add_calls(rt: Runtime, tx: Tx, counts: Mapping[str, int]) -> None:
-    counters.add_usage(tx, CALLS, counts)
+    counters.add_usage(tx, counters.CALLS, counts)
+
+
+class LastUses:
+    """When each key was last used and how often, collected in memory: one write about once a minute instead of one per
+    request."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        self._uses: dict[str, datetime] = {}
+        self._requests: Counter[str] = Counter()
+
+    def note(self, key_id: str) -> None:
+        self._uses[key_id] = self._rt.clock.now()
+        self._requests[key_id] += 1
+
+    async def flush(self) -> None:
+        """Store what was collected. What cannot be stored now is kept for the next time."""
+        uses, self._uses = self._uses, {}
+        requests, self._requests = self._requests, Counter()
+        if not uses:
+            return
+        try:
+            await self._rt.write_soon(_record_uses, uses, requests)
+        except Exception:
+            self._uses = {**uses, **self._uses}
+            self._requests += requests
+            raise
+
+
+def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
+    counters.add_usage(tx, counters.REQUESTS, requests)
+    access_rows.note_key_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
 def clean(rt: Runtime, tx: Tx) -> int:

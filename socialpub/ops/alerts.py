@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from socialpub.accounts import api_keys, hints, token_upkeep
+from socialpub.accounts import api_keys, hints, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import after, parse, stamp
@@ -144,7 +144,7 @@ def _failed_since(reader: Reader, now: datetime) -> str:
 
 def _profiles_in_need(rt: Runtime, surface: Surface) -> Iterator[ProfileAlert]:
     for row in profile_rows.list_all(rt.reader):
-        warning = token_upkeep.warning(row, rt.now(), surface)
+        warning = upkeep.warning(row, rt.now(), surface)
         if warning is not None:
             needed = row.status == "reauthRequired"
             yield ProfileAlert(row.id, row.name, row.provider, needed, row.expires_at, row.reason, warning)

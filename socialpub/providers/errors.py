@@ -107,3 +107,20 @@ class Rejected(ProviderError):
 
 class AppRefused(ProviderError):
     """Refused for the whole app (402, not approved, capped): hold the network's lane and probe slowly."""
+
+
+# --- how long a refusal lasts ----------------------------------------------------------------------------------------
+
+MAX_WAIT_SECONDS = 86400.0
+"""A network that names a longer wait is asked again after a day."""
+MAX_PLAUSIBLE_SECONDS = 366 * 86400.0
+
+
+def plausible_wait(seconds: float | None) -> float | None:
+    """Return the wait if it is plausible: not in milliseconds, in the past or decades long. None: it is not."""
+    return seconds if seconds is not None and 0 < seconds <= MAX_PLAUSIBLE_SECONDS else None
+
+
+def named_wait(error: ProviderError) -> float | None:
+    """Return the seconds that a rate limit asks to wait. None: it names no plausible time."""
+    return plausible_wait(error.retry_after_seconds) if isinstance(error, Throttled) else None

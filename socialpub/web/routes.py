@@ -2,13 +2,12 @@
 
 from starlette.routing import Route
 
-from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
+from socialpub.web.api import health, posts, profiles, uploads
 from socialpub.web.dashboard.routes import routes as dashboard_routes
 from socialpub.web.http import files
-from socialpub.web.http import problems as problem_pages
 from socialpub.web.http.endpoint import route
 from socialpub.web.openapi import document
-from socialpub.web.pages import home, oauth_callback
+from socialpub.web.pages import oauth_callback, pages
 
 _POST = {
     "DELETE": "To cancel a scheduled post, send POST /api/v1/posts/{id}/cancel.",
@@ -34,24 +33,24 @@ def routes(*, dashboard: bool = False) -> list[Route]:
         route("/api/v1/profiles/{id}/disconnect", POST=profiles.disconnect),
         route("/api/v1/uploads", POST=uploads.reserve),
         route("/api/v1/uploads/complete", POST=uploads.complete),
-        route("/api/v1/publish/logs", GET=logs.index),
-        route("/storage/uploads/{artifactId}", PUT=storage.put),
-        route("/storage/media/{key:path}", GET=storage.read),
+        route("/api/v1/publish/logs", GET=profiles.logs),
+        route("/storage/uploads/{artifactId}", PUT=uploads.put),
+        route("/storage/media/{key:path}", GET=uploads.read_file),
         route("/oauth/{provider}/callback", GET=oauth_callback.callback),
         route("/static/{name:path}", GET=files.show_static),
-        route("/problems/{slug}", GET=problem_pages.show_page),
+        route("/problems/{slug}", GET=pages.show_problem),
         route("/healthz", GET=health.live),
         route("/readyz", GET=health.ready),
-        route("/metrics", GET=metrics.show),
+        route("/metrics", GET=health.metrics),
     ]
-    pages = dashboard_routes() if dashboard else [route("/", GET=home.show_home)]
-    return [*found, route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *pages]
+    home = dashboard_routes() if dashboard else [route("/", GET=pages.show_home)]
+    return [*found, route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *home]
 
 
 def verification_routes(file_name: str) -> list[Route]:
     """Where TikTok looks for the file of this name: before everything else, since one lies among the media."""
     return [
-        route(f"{folder}/{file_name}", GET=home.show_tiktok_verification)
+        route(f"{folder}/{file_name}", GET=pages.show_tiktok_verification)
         for folder in ("", "/storage/media")
         if file_name
     ]

@@ -16,11 +16,11 @@ from typing import Any
 from huey import Huey
 from huey.storage import MemoryStorage
 
-from socialpub.accounts import account_data, avatars, consents, rate_limits, sign_in, token_upkeep, usage
+from socialpub.accounts import avatars, consents, sign_in, upkeep, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db.connection import BATCH_ROWS, Tx
-from socialpub.db.tables import holds
+from socialpub.db.tables import holds, waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.backup import create, restore, schedule
@@ -122,9 +122,9 @@ class Background:
         self.backups = ScheduledBackups()
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
-            PeriodicTask("revocation", 10.0, token_upkeep.revoke_disconnected),
+            PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
             PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
-            PeriodicTask("warnings", 3600.0, token_upkeep.warn),
+            PeriodicTask("warnings", 3600.0, upkeep.warn),
             PeriodicTask("account data", 10.0, fetch_account_data),
             PeriodicTask("backfill", 20.0, backfill.ask),
             PeriodicTask("pictures of accounts", 10.0, avatars.renew),
@@ -142,7 +142,7 @@ class Background:
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
             PeriodicTask("sessions", 3600.0, in_steps(sign_in.clean_sessions)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in.clean_links)),
-            PeriodicTask("waits that are over", 3600.0, in_steps(rate_limits.clean)),
+            PeriodicTask("waits that are over", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
             PeriodicTask("waits in a profile's queue", 3600.0, in_steps(waiting.clean_own_waits)),
             PeriodicTask("retention", 5.0, retention.remove_expired),
             PeriodicTask("free pages", 60.0, storage.give_back),
@@ -198,9 +198,9 @@ def clean_backups(rt: Runtime) -> None:
 
 def renew_idle_tokens(rt: Runtime) -> str | None:
     """Renew one profile's tokens, unless its network refuses this app; return the profile's id, or None."""
-    return token_upkeep.keep_alive(rt, holds.held(rt.reader))
+    return upkeep.keep_alive(rt, holds.held(rt.reader))
 
 
 def fetch_account_data(rt: Runtime) -> str | None:
     """Fetch one profile's account data, unless its network refuses this app; return the profile's id, or None."""
-    return account_data.keep_current(rt, holds.held(rt.reader))
+    return upkeep.keep_account_data(rt, holds.held(rt.reader))

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from socialpub.accounts import boards, connect, consents, profiles, token_upkeep, tokens
+from socialpub.accounts import connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.cli import main
 from socialpub.cli.context import CommandContext
@@ -193,10 +193,10 @@ def test_tokens_that_are_asked_for_renewed_and_given_back(
         repr(consents.outcome(rt, begun.id)),
     ]
     clock.forward(100 * 86400)
-    apart(token_upkeep.keep_alive, rt, ())
-    token_upkeep.warn(rt)
+    apart(upkeep.keep_alive, rt, ())
+    upkeep.warn(rt)
     rt.write(profiles.disconnect, profile)
-    apart(token_upkeep.revoke_disconnected, rt)
+    apart(upkeep.revoke_disconnected, rt)
     assert quoted(" ".join(said)) == []
     assert quoted(lines.getvalue()) == []
     assert quoted(kept(rt)) == []
@@ -213,7 +213,7 @@ def test_an_account_and_its_boards(rt: Runtime, echo: EchoTransport, lines: io.S
     echo.status = 200
     made = apart(connect.import_account, rt, provider, Credentials(ACCESS, REFRESH))
     if provider == "pinterest":
-        assert quoted(repr(apart(boards.list_all, rt, made.profile_id))) == []
+        assert quoted(repr(apart(questions.list_boards, rt, made.profile_id))) == []
     assert quoted(kept(rt)) == []
     assert quoted(lines.getvalue()) == []
 

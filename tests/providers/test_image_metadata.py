@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.db.states import State
-from socialpub.media.decoder import image_parts
+from socialpub.media.decoder import structure
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, Environment
@@ -39,7 +39,7 @@ def test_no_network_learns_where_a_picture_was_taken_and_its_pixels_stay(
     profile = played.connect(env.rt, env.world)
     photo = media.jpeg(tmp_path / "photo.jpg", 640, 960)
     original = photo.read_bytes()
-    plain = image_parts.strip_metadata(original, "image/jpeg")
+    plain = structure.strip_metadata(original, "image/jpeg")
     assert plain is not None and b"Samplephone" in original and b"Samplephone" not in plain
     artifact_id = artifact(env.rt, photo, "image/jpeg")
     options = {network: {**played.options(env.world, "demo"), **OPTIONS[network]}}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.db.states import State
-from socialpub.media.decoder import image_parts
+from socialpub.media.decoder import structure
 from socialpub.media.files import RENDITIONS
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -55,7 +55,7 @@ def test_an_image_arrives_without_metadata_and_what_was_uploaded_keeps_it(
 ) -> None:
     source = make(tmp_path / "file")
     original = source.read_bytes()
-    plain = image_parts.strip_metadata(original, mime_type)
+    plain = structure.strip_metadata(original, mime_type)
     assert plain is not None and len(plain) < len(original)
     artifact_id = artifact(rt, source, mime_type)
     post = accept(rt, profile, media=(DraftMedia(artifact_id),))

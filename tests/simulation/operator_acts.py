@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from socialpub.accounts import profiles, token_upkeep
+from socialpub.accounts import profiles, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
@@ -45,8 +45,8 @@ class OperatorActs:
             "token runs out": (1.5, self._expire),
             "access taken back": (0.7, self._take_back),
             FILL_IN: (0.7, backfill.ask),
-            KEEP_ALIVE: (0.4, lambda rt: token_upkeep.keep_alive(rt, ())),
-            REVOKE: (0.3, token_upkeep.revoke_disconnected),
+            KEEP_ALIVE: (0.4, lambda rt: upkeep.keep_alive(rt, ())),
+            REVOKE: (0.3, upkeep.revoke_disconnected),
         }
 
     def draw(self, rt: Runtime, *, in_a_call: bool = False) -> None:

@@ -8,11 +8,11 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import account_data, boards, connect, consents, grants, hints, profiles, token_upkeep, tokens
-from socialpub.accounts.boards import BoardWithSections
+from socialpub.accounts import connect, consents, grants, hints, profiles, questions, tokens, upkeep
 from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.consents import WrongAddress
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.questions import BoardWithSections
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
@@ -87,7 +87,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
                 with spinner(f"Asking {provider.label} for new tokens"):
                     tokens.renew(rt, profile_id)
             with spinner(f"Asking {provider.label} for the account data"):
-                changes = account_data.fetch(rt, profile_id)
+                changes = upkeep.fetch_account_data(rt, profile_id)
             for sentence in changes or ["The account data has not changed."]:
                 print_note(sentence)
             if profile.refresh_token is None:
@@ -262,7 +262,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(row, token_upkeep.warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
+        found = [(row, upkeep.warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
     if as_json:
         print_json([_profile_shape(profile, warning) for profile, warning in found])
         return
@@ -366,7 +366,7 @@ def _profile_notes(profile: Row, warning: str | None) -> str:
 def list_boards(context: CommandContext, profile_id: str, sections: bool, as_json: bool) -> None:
     """Show the boards of a Pinterest profile."""
     with context.open() as rt, spinner("Asking for the boards"):
-        found = boards.list_all(rt, profile_id, with_sections=sections)
+        found = questions.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
         print_json([_board_shape(one, sections) for one in found])
         return
@@ -411,8 +411,8 @@ def create_board(
     board, give its name or its id.
     """
     with context.open() as rt, spinner("Creating the board"):
-        made = boards.create_board(rt, profile_id, name, secret=secret)
-        created = [boards.create_section(rt, profile_id, made.board, one) for one in sections]
+        made = questions.create_board(rt, profile_id, name, secret=secret)
+        created = [questions.create_section(rt, profile_id, made.board, one) for one in sections]
     if as_json:
         listed = [{"id": one.section.id, "name": one.section.name, "created": one.is_new} for one in created]
         board = _board_shape(BoardWithSections(made.board), sections=False)

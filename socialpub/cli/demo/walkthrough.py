@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
-from socialpub.accounts import api_keys, boards, connect, consents, sign_in
+from socialpub.accounts import api_keys, connect, consents, questions, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
@@ -289,7 +289,7 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     """Return a board's id. The sandbox's accounts have boards."""
     transcript.step("Choose a board, which every pin needs")
     transcript.command(commands.line("admin", "list-boards", profile_id))
-    listed = boards.list_all(rt, profile_id)
+    listed = questions.list_boards(rt, profile_id)
     if not listed:
         raise CommandError(
             "The account on the sandbox's Pinterest has no board.", "Choose another folder: --folder DIR"

@@ -12,20 +12,106 @@ import json
 import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 from socialpub.core import locks, machine
 from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget, MemoryReservation
 from socialpub.media import types
-from socialpub.media.decoder import memory
 from socialpub.media.decoder.process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
+
+# --- how much memory decoding takes, estimated from a file's first bytes ----------------------------------------------
+#
+# An estimate decides how many children run beside each other. A limit of its own bounds what a child can take. Where a
+# header may give wrong sides, that limit is the estimate (`may_be_too_low`), so a wrong header gains nothing.
+
+_CHILD_BYTES = 32 * 1024**2
+"""The child itself, with its decoders."""
+
+_BYTES_PER_PIXEL = {"image/jpeg": 13, "image/gif": 13, "image/png": 17, "image/webp": 22}
+"""Measured with 96 megapixels and the limits of all networks, the worst of inspecting and fitting: a JPEG in CMYK, a
+GIF, a PNG with transparency, a lossless WebP with transparency."""
+
+_VIDEO_BYTES = 240 * 1024**2
+"""One frame is decoded, on one thread: measured, an 8K video needs half of this."""
+
+_MAX_SEGMENTS = 500
+"""A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""
+
+
+def estimate_memory(path: Path, most_bytes: int) -> int:
+    """Bytes of memory; `most_bytes` when the file says nothing that is understood here. Raises FileNotFoundError."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(32)
+            if types.is_video(head):
+                return min(_VIDEO_BYTES, most_bytes)
+            mime_type = types.image_type(head)
+            sides = None if mime_type is None else _image_sides(file, head, mime_type)
+    except FileNotFoundError:
+        raise
+    except OSError:  # the child says what is wrong with it
+        return most_bytes
+    if mime_type is None or sides is None:
+        return most_bytes
+    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[mime_type], most_bytes)
+
+
+def may_be_too_low(path: Path) -> bool:
+    """Whether decoding may take more than estimated. Raises OSError.
+
+    Frames of a GIF or a video may be larger than the header says. Other decoders compare the two first.
+    """
+    with path.open("rb") as file:
+        head = file.read(12)
+    return types.is_video(head) or types.image_type(head) == "image/gif"
+
+
+def _image_sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int] | None:
+    """Width and height of a picture, None when they do not stand where they should."""
+    if len(head) < 32:
+        return None
+    if mime_type == "image/jpeg":
+        return _jpeg_sides(file)
+    if mime_type == "image/png":
+        return struct.unpack_from(">II", head, 16) if head[12:16] == b"IHDR" else None
+    if mime_type == "image/gif":
+        return struct.unpack_from("<HH", head, 6)
+    match head[8:16]:
+        case b"WEBPVP8X":
+            return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+        case b"WEBPVP8 ":
+            width, height = struct.unpack_from("<HH", head, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case b"WEBPVP8L":
+            bits = int.from_bytes(head[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return None
+
+
+def _jpeg_sides(file: IO[bytes]) -> tuple[int, int] | None:
+    file.seek(2)
+    for _ in range(_MAX_SEGMENTS):
+        segment = file.read(9)
+        if len(segment) < 9 or segment[0] != 0xFF:
+            return None
+        marker, length = segment[1], int.from_bytes(segment[2:4])
+        if marker == 0xFF:  # padding
+            file.seek(-8, 1)
+        elif 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack_from(">HH", segment, 5)
+            return width, height
+        else:
+            file.seek(length - 7, 1)
+    return None
+
 
 # --- whether a child can start ---------------------------------------------------------------------------------------
 
@@ -236,8 +322,8 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
     """How much memory a turn has to cover, and what to ask of a child that has it. Where more may be needed than can be
     told beforehand, the child gets no more than its turn, and is followed by one that gets all it may."""
     most = request["memory_bytes"]
-    need = memory.estimate(path, most)
-    if need < most and memory.may_be_too_low(path):
+    need = estimate_memory(path, most)
+    if need < most and may_be_too_low(path):
         yield need, request | {"turn_bytes": locks.in_slots(need)}
         need = most
     yield need, request

@@ -23,7 +23,7 @@ from PIL import (
 )
 
 from socialpub.media import types
-from socialpub.media.decoder import image_parts, polyglots
+from socialpub.media.decoder import structure
 from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
@@ -39,8 +39,8 @@ def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -
     if types.image_type(data) != mime_type:
         raise type_mismatch(found, mime_type)
     try:
-        other = polyglots.hidden_in_image(data, mime_type)
-    except image_parts.Broken as broken:
+        other = structure.hidden_in_image(data, mime_type)
+    except structure.Broken as broken:
         raise MediaRejected(f"The {FORMATS[mime_type]} picture {broken}.") from None
     if other is not None:
         raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}; send the picture alone.")

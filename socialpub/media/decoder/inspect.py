@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.core import units
 from socialpub.media import types
-from socialpub.media.decoder import polyglots
+from socialpub.media.decoder import structure
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, type_mismatch
 
 _ACCEPTED = ", ".join(ACCEPTED_TYPES)
@@ -67,7 +67,7 @@ def _recognize(path: Path) -> str:
         found = detect_type(path)
         if types.is_video(head) and not found.startswith("image/"):
             # Whether Matroska is WebM is for the decoder to say.
-            found = polyglots.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
+            found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
         raise MediaRejected(f"The file was sent without a type, and its content is {found}; accepted are {_ACCEPTED}.")
     return found

@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image, ImageCms
 
 from socialpub.media import types
-from socialpub.media.decoder import image_parts
+from socialpub.media.decoder import structure
 from socialpub.media.decoder.images import FORMATS, open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
@@ -229,7 +229,7 @@ def _copy_pixels(source: Path, target: Path, mime_type: str, max_bytes: int) -> 
 
     Return its size and whether it was written. None: it is too large that way, or its parts do not add up."""
     data = source.read_bytes()
-    plain = image_parts.strip_metadata(data, mime_type)
+    plain = structure.strip_metadata(data, mime_type)
     if plain is None or len(plain) > max_bytes:
         return None
     if plain == data:

@@ -18,8 +18,8 @@ from av.stream import Disposition
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from socialpub.media.decoder import polyglots
-from socialpub.media.decoder.polyglots import read_container
+from socialpub.media.decoder import structure
+from socialpub.media.decoder.structure import read_container
 from socialpub.media.types import MediaRejected, type_mismatch
 
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})
@@ -34,7 +34,7 @@ def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
     matroska_as_webm = container.mime_type == "video/x-matroska" and mime_type == "video/webm"
     if container.mime_type != mime_type and not matroska_as_webm:
         raise type_mismatch(container.mime_type, mime_type)
-    other = polyglots.hidden_in_video(path, container.end)
+    other = structure.hidden_in_video(path, container.end)
     if other is not None:
         raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}; send the video alone.")
     facts = _demux(path, "matroska" if container.matroska else "mov", mime_type)

@@ -10,7 +10,6 @@ stored, or read back from the account. It is never guessed, and never repeated b
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from socialpub.accounts import rate_limits
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
@@ -19,6 +18,7 @@ from socialpub.db.phases import Inherited
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.providers.errors import MAX_WAIT_SECONDS
 from socialpub.publishing.delivery import read_back, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
@@ -118,7 +118,7 @@ def ask_later(
         return
     if stopped(tx, delivery):
         return
-    seconds = min(seconds, rate_limits.MAX_SECONDS)
+    seconds = min(seconds, MAX_WAIT_SECONDS)
     record_attempt(tx, delivery, run, outcome, message, code, after(tx.stamp, seconds))
     requeue(rt, tx, delivery, seconds)
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from socialpub.accounts.rate_limits import MAX_SECONDS
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables import delivery_rows, waits
+from socialpub.providers.errors import MAX_WAIT_SECONDS
 from socialpub.publishing.delivery.waiting import COMMITS
 from socialpub.runtime import Runtime
 
@@ -91,7 +91,7 @@ def publishes_at(
 # --- what a profile waits with ---------------------------------------------------------------------------------------
 
 MAX_SHOWN = 5
-MAX_WAIT = timedelta(seconds=MAX_SECONDS)
+MAX_WAIT = timedelta(seconds=MAX_WAIT_SECONDS)
 
 
 class WaitReason(StrEnum):

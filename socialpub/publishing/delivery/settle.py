@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import rate_limits
 from socialpub.core import logging
 from socialpub.core.clock import after
 from socialpub.db import appliance_state
@@ -18,6 +17,7 @@ from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import counters, delivery_rows, holds, log_entries, profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.providers.errors import MAX_WAIT_SECONDS, plausible_wait
 from socialpub.publishing.delivery import deliveries, read_back, transitions, waiting
 from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN, Run
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, NotFoundOnAccount
@@ -54,7 +54,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Again():
             _go_back(rt, tx, delivery, result, run)
         case Wait(named, reason, memo):
-            seconds = rate_limits.plausible_wait(named) or 60 * _backoff(delivery)
+            seconds = plausible_wait(named) or 60 * _backoff(delivery)
             delivery.memo = memo or delivery.memo
             _clear(delivery, committing)
             delivery.progress.tries = 0
@@ -62,7 +62,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Limited():
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
-            until = after(tx.stamp, min(seconds, rate_limits.MAX_SECONDS))
+            until = after(tx.stamp, min(seconds, MAX_WAIT_SECONDS))
             give_up_after = rt.settings.publishing.give_up_after
             for endpoint in result.endpoints:
                 waits.begin_cooldown(tx, delivery.profile_id, endpoint, until, result.message, give_up_after)
@@ -271,7 +271,7 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
 
 def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
     if refused.rest_seconds:
-        until = after(tx.stamp, min(refused.rest_seconds, rate_limits.MAX_SECONDS))
+        until = after(tx.stamp, min(refused.rest_seconds, MAX_WAIT_SECONDS))
         give_up_after = rt.settings.publishing.give_up_after
         waits.begin_cooldown(tx, delivery.profile_id, waits.ANY_ENDPOINT, until, refused.message, give_up_after)
     if refused.too_long:

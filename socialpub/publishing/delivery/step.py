@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from socialpub.accounts import hints, rate_limits, tokens
+from socialpub.accounts import hints, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -35,7 +35,16 @@ from socialpub.providers.base import (
     Unknown,
     Withdrawn,
 )
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.errors import (
+    AppRefused,
+    AuthExpired,
+    NoAnswer,
+    NotSent,
+    ProviderError,
+    Rejected,
+    Throttled,
+    plausible_wait,
+)
 from socialpub.providers.provider import Provider
 from socialpub.publishing.delivery import read_back, waiting
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
@@ -302,7 +311,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
         case Throttled():
             # Under the steps' names, which every delivery of the profile shares.
             endpoints = {holds.endpoint_of(delivery.step_name), *error.steps}
-            return Limited(rate_limits.plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
+            return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
             # An account that cannot be asked does not keep a post from being published.
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)

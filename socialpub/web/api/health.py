@@ -1,23 +1,24 @@
-"""`/healthz` and `/readyz`: alive, and working (contract 1.13).
+"""`/healthz`, `/readyz` and `/metrics`: alive, working (contract 1.13), and in numbers.
 
 What makes the appliance ready is `ops/health.py`'s to say; here it becomes an answer, within seconds whatever hangs.
 Anyone may ask, so every word is ours: what a network or an exception says is for the owner alone.
 """
 
 import asyncio
+import hmac
 from enum import StrEnum
 
 import orjson
 
 from socialpub.core import commands
-from socialpub.db.connection import Row
+from socialpub.db.connection import Reader, Row
 from socialpub.db.tables import holds
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
 from socialpub.providers import registry
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
-from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.endpoint import endpoint, unauthorized, wrong_key
 from socialpub.web.http.request import Request, WebState
 
 _FRESH_SECONDS = 1.0
@@ -90,3 +91,43 @@ def _shown_hold(hold: Row) -> dict[str, str]:
     reason = f"{_HELD[code].format(network=registry.LABELS[hold.provider])} {where}"
     shown = {"provider": hold.provider, "since": hold.since, "code": code, "reason": reason}
     return shown if code is HoldCode.PUBLISHING else {**shown, "only": scope}
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+_REST = 20
+"""How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps
+no more than that part of a processor busy."""
+
+
+@endpoint(scope=None)
+async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    """The metrics, for those who have their token if one is set."""
+    expected = rt.settings.metrics.token.get_secret_value()
+    if expected:
+        header = request.headers.get(b"authorization")
+        if header is None:
+            raise unauthorized("Send the token of [metrics]: Authorization: Bearer <TOKEN>.")
+        scheme, _, token = header.partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
+            raise wrong_key(request, "This is not the token of [metrics].")
+    async with request.state.reading_metrics:
+        text, content_type = await _read_metrics(rt, request.state)
+    return Answer(200, text, content_type=content_type)
+
+
+async def _read_metrics(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
+    """The metrics as text, and its content type."""
+
+    def render(reader: Reader) -> tuple[bytes, bytes]:
+        from socialpub.web import metrics
+
+        return metrics.render_metrics(state, reader)
+
+    began_at = rt.clock.monotonic()
+    if state.metrics is not None and began_at < state.metrics[0]:
+        return state.metrics[1]
+    read = await rt.read_in_thread(render)
+    ended_at = rt.clock.monotonic()
+    state.metrics = ended_at + _REST * (ended_at - began_at), read
+    return read

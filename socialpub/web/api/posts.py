@@ -19,9 +19,8 @@ from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.publishing.posts.validation import CheckedDelivery
 from socialpub.runtime import Runtime
-from socialpub.web.api import multipart
-from socialpub.web.api.drafts import FormDraft, PostChange, PostDraft, check_rows
-from socialpub.web.api.multipart import PayloadForm
+from socialpub.web.api import drafts
+from socialpub.web.api.drafts import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
 from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
 from socialpub.web.http.answer import JSON, Answer, created, ok
 from socialpub.web.http.endpoint import FormBody, authenticate_again, endpoint, write_once
@@ -58,11 +57,11 @@ async def create_with_files(rt: Runtime, caller: Caller, request: Request, form:
     """Accept a post together with its files."""
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]
-    files = await multipart.verify_files(rt, form, fields, caller.key_id)
+    files = await drafts.verify_files(rt, form, fields, caller.key_id)
     return await _create(rt, request, body.to_draft(files), caller)
 
 
-_FORM = FormBody(read=multipart.read_form, shape=FormDraft, handler=create_with_files)
+_FORM = FormBody(read=drafts.read_form, shape=FormDraft, handler=create_with_files)
 
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)

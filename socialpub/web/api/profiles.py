@@ -1,11 +1,13 @@
-"""The endpoints of profiles: list, show, disconnect (spec 4.1)."""
+"""The endpoints of profiles (spec 4.1), and of the publishing logs of their deliveries (spec 4.4)."""
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import NotFound
+from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
+from socialpub.web.api.requests import LogsQuery
 from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import endpoint
 from socialpub.web.http.request import Request
@@ -37,3 +39,20 @@ async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  
     """Unlink a profile for good: from this answer on nothing is sent with its tokens but their revocation."""
     await rt.write_soon(profiles.disconnect, request.path_params["id"])
     return Answer(204)
+
+
+# --- publishing logs --------------------------------------------------------------------------------------------------
+
+_MAX_SKIPPED_IN_PLACE = 2000
+"""Entries that may be skipped on the event loop."""
+
+
+@endpoint(scope="read", query=LogsQuery)
+async def logs(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """What happened to deliveries, newest first."""
+    query: LogsQuery = request.query
+
+    def read(reader: Reader) -> bytes:
+        return api_json.log_entries(reader, caller, query.limit, query.offset)
+
+    return ok(await rt.read_in_thread(read) if query.offset > _MAX_SKIPPED_IN_PLACE else read(rt.reader))

@@ -1,23 +1,38 @@
-"""The endpoints of uploads: reserve, and complete once the bytes have arrived (spec 4.3)."""
+"""Uploads: reserve, bytes in by PUT, complete, and bytes out by GET (spec 4.3).
+
+PUT and GET need a signed URL and no key. Whatever the size, memory stays small: pieces go from the connection to the
+disk and back as they come. Nothing that is larger than its reservation, too late, or signed for something else is ever
+kept, and all senders together never take the last of the disk.
+"""
+
+import asyncio
+from typing import ClassVar
 
 import orjson
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import ids
+from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.core.secrets import signed_urls
-from socialpub.db.connection import Tx
-from socialpub.publishing.media import uploads
+from socialpub.db.connection import Row, Tx
+from socialpub.db.tables import artifact_rows
+from socialpub.media.files import StoredFile
+from socialpub.media.types import canonical_type
+from socialpub.publishing.media import renditions, uploads
 from socialpub.publishing.media.uploads import VerifiedArtifact
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
-from socialpub.web.http.answer import Answer, created, ok
+from socialpub.web.http import files
+from socialpub.web.http.answer import Answer, Header, created, ok
 from socialpub.web.http.endpoint import endpoint, write_once
+from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import Request
 
 
 def _replay(rt: Runtime, stored: StoredResponse) -> Answer:
     """Answer with the same reservation, and an upload URL that is signed now."""
-    return created(_reservation(rt, *orjson.loads(stored.body)))
+    return created(_render_reservation(rt, *orjson.loads(stored.body)))
 
 
 @endpoint(scope="write", body=UploadRequest, replay=_replay)
@@ -29,17 +44,17 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
         return StoredResponse(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
     artifact_id = await write_once(rt, request, store, uploads.reserve, body.file_name, body.mime_type, body.file_size)
-    return created(_reservation(rt, artifact_id, body.mime_type))
+    return created(_render_reservation(rt, artifact_id, body.mime_type))
 
 
 @endpoint(scope="write", body=CompleteRequest)
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
-    return ok(_artifact(rt, await uploads.complete(rt, body.artifact_id, caller.key_id)))
+    return ok(_render_artifact(rt, await uploads.complete(rt, body.artifact_id, caller.key_id)))
 
 
-def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
+def _render_reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
     """A reservation as the API shows it (spec 2.5)."""
     declared_type = mime_type.strip().lower()
     return orjson.dumps(
@@ -51,7 +66,7 @@ def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
     )
 
 
-def _artifact(rt: Runtime, artifact: VerifiedArtifact) -> bytes:
+def _render_artifact(rt: Runtime, artifact: VerifiedArtifact) -> bytes:
     """A verified artifact as the API shows it (spec 2.6)."""
     return orjson.dumps(
         {
@@ -64,3 +79,150 @@ def _artifact(rt: Runtime, artifact: VerifiedArtifact) -> bytes:
             "sizeBytes": artifact.size_bytes,
         }
     )
+
+
+class RangeNotSatisfiable(InvalidRequest):
+    status: ClassVar[int] = 416
+
+
+# --- in --------------------------------------------------------------------------------------------------------------
+
+
+@endpoint(scope=None, streams=True)
+async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
+    """Take the bytes of a reservation. The last PUT that arrived whole counts."""
+    stream = RequestStream(request)
+    try:
+        return await _receive(rt, request, stream)
+    except SocialpubError as error:
+        await stream.refuse(error)
+        return None
+
+
+async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answer:
+    row = _find_reservation(rt, request)
+    _check_head(row, request)
+    expected_bytes: int = row.declared_bytes
+    more_bytes = expected_bytes if row.storage_key is None else 0  # those of a repeated PUT take another's place
+    with (
+        uploads.count_arriving(rt, more_bytes),
+        rt.files.receive(row.id) as incoming,
+        rt.files.reservations.reserve(expected_bytes) as reservation,
+    ):
+
+        def add(piece: bytes) -> None:
+            if incoming.size_bytes + len(piece) > expected_bytes:
+                raise _too_many(expected_bytes)
+            reservation.spend(len(piece))
+            incoming.write(piece)
+
+        await stream.feed(add)
+        if incoming.size_bytes < expected_bytes:
+            raise _too_few(incoming.size_bytes, expected_bytes)
+        storage_key = rt.files.new_key(row.id, canonical_type(row.declared_type) or "")
+        await asyncio.to_thread(incoming.keep, storage_key)
+        replaced = await rt.write_soon(uploads.arrive, row.id, incoming, storage_key)
+    if replaced is not None:
+        await asyncio.to_thread(rt.files.remove, replaced)
+    return Answer(200, b"", ((b"etag", uploads.etag(storage_key).encode()),))
+
+
+def _find_reservation(rt: Runtime, request: Request) -> Row:
+    """The reservation whose URL this is. Raises Forbidden."""
+    artifact_id = request.path_params["artifactId"]
+    row = artifact_rows.find(rt.reader, artifact_id) if ids.parse(artifact_id) else None
+    # Without a row there is nothing that a signature could have been made for.
+    declared_type = row.declared_type if row else ""
+    query = request.query_string.decode("latin-1")
+    signed_urls.check_upload(rt.secrets, artifact_id, declared_type, query, rt.clock.now())
+    if row is None:
+        raise Forbidden("The reservation has expired. Reserve another one.")
+    return row
+
+
+def _check_head(row: Row, request: Request) -> None:
+    """Compare what the head of the request announces with the reservation, before a byte of the body is asked for."""
+    sent = request.content_type.decode("latin-1")
+    if canonical_type(sent) != canonical_type(row.declared_type):
+        found = f"is {sent[:100]}" if sent else "is missing"
+        message = f"{found}; the upload was reserved as {row.declared_type}, so send requiredHeaders unchanged"
+        raise InvalidRequest.at("content-type", message=message)
+    uploads.check_open(row.status)
+    length = request.content_length
+    if length is not None and length > row.declared_bytes:
+        raise _too_many(row.declared_bytes)
+    if length is not None and length < row.declared_bytes:
+        raise _too_few(length, row.declared_bytes)
+
+
+def _too_many(expected_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The upload was reserved for {expected_bytes} bytes, and more are being sent.")
+
+
+def _too_few(got_bytes: int, expected_bytes: int) -> InvalidRequest:
+    return InvalidRequest.at(
+        message=f"The upload was reserved for {expected_bytes} bytes, and only {got_bytes} were sent."
+    )
+
+
+# --- out -------------------------------------------------------------------------------------------------------------
+
+_FILE_HEADERS: tuple[Header, ...] = (
+    (b"accept-ranges", b"bytes"),
+    # Whatever a file claims to be, a browser that opens it runs nothing and sends no request.
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"sandbox; default-src 'none'"),
+)
+
+
+@endpoint(scope=None)
+async def read_file(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
+    """Send the bytes of a verified artifact, or a range of them."""
+    storage_key = request.path_params["key"]
+    query = request.query_string.decode("latin-1")
+    left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
+    mime_type = artifact_rows.verified_type(rt.reader, storage_key) or renditions.rendition_type(rt, storage_key)
+    if mime_type is None:
+        raise NotFound("This file is not here any more.")
+    try:
+        file = rt.files.open(storage_key)
+    except FileNotFoundError:
+        raise NotFound("This file is not here any more.") from None
+    with file:
+        etag = uploads.etag(storage_key).encode()
+        headers = (
+            (b"content-type", mime_type.encode()),
+            (b"etag", etag),
+            (b"cache-control", b"private, max-age=%d" % left_seconds),
+            *_FILE_HEADERS,
+        )
+        await _send(request, file, etag, headers)
+    return None
+
+
+# Starlette's FileResponse does the same with a thread hop for each piece: measured over loopback, it took 2.9 times as
+# much processor time for a picture of 100 kB and 1.2 to 2 times for a video of 150 MB. Besides, it answers several
+# ranges with a multipart body, a badly written one with 400, and a file that is gone by breaking the connection.
+async def _send(request: Request, file: StoredFile, etag: bytes, headers: tuple[Header, ...]) -> None:
+    if etag in request.headers.get(b"if-none-match", b""):
+        await request.start(304, headers)
+        await request.send(b"", more=False)
+        return
+    wanted = request.headers.get(b"range") if request.method == "GET" else None
+    if wanted is not None and request.headers.get(b"if-range", etag).strip() != etag:
+        wanted = None
+    size = file.size_bytes
+    part = files.parse_range(wanted, size)
+    if part is None:
+        raise RangeNotSatisfiable(
+            f"The file has {size} bytes, and none of them is in the requested range.",
+            headers=(("content-range", f"bytes */{size}"),),
+        )
+    if wanted is not None and part.partial:
+        headers = (*headers, (b"content-range", b"bytes %d-%d/%d" % (part.start, part.end - 1, size)))
+    headers = (*headers, (b"content-length", b"%d" % (part.end - part.start)))
+    await request.start(206 if part.partial else 200, headers)
+    if request.method == "HEAD":
+        await request.send(b"", more=False)
+        return
+    await files.send_file(request, file, part.start, part.end)

@@ -23,7 +23,7 @@ from socialpub.web.dashboard.calendar import CalendarEntry
 from socialpub.web.dashboard.labels import NetworkState
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.request import Request
-from socialpub.web.pages import home
+from socialpub.web.pages import pages
 
 MAX_PENDING = 10
 MAX_UPCOMING = 60
@@ -104,7 +104,7 @@ class PublishedPost:
 
 async def front(request: Request) -> Answer | None:
     """Show the overview to a browser, and a program where the API is."""
-    return await (show(request) if request.prefers_page() else home.show_home(request))
+    return await (show(request) if request.prefers_page() else pages.show_home(request))
 
 
 @page()

@@ -6,17 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import (
-    account_data,
-    avatars,
-    boards,
-    connect,
-    consents,
-    profiles,
-    questions,
-    token_upkeep,
-    tokens,
-)
+from socialpub.accounts import avatars, connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -42,7 +32,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         "profiles.html",
         connected=connected,
         disconnected=[row for row in rows if row.status == ProfileStatus.DISCONNECTED],
-        warnings={row.id: token_upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
+        warnings={row.id: upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
@@ -97,7 +87,7 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
-        made = boards.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
+        made = questions.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
         return f"The board “{made.board.name}”", made.is_new
 
     return await _create(rt, visit, create)
@@ -109,11 +99,11 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        listed = boards.list_lately(rt, profile_id, None, Surface.DASHBOARD)
+        listed = questions.list_boards_lately(rt, profile_id, None, Surface.DASHBOARD)
         board = next((one.board for one in listed if one.board.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
-        made = boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
+        made = questions.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
         return f"The section “{made.section.name}”", made.is_new
 
     return await _create(rt, visit, create)
@@ -157,7 +147,7 @@ async def _page(
         profile=row,
         label=provider.label,
         picture=avatars.versions(rt).get(row.id),
-        health=token_upkeep.read_health(rt, row, Surface.DASHBOARD),
+        health=upkeep.read_health(rt, row, Surface.DASHBOARD),
         queue=profile_queue.summarize(rt, row.id),
         account_facts=provider.account_facts(json.loads(row.facts)),
         app_limits=limits,
@@ -182,7 +172,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
             with questions.explain_failures(rt, profile, "The tokens could not be renewed.", Surface.DASHBOARD):
                 tokens.renew(rt, profile.id)
         with questions.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
-            return account_data.fetch(rt, profile.id)
+            return upkeep.fetch_account_data(rt, profile.id)
 
     changes = await asyncio.to_thread(renew)
     done = "has a new access token" if renewable else "has its account data fetched again"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from socialpub import runtime
 from socialpub.accounts import api_keys, sign_in
 from socialpub.accounts.hints import Surface
 from socialpub.core import units, version
@@ -29,7 +30,6 @@ from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
-from socialpub.web import threads
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.labels import Badge
 from socialpub.web.http import files
@@ -187,7 +187,7 @@ def _sums(counts: Sequence[int]) -> tuple[int, int]:
 @page()
 async def show_findings(rt: Runtime, visit: Visit) -> Answer:
     """Show what the doctor finds, problems first."""
-    found = await threads.run_in_thread(lambda: _run_doctor(rt))
+    found = await runtime.run_in_thread(lambda: _run_doctor(rt))
     return visit.show(
         "findings.html",
         findings=sorted(found, key=lambda finding: _LEVELS.index(finding.level)),
@@ -261,7 +261,7 @@ async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> 
 @page()
 async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
     """Make a backup without secret.key while everything goes on, then send it as a file."""
-    with await threads.run_in_thread(partial(create.make_download, rt)) as file:
+    with await runtime.run_in_thread(partial(create.make_download, rt)) as file:
         name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
         await visit.start_file(name, b"application/x-tar", file.size_bytes)
         await files.send_file(visit.request, file, 0, file.size_bytes)
@@ -273,7 +273,7 @@ async def add_address(rt: Runtime, visit: Visit) -> Answer:
     """Add an address that Apprise accepts. From then on only its scheme and host are shown."""
     given = visit.form.text("url")
     try:
-        url, name = await threads.run_in_thread(partial(send.parse_address, given))
+        url, name = await runtime.run_in_thread(partial(send.parse_address, given))
         await rt.write_soon(send.add_service, url, name)
     except InvalidRequest as error:
         return await render(rt, visit, notify_url=given, notify_error=f"The address {error.errors[0].message}.")
@@ -303,7 +303,7 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
     """Send a test message to every service, and show each result."""
     if not send.list_services(rt):
         raise Conflict("There is no address to send a message to. Add one under System.")
-    results = await threads.run_in_thread(partial(send.send_test, rt))
+    results = await runtime.run_in_thread(partial(send.send_test, rt))
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]

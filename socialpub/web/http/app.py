@@ -19,8 +19,8 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser import visit as dashboard_page
 from socialpub.web.http import connection_limits, endpoint, problems
 from socialpub.web.http.answer import Answer
+from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Receive, Request, Send, WebState
-from socialpub.web.http.stream import RequestStream
 from socialpub.web.routes import routes, verification_routes
 
 log = logging.get_logger("socialpub.requests")

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from starlette.routing import Route
 
@@ -42,25 +42,16 @@ UNKNOWN_KEY = "This API key is not known, has expired or was revoked."
 _REPLAYED = (b"idempotency-replayed", b"true")
 
 
-class ReceivedForm(Protocol):
-    """A form that has arrived. The `with` around it removes the files that no row names."""
-
-    @property
-    def payload(self) -> bytes: ...
-
-    @property
-    def fingerprints(self) -> Sequence[tuple[str, str, str]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class FormBody:
     """The body of an endpoint when it comes as a multipart form instead of as JSON.
 
-    `read(rt, request)` receives the form, or returns None after it has answered with a refusal. `shape` is the shape of
-    the form's payload. `handler(rt, caller, request, form)` replaces the endpoint's own.
+    `read(rt, request)` receives the form, or returns None after it has answered with a refusal. The form has `payload`
+    (its JSON) and `fingerprints`; the `with` around it removes the files that no row names. `shape` is the shape of the
+    payload. `handler(rt, caller, request, form)` replaces the endpoint's own.
     """
 
-    read: Callable[[Runtime, Request], Awaitable[AbstractContextManager[ReceivedForm] | None]]
+    read: Callable[[Runtime, Request], Awaitable[AbstractContextManager[Any] | None]]
     shape: type[Shape]
     handler: Handler
 
@@ -144,7 +135,7 @@ class Endpoint:
         shape: type[Shape],
         body: bytes,
         work: Callable[[], Awaitable[Answer | None]],
-        form: ReceivedForm | None = None,
+        form: Any = None,
     ) -> Answer | None:
         """Answer with `work`, or with what it answered before under the same Idempotency-Key (contract 1.11)."""
         is_large = len(body) >= LARGE_BODY_BYTES

@@ -30,8 +30,8 @@ from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.connection_limits import COMPLETE_SECONDS
+from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
-from socialpub.web.http.stream import RequestStream
 
 MAX_FILE_NAME = 255
 

@@ -1,19 +1,20 @@
-"""Every failure as a problem (RFC 7807): exactly the fields of the specification's section 7, wherever it happens.
+"""How a failure is answered: a problem (RFC 7807), also while the body of its request is still on its way.
 
-A problem never shows a stack trace, a path of this machine or a secret: `detail` is written for the caller, the cause
-goes to the log.
+Every problem has exactly the fields of the specification. `detail` is for the caller, the cause for the log. A
+connection that is closed while the caller is sending breaks, and the caller may never read why. So the refusal goes out
+first, and then what is on its way is taken and thrown away, for a moment and up to a limit.
 """
 
-from dataclasses import dataclass
+import asyncio
+import contextlib
+from collections.abc import Callable
 
 import orjson
 
-from socialpub.core import errors
-from socialpub.core.errors import NotFound, SocialpubError, cut_path
-from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Answer, Header
-from socialpub.web.http.endpoint import endpoint
-from socialpub.web.http.request import Request
+from socialpub.core import logging
+from socialpub.core.errors import InvalidRequest, SocialpubError, cut_path
+from socialpub.web.http.answer import CLOSE, Answer, Header
+from socialpub.web.http.request import ClientGone, Request
 from socialpub.web.pages import pages
 
 PROBLEM_JSON = b"application/problem+json"
@@ -49,84 +50,77 @@ def is_for_page(request: Request) -> bool:
     return not request.path.startswith(("/api/", "/storage/")) and request.prefers_page()
 
 
-# --- pages about problems --------------------------------------------------------------------------------------------
+# --- a body that is taken piece by piece ------------------------------------------------------------------------------
+
+log = logging.get_logger("socialpub.requests")
+
+STALL_SECONDS = 60.0
+"""A sender from whom nothing came for so long is gone without having closed the connection."""
+
+MAX_DISCARDED_BYTES = 8 * 1024 * 1024
+MAX_DISCARDED_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemPage:
-    meaning: str
-    remedy: str
+class RequestStream:
+    """The body of one request."""
 
+    def __init__(self, request: Request) -> None:
+        self._request = request
 
-PROBLEM_PAGES: dict[str, ProblemPage] = {
-    "invalid-request": ProblemPage(
-        "Something in the request cannot be accepted. `errors` names every field that fails, each with its path.",
-        "Change the fields that `errors` names and send the request again. Sent unchanged it fails again.",
-    ),
-    "unauthorized": ProblemPage(
-        "The request has no API key, or one that is not known, has expired or was revoked.",
-        "Send `Authorization: Bearer <API_KEY>`. The owner makes keys in the dashboard, under Keys, where "
-        "they are listed as well, or with `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
-    ),
-    "forbidden": ProblemPage(
-        "The key may read but not change anything; or a signed URL is not valid for this use, or its time is over.",
-        "Use a key with the scope `write`; ask for a new URL and use it unchanged.",
-    ),
-    "not-found": ProblemPage(
-        "There is nothing at this address: no such resource, or one outside of the key's scope.",
-        "Check the id and the path, and whether the key is limited to other providers or profiles.",
-    ),
-    "method-not-allowed": ProblemPage(
-        "The address exists but does not support this method.", "Use one of the methods that the header `Allow` names."
-    ),
-    "request-timeout": ProblemPage(
-        "The body of the request was not complete within 20 seconds. A file that is uploaded may take longer.",
-        "Send the whole request again. Nothing of it was done.",
-    ),
-    "conflict": ProblemPage(
-        "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
-        "be neither changed nor canceled, a completed upload takes no more bytes, an Idempotency-Key belongs to "
-        "another request or to one that still runs.",
-        "Read the resource and decide by its state.",
-    ),
-    "payload-too-large": ProblemPage(
-        "The body is larger than allowed. JSON may have 1 MiB, and 8 KiB without a valid key or session. An upload may "
-        "have the bytes that were reserved for it.",
-        "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
-    ),
-    "unsupported-media-type": ProblemPage(
-        "This address does not read bodies of this `Content-Type`.",
-        "Send `application/json`; creating a post takes `multipart/form-data` as well.",
-    ),
-    "rate-limited": ProblemPage(
-        "Too many requests came with this key in one minute, or too many wrong keys from one address.",
-        "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
-    ),
-    "headers-too-large": ProblemPage(
-        "The request line and the headers have more than 32 KiB together.",
-        "Send less in the address and in headers, and what is long in the body. Look for a cookie or a token that a "
-        "proxy adds.",
-    ),
-    "internal-error": ProblemPage(
-        "The appliance failed unexpectedly. Nothing of the request was kept unless `detail` says so.",
-        "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
-    ),
-    "unavailable": ProblemPage(
-        "The appliance cannot do this at the moment. Its disk is full, its media quota is used up, or its database is "
-        "locked. Or request bodies use all the memory that they may use, or it is being stopped.",
-        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`; "
-        "`detail` names a quota that is used up.",
-    ),
-}
+    async def feed(self, sink: Callable[[bytes], None]) -> None:
+        """Hand every piece to `sink`, on the event loop. Raises what `sink` raises, ClientGone, and InvalidRequest
+        when nothing comes any more."""
+        loop = asyncio.get_running_loop()
+        request, more = self._request, True
+        request.send_body_to_file()
+        try:
+            async with asyncio.timeout(STALL_SECONDS) as timeout:
+                renewed_at = loop.time()
+                while more:
+                    piece, more = await request.receive()
+                    sink(piece)
+                    request.release(len(piece))
+                    if loop.time() - renewed_at > 1:
+                        renewed_at = loop.time()
+                        timeout.reschedule(renewed_at + STALL_SECONDS)
+        except TimeoutError:
+            message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
+            raise InvalidRequest.at(message=message) from None
 
-_KINDS = {kind.slug: kind for kind in errors.ALL}
+    async def refuse(self, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None) -> None:
+        """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request.
+        `refusal` makes the answer of it; by default it is a problem."""
+        request = self._request
+        if request.is_whole:
+            raise error
+        if error.status >= 500:
+            fields = {"path": request.logged_path, "request_id": request.id.decode()}
+            log.warning(error.detail, exc_info=error.__cause__, **fields)
+        await self.leave(answer_problem(error, request) if refusal is None else refusal(error))
 
+    async def leave(self, answer: Answer) -> None:
+        """Answer at once. What still arrives of the body is discarded for a moment, and then the connection ends."""
+        request = self._request
+        headers = (
+            (b"content-type", answer.content_type),
+            (b"content-length", b"%d" % len(answer.body)),
+            *(header for header in answer.headers if header != CLOSE),
+            CLOSE,
+        )
+        with contextlib.suppress(ClientGone):  # a caller that has gone needs no answer
+            await request.start(answer.status, headers)
+            await request.send(answer.body, more=True)
+            if not request.waits_for_continue:
+                await self._throw_away()
+            await request.send(b"", more=False)
 
-@endpoint(scope=None)
-async def show_page(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """What a problem means."""
-    slug = request.path_params["slug"]
-    if slug not in PROBLEM_PAGES:
-        raise NotFound("There is no problem of this name.")
-    page = PROBLEM_PAGES[slug]
-    return Answer(200, pages.problem(_KINDS[slug], page.meaning, page.remedy), pages.HEADERS, pages.HTML)
+    async def _throw_away(self) -> None:
+        left, more = MAX_DISCARDED_BYTES, True
+        try:
+            async with asyncio.timeout(MAX_DISCARDED_SECONDS):
+                while more and left > 0:
+                    piece, more = await self._request.receive()
+                    self._request.release(len(piece))
+                    left -= len(piece)
+        except (TimeoutError, ClientGone):
+            return

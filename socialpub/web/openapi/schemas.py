@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from socialpub.web.api.enumerations import (
+from socialpub.web.api.requests import (
     ArtifactStatus,
     AttemptOutcome,
     DeliveryStatus,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import account_data, avatars, connect, grants, profiles
+from socialpub.accounts import avatars, connect, grants, profiles, upkeep
 from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows
@@ -45,7 +45,7 @@ def problems(rt: Runtime, profile: str) -> list[str]:
 
 
 def look(rt: Runtime) -> str | None:
-    return account_data.keep_current(rt, holds.held(rt.reader))
+    return upkeep.keep_account_data(rt, holds.held(rt.reader))
 
 
 # --- after a refusal -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_network_that_refuses_the_app_is_left_alone(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
     clock.forward(WEEK)
-    assert account_data.keep_current(rt, ("x",)) is None
+    assert upkeep.keep_account_data(rt, ("x",)) is None
 
 
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
@@ -188,7 +188,7 @@ def test_handle_name_picture_and_subscription_are_taken_over(
     assert avatars.renew(rt) == profile
     world.x.change_account("demo", handle="renamed", name="Renamed", picture="Z", subscription_type="None")
     clock.forward(60)
-    assert account_data.fetch(rt, profile) == [
+    assert upkeep.fetch_account_data(rt, profile) == [
         "The handle is @renamed now.",
         "The account is called “Renamed” now.",
         "Subscription: None (before: Premium).",
@@ -199,13 +199,13 @@ def test_handle_name_picture_and_subscription_are_taken_over(
     assert (found["username"], found["name"]) == ("renamed", "Renamed")
     assert found["updated_at"] == found["account_read_at"] == rt.stamp()
     assert avatars.renew(rt) == profile, "the picture has another address"
-    assert account_data.fetch(rt, profile) == []
+    assert upkeep.fetch_account_data(rt, profile) == []
 
 
 def test_a_label_that_the_owner_chose_stays(rt: Runtime, world: World, profile: str) -> None:
     rt.write(profiles.rename, profile, "Our shop")
     world.x.change_account("demo", name="Renamed")
-    account_data.fetch(rt, profile)
+    upkeep.fetch_account_data(rt, profile)
     assert profiles.get(rt.reader, profile).name == "Our shop"
 
 
@@ -230,4 +230,4 @@ def test_a_profile_that_is_disconnected_meanwhile_learns_nothing(rt: Runtime, wo
     identity = rt.providers["x"].oauth.identify(rt.http_of("x"), world.x.grant("demo")["accessToken"], frozenset())
     rt.write(profiles.disconnect, profile)
     world.x.change_account("demo", name="Renamed")
-    assert rt.write(account_data._store, profile, identity) == []
+    assert rt.write(upkeep._store_account_data, profile, identity) == []

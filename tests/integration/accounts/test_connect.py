@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import avatars, connect, consents, profiles, token_upkeep, tokens
+from socialpub.accounts import avatars, connect, consents, profiles, tokens, upkeep
 from socialpub.accounts.connect import StartedFrom, UnknownState
 from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_address
 from socialpub.accounts.hints import Surface
@@ -514,7 +514,7 @@ def test_a_disconnected_accounts_tokens_are_given_back_where_the_network_takes_t
 ) -> None:
     profile = connected(rt, browser, network).profile_id
     rt.write(profiles.disconnect, profile)
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert world.networks[network].counts["revoke"] >= 1
     (row,) = rows(rt)
     assert (row["access_token"], row["refresh_token"]) == (None, None)
@@ -526,5 +526,5 @@ def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
     first = connected(rt, browser, "tiktok").profile_id
     rt.write(profiles.disconnect, first)
     connected(rt, browser, "tiktok")
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert world.tiktok.counts["revoke"] == 0

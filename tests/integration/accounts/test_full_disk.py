@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, grants, token_upkeep, tokens
+from socialpub.accounts import connect, grants, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import Unavailable
@@ -51,11 +51,11 @@ def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_r
     full(True)
     for _ in range(3):
         with pytest.raises(Unavailable, match="full"):
-            token_upkeep.keep_alive(rt, ())
+            upkeep.keep_alive(rt, ())
         clock.forward(60)
     assert network.oauth.refreshes == []
     full(False)
-    assert token_upkeep.keep_alive(rt, ()) == profile
+    assert upkeep.keep_alive(rt, ()) == profile
     assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
 
 
@@ -160,7 +160,7 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
     rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
 ) -> None:
     with pytest.raises(Unavailable):
-        token_upkeep.keep_alive(rt, ())
+        upkeep.keep_alive(rt, ())
     full(False)
     if meanwhile == "a pause":
         rt.write(resume.pause)
@@ -168,7 +168,7 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
         rt.write(
             lambda _, tx: profile_rows.require_reauth(tx, unstored, "X does not accept the authorization any more.")
         )
-    token_upkeep.keep_alive(rt, ())
+    upkeep.keep_alive(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, token_upkeep, tokens
+from socialpub.accounts import connect, grants, profiles, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -266,11 +266,11 @@ def test_disconnecting_twice_is_once(rt: Runtime, clock: HandClock) -> None:
 def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime, desk: Desk) -> None:
     stays, goes = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
     rt.write(profiles.disconnect, goes)
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert desk.revoked == [("access-0", "refresh-0")]
     assert row(rt, goes)["access_token"] is row(rt, goes)["refresh_token"] is None
     assert access_of(rt, stays) == "access-0"
-    assert token_upkeep.revoke_disconnected(rt) == 0
+    assert upkeep.revoke_disconnected(rt) == 0
 
 
 @pytest.mark.parametrize("verdict", [Rejected("X does not know the token.", status=400), AuthExpired("401")])
@@ -280,7 +280,7 @@ def test_tokens_that_the_network_does_not_know_any_more_are_erased_at_once(
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = verdict
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
 
 
@@ -291,11 +291,11 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = NoAnswer("X did not answer in time.")
     for _ in range(360):
-        assert token_upkeep.revoke_disconnected(rt) == 0
+        assert upkeep.revoke_disconnected(rt) == 0
         clock.forward(10)
     assert 5 <= len(desk.revoked) <= 20, "neither forgotten nor a hammer"
     assert access_of(rt, profile) == "access-0"
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
@@ -303,13 +303,13 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     rt.write(profiles.disconnect, add_profile(rt))
     desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)
-    token_upkeep.revoke_disconnected(rt)
+    upkeep.revoke_disconnected(rt)
     clock.forward(899)
-    token_upkeep.revoke_disconnected(rt)
+    upkeep.revoke_disconnected(rt)
     assert len(desk.revoked) == 1
     clock.forward(1)
     desk.on_revoke = None
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
 
 
 def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
@@ -318,9 +318,9 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     rt.write(resume.pause)
-    assert token_upkeep.revoke_disconnected(rt) == 0
+    assert upkeep.revoke_disconnected(rt) == 0
     clock.forward(3600)
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
     assert desk.revoked == []
     assert access_of(rt, profile) is None
 
@@ -329,9 +329,9 @@ def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     with tokens.token_lock(rt, profile):
-        assert token_upkeep.revoke_disconnected(rt) == 0
+        assert upkeep.revoke_disconnected(rt) == 0
     assert desk.revoked == []
-    assert token_upkeep.revoke_disconnected(rt) == 1
+    assert upkeep.revoke_disconnected(rt) == 1
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt: Runtime, desk: Desk, clock: HandClock) -> None:

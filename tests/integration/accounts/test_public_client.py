@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import connect, profiles, token_upkeep, tokens
+from socialpub.accounts import connect, profiles, tokens, upkeep
 from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State
@@ -41,7 +41,7 @@ def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, wo
         assert world.x.tokens.bearer(second)
 
         rt.write(profiles.disconnect, profile)
-        assert token_upkeep.revoke_disconnected(rt) == 1
+        assert upkeep.revoke_disconnected(rt) == 1
         assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
         assert world.x.tokens.bearer(second) is None
     finally:

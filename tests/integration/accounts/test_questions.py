@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import boards, profiles, questions, tokens
+from socialpub.accounts import profiles, questions, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import NotFound, OperatorError
@@ -117,23 +117,23 @@ def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
         with pytest.raises(OperatorError, match="could not be listed") as away:
-            boards.list_lately(rt, profile, None, Surface.DASHBOARD)
+            questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)
         assert away.value.hint == "Try again in a while."
     assert transport.called == ["list_boards"]
     tokens.renew(rt, profile)
-    assert boards.list_lately(rt, profile, None, Surface.DASHBOARD)
+    assert questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)
 
 
 def test_boards_come_with_the_sections_of_the_chosen_one_only(
     rt: Runtime, world: World, transport: FaultTransport
 ) -> None:
     profile = connect_pinterest(rt, world)
-    every = boards.list_all(rt, profile, with_sections=True)
+    every = questions.list_boards(rt, profile, with_sections=True)
     sectioned = next(one for one in every if one.sections)
     transport.called.clear()
-    shown = boards.list_lately(rt, profile, sectioned.board.id, Surface.DASHBOARD)
+    shown = questions.list_boards_lately(rt, profile, sectioned.board.id, Surface.DASHBOARD)
     assert [one for one in shown if one.sections] == [sectioned]
     assert [one.board for one in shown] == [one.board for one in every]
     assert len(transport.called) == 2
-    boards.list_lately(rt, profile, "404", Surface.DASHBOARD)
+    questions.list_boards_lately(rt, profile, "404", Surface.DASHBOARD)
     assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

@@ -21,7 +21,7 @@ from socialpub.providers.base import Published, Refused
 from socialpub.providers.errors import NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
-from socialpub.web.api import metrics
+from socialpub.web import metrics
 from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, open_appliance

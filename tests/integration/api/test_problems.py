@@ -12,7 +12,7 @@ from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from socialpub.web.http import problems
 from socialpub.web.http.app import App
-from socialpub.web.http.problems import PROBLEM_PAGES
+from socialpub.web.pages.pages import PROBLEM_PAGES
 from tests.integration.api.client import Client, check
 from tests.integration.uploads.caller import Reply
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import token_upkeep
+from socialpub.accounts import upkeep
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -92,7 +92,7 @@ def test_a_disconnected_profile_loses_its_tokens_here_and_at_x(terminal: Termina
         assert terminal("admin", "disconnect-profile", profile).exit_code == 0
     assert "disconnected" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:
-        assert token_upkeep.revoke_disconnected(rt) == 1
+        assert upkeep.revoke_disconnected(rt) == 1
         row = rt.reader.one("SELECT access_token, refresh_token FROM profile")
         assert row is not None
         assert tuple(row) == (None, None)

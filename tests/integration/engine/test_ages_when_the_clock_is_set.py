@@ -2,7 +2,7 @@
 
 import pytest
 
-from socialpub.accounts import profiles, token_upkeep
+from socialpub.accounts import profiles, upkeep
 from socialpub.db.states import State
 from socialpub.providers.base import Published, Wait
 from socialpub.providers.errors import NoAnswer, Throttled
@@ -30,7 +30,7 @@ def test_tokens_are_erased_after_an_hour_though_the_clock_went_back(
     rt.write(reconciler.beat)
     for _ in range(10):
         clock.forward(600)
-        token_upkeep.revoke_disconnected(rt)
+        upkeep.revoke_disconnected(rt)
     assert rt.reader.value("SELECT access_token FROM profile") is None
 
 
@@ -71,7 +71,7 @@ def test_an_absurd_wait_of_a_revocation_is_stored_for_a_day_at_most(
 
     network.oauth.revoke = limited  # type: ignore[method-assign,assignment]
     rt.write(profiles.disconnect, profile)
-    token_upkeep.revoke_disconnected(rt)
+    upkeep.revoke_disconnected(rt)
     until = rt.reader.value("SELECT until FROM not_before")
     assert until is not None
     assert until <= "2026-10-13T09:00:00.000Z"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, token_upkeep, tokens
+from socialpub.accounts import profiles, tokens, upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback
@@ -60,5 +60,5 @@ def test_tokens_are_erased_after_an_hour_whoever_holds_their_lock(
     rt.write(profiles.disconnect, profile)
     for _ in range(20):
         clock.forward(600)
-        token_upkeep.revoke_disconnected(rt)
+        upkeep.revoke_disconnected(rt)
     assert rt.reader.value("SELECT access_token FROM profile") is None

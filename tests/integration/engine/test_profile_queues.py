@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import rate_limits
 from socialpub.core.clock import after
 from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json
@@ -291,15 +290,15 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     rest(rt, profile, "create_post", 24 * HOUR)
     drain(rt)
     clock.forward(24 * HOUR + 1)
-    rt.write(rate_limits.clean)
+    rt.db.write(waits.delete_past_cooldowns)
     the_day_is_full = Throttled("the day is full", retry_after_seconds=10 * HOUR)
     network.results["create_post"] = [lambda job: network.publish(job.content.text), the_day_is_full]
     drain(rt)
     clock.forward(10 * HOUR + 1)
-    rt.write(rate_limits.clean)
+    rt.db.write(waits.delete_past_cooldowns)
     drain(rt)
     assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
-    rt.write(rate_limits.clean)
+    rt.db.write(waits.delete_past_cooldowns)
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
 

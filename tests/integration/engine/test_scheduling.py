@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import token_upkeep
+from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
 from socialpub.db.states import State
@@ -224,7 +224,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
 def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
     rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for task in (token_upkeep, "revoke_disconnected"), (token_upkeep, "keep_alive"), (backfill, "ask"):
+    for task in (upkeep, "revoke_disconnected"), (upkeep, "keep_alive"), (backfill, "ask"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)
     accept(rt, profile)

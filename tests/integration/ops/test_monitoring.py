@@ -19,7 +19,7 @@ from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.providers.base import Published, Refused
-from socialpub.web.api import metrics
+from socialpub.web import metrics
 from socialpub.web.http.request import WebState
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain

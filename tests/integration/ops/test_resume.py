@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.accounts import token_upkeep, tokens
+from socialpub.accounts import tokens, upkeep
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.states import State
@@ -402,7 +402,7 @@ def test_paused_a_copy_neither_refreshes_nor_revokes(
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (post,)))
         with pytest.raises(NotSent, match="paused"):
             tokens.replace_spent(rt, profile, spent=token_of(rt, profile))
-        assert token_upkeep.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
+        assert upkeep.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
         assert dict(world.x.counts) == asked
 
 

@@ -13,7 +13,7 @@ import uvloop
 
 from socialpub.core import locks
 from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget
-from socialpub.media.decoder import client, memory
+from socialpub.media.decoder import client
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 
@@ -317,7 +317,7 @@ def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_
     monkeypatch.setattr(locks, "in_slots", lambda _: 16 * 2**20)
     assert client.inspect_file(path, "image/gif", MediaLimits()) == found
     assert asyncio.run(client.inspect_file_async(path, "image/gif", MediaLimits())) == found
-    estimated = memory.estimate(path, client.MEMORY_BYTES)
+    estimated = client.estimate_memory(path, client.MEMORY_BYTES)
     assert needs == [estimated, client.MEMORY_BYTES] * 2
     assert estimated <= SLOT_BYTES
     needs.clear()

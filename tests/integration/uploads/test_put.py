@@ -232,7 +232,7 @@ def test_a_file_for_which_there_is_no_room_is_refused_before_it_is_sent(rt, call
 
 
 def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
-    monkeypatch.setattr("socialpub.web.http.stream.STALL_SECONDS", 0.01)
+    monkeypatch.setattr("socialpub.web.http.problems.STALL_SECONDS", 0.01)
     reservation = caller.reserve(100)
 
     async def story():
@@ -240,7 +240,7 @@ def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
             await asyncio.Event().wait()
 
         told = reservation["requiredHeaders"]
-        monkeypatch.setattr("socialpub.web.http.stream.MAX_DISCARDED_SECONDS", 0.01)
+        monkeypatch.setattr("socialpub.web.http.problems.MAX_DISCARDED_SECONDS", 0.01)
         return await caller.asking("PUT", reservation["uploadUrl"], [b"x", b"y"], told, before_last=never)
 
     assert "Nothing arrived" in problem(caller.run(story()), 400, "invalidRequest")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import token_upkeep
+from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.runtime import Runtime
 from socialpub.worker.tasks import Background
@@ -23,7 +23,7 @@ def test_a_task_that_fails_runs_again_at_its_next_time(
     def fails(_: Runtime) -> None:
         raise error
 
-    monkeypatch.setattr(token_upkeep, "revoke_disconnected", fails)
+    monkeypatch.setattr(upkeep, "revoke_disconnected", fails)
     background = Background(rt)
     (task,) = due(background, "revocation")
     background.huey.execute(task)

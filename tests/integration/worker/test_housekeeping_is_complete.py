@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys, rate_limits, sign_in, tokens
+from socialpub.accounts import api_keys, sign_in, tokens
 from socialpub.accounts.sign_in import Purpose
 from socialpub.core import ids
+from socialpub.core.clock import after
+from socialpub.db.tables import waits
 from socialpub.ops import storage
 from socialpub.ops.backup import create, schedule
 from socialpub.publishing.media import thumbnails
@@ -166,7 +168,7 @@ def test_rows_whose_time_is_over_are_gone_within_the_hour(
     rt.write(sign_in.begin_session, "203.0.113.1", "a browser")
     rt.write(sign_in.create_link, Purpose.SIGN_IN)
     profile = add_profile(rt)
-    rt.write(rate_limits.begin_for, profile, "create", 3600.0, "too many")
+    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, "create", after(tx.stamp, 3600.0), "too many"))
     for key in range(1200):
         rt.write(idempotency.begin, RequestKey("k", str(key), "f"))
     some = ("session", "sign_in_link", "not_before", "idempotency")

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from socialpub.core.locks import SLOT_BYTES
-from socialpub.media.decoder.memory import estimate
+from socialpub.media.decoder.client import estimate_memory
 from tests.samples import hostile, media
 
 MOST = 2 * 1024**3
@@ -33,20 +33,20 @@ CHILD = 32 * 1024**2
 def test_a_picture_needs_memory_by_its_pixels(
     tmp_path: Path, make: Callable[[Path], Path], bytes_per_pixel: int
 ) -> None:
-    assert estimate(make(tmp_path / "a"), MOST) == CHILD + 320 * 240 * bytes_per_pixel
+    assert estimate_memory(make(tmp_path / "a"), MOST) == CHILD + 320 * 240 * bytes_per_pixel
 
 
 def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path: Path) -> None:
     Image.new("L", (4000, 3000)).save(tmp_path / "a.jpg")
-    assert estimate(tmp_path / "a.jpg", MOST) <= SLOT_BYTES
-    assert estimate(hostile.png_bomb(tmp_path / "b.png", 12_000, 8_000), MOST) > 6 * SLOT_BYTES
+    assert estimate_memory(tmp_path / "a.jpg", MOST) <= SLOT_BYTES
+    assert estimate_memory(hostile.png_bomb(tmp_path / "b.png", 12_000, 8_000), MOST) > 6 * SLOT_BYTES
 
 
 @pytest.mark.parametrize(
     "make", [lambda path: media.video_mp4(path, 0.1), lambda path: media.video_webm(path, 0.1), media.video_mov]
 )
 def test_a_film_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, make: Callable[[Path], Path]) -> None:
-    assert CHILD < estimate(make(tmp_path / "a"), MOST) <= SLOT_BYTES
+    assert CHILD < estimate_memory(make(tmp_path / "a"), MOST) <= SLOT_BYTES
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_film_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, mak
 )
 def test_what_is_not_understood_is_expected_to_take_all_it_may(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
-    assert estimate(tmp_path / "a", MOST) == MOST
+    assert estimate_memory(tmp_path / "a", MOST) == MOST
 
 
 def test_nothing_is_expected_to_take_more_than_it_may(tmp_path: Path) -> None:
-    assert estimate(hostile.png_bomb(tmp_path / "a.png", 60_000, 60_000), MOST) == MOST
+    assert estimate_memory(hostile.png_bomb(tmp_path / "a.png", 60_000, 60_000), MOST) == MOST
 
 
 def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        estimate(tmp_path / "gone", MOST)
-    assert estimate(tmp_path, MOST) == MOST
+        estimate_memory(tmp_path / "gone", MOST)
+    assert estimate_memory(tmp_path, MOST) == MOST

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
 
-from socialpub.media.decoder.image_parts import strip_metadata
 from socialpub.media.decoder.resize import fit
+from socialpub.media.decoder.structure import strip_metadata
 from socialpub.media.types import FitLimits
 from tests.samples import media
 

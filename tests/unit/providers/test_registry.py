@@ -7,7 +7,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 from socialpub.sandbox import World
 from socialpub.web.api.drafts import ProviderOptions
-from socialpub.web.api.enumerations import Provider
+from socialpub.web.api.requests import Provider
 
 
 def test_every_network_has_a_section_of_the_configuration() -> None:

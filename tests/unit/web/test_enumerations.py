@@ -7,18 +7,18 @@ import pytest
 from socialpub.db.states import ArtifactStatus, PostStatus, ProfileStatus, State
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.web.api import enumerations
+from socialpub.web.api import requests
 
 
 @pytest.mark.parametrize(
     ("shown", "known"),
     [
-        (enumerations.ProfileStatus, set(ProfileStatus)),
-        (enumerations.PostStatus, set(PostStatus)),
-        (enumerations.DeliveryStatus, {state.outside for state in State}),
-        (enumerations.ArtifactStatus, set(ArtifactStatus)),
-        (enumerations.MediaKind, set(ACCEPTED_TYPES.values())),
-        (enumerations.AttemptOutcome, set(AttemptOutcome)),
+        (requests.ProfileStatus, set(ProfileStatus)),
+        (requests.PostStatus, set(PostStatus)),
+        (requests.DeliveryStatus, {state.outside for state in State}),
+        (requests.ArtifactStatus, set(ArtifactStatus)),
+        (requests.MediaKind, set(ACCEPTED_TYPES.values())),
+        (requests.AttemptOutcome, set(AttemptOutcome)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -26,8 +26,8 @@ from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.security import Notice
 from socialpub.web.http import files
 from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
-from socialpub.web.http.stream import RequestStream
 from socialpub.web.pages import pages
 
 NOTICE_SECONDS = 60

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from socialpub.accounts import boards as pinterest_boards
-from socialpub.accounts import questions
+from socialpub import runtime
+from socialpub.accounts import questions as pinterest_boards
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import OperatorError
@@ -28,7 +28,6 @@ from socialpub.providers.tiktok.options import (
     PRIVATE,
 )
 from socialpub.runtime import Runtime
-from socialpub.web import threads
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.dashboard.compose import option_fields
@@ -101,7 +100,7 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
 async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
+        ask = partial(pinterest_boards.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
         info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
@@ -145,7 +144,7 @@ async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) 
 
 
 def _ask_boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
-    found = pinterest_boards.list_lately(rt, profile.id, board_id, Surface.DASHBOARD)
+    found = pinterest_boards.list_boards_lately(rt, profile.id, board_id, Surface.DASHBOARD)
     boards = [OptionChoice(one.board.id, _board_label(one.board.name, one.board.privacy)) for one in found]
     sections = [
         OptionChoice(f"{one.board.id}/{section.id}", f"{one.board.name}: {section.name}")
@@ -164,7 +163,7 @@ def _board_label(name: str, privacy: str | None) -> str:
 
 
 def _ask_creator_choices(rt: Runtime, profile: Profile, _board_id: str) -> NetworkChoices:
-    info = questions.ask_creator_lately(rt, profile.id, Surface.DASHBOARD)
+    info = pinterest_boards.ask_creator_lately(rt, profile.id, Surface.DASHBOARD)
     return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else creator_choices(info)
 
 
@@ -200,7 +199,7 @@ async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T
         task.exception()  # the page may have gone on without the answer
 
     if question not in tasks:
-        tasks[question] = asyncio.create_task(threads.run_in_thread(ask))
+        tasks[question] = asyncio.create_task(runtime.run_in_thread(ask))
         tasks[question].add_done_callback(ended)
     asking: asyncio.Task[T] = tasks[question]
     await asyncio.wait({asking}, timeout=timeout_seconds)

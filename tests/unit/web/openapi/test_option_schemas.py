@@ -9,7 +9,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 from socialpub.providers.options import Option
 from socialpub.providers.registry import OPTIONS
-from socialpub.web.openapi.components import option_component, option_schemas
+from socialpub.web.openapi.document import option_component, option_schemas
 
 ADAPTERS = registry.build(ProvidersSection())
 SCHEMAS = option_schemas()

@@ -1,15 +1,15 @@
-"""Token upkeep: renewal before a network forgets them, warnings to the owner, and revocation.
+"""Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
 
 Idle tokens are renewed one profile at a time, so that accounts connected on the same day are not renewed in the same
-second. While publishing is paused nothing is renewed or revoked: a restored copy must not spend or end what the
-original uses.
+second. While publishing is paused nothing is renewed, fetched or revoked: a restored copy must not spend or end what
+the original uses.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from socialpub.accounts import grants, hints, rate_limits, tokens
+from socialpub.accounts import grants, hints, profiles, questions, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError
@@ -17,8 +17,20 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
+from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.errors import (
+    MAX_WAIT_SECONDS,
+    AppRefused,
+    NoAnswer,
+    NotSent,
+    ProviderError,
+    Rejected,
+    Throttled,
+    named_wait,
+)
+from socialpub.providers.oauth import Identity
+from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
@@ -53,8 +65,8 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
         # The profile's status says the same.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        seconds = max(RETRY_SECONDS, rate_limits.named_wait(error) or 0.0)
-        rt.write(rate_limits.begin_for, profile_id, REFRESH_ENDPOINT, seconds, error.message)
+        seconds = max(RETRY_SECONDS, named_wait(error) or 0.0)
+        rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, seconds, error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
         log.info("idle tokens were renewed", profile=profile_id)
@@ -83,6 +95,10 @@ def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
 
 def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
     return stamp is not None and clock.parse(stamp) - now < before
+
+
+def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
+    waits.begin_cooldown(tx, profile_id, endpoint, clock.after(tx.stamp, min(seconds, MAX_WAIT_SECONDS)), reason)
 
 
 # --- what the owner has to do -----------------------------------------------------------------------------------------
@@ -206,7 +222,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
             _revoke(rt, profile_id)
     except (NotSent, NoAnswer, Throttled, AppRefused) as error:
         if since < ERASED_AFTER:
-            rt.write(rate_limits.begin_for, profile_id, REVOKE_ENDPOINT, _retry_seconds(since, error), error.message)
+            rt.write(_begin_wait, profile_id, REVOKE_ENDPOINT, _retry_seconds(since, error), error.message)
             return False
         revocation_log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
@@ -230,7 +246,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
     """Return a wait as long as the time so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), MAX_RETRY_SECONDS)
-    named = rate_limits.named_wait(error)
+    named = named_wait(error)
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
 
 
@@ -238,3 +254,92 @@ def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
     columns = ("access_token", "refresh_token", "access_expires_at", "refresh_expires_at")
     profile_rows.update(tx, profile_id, **dict.fromkeys(columns))
     waits.delete_cooldowns(tx, profile_id)
+
+
+# --- account data -----------------------------------------------------------------------------------------------------
+
+# Handle, name, picture, and what the account may post, as its network reports them. They are fetched when the owner
+# asks for it, after the network refused a post for being too long, and once a week. A fetch that fails changes nothing
+# and is tried again later. X bills each fetch as the read of a user.
+
+FETCHED_EVERY = timedelta(days=7)
+ACCOUNT_RETRY_SECONDS = 3600.0
+ACCOUNT_ENDPOINT = "account"
+"""Under this name the next fetch waits in `not_before`."""
+
+account_log = logging.get_logger("socialpub.accounts")
+
+
+def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
+    """Fetch the account data now, and return what changed as sentences.
+
+    Asks the network, so not from the event loop. Raises NotFound, and as `questions.ask` does.
+    """
+    profile = profiles.get(rt.reader, profile_id)
+    oauth = rt.providers[profile.provider].oauth
+    identity = questions.ask(rt, profile, lambda http, token: oauth.identify(http, token, profile.scopes))
+    return rt.write(_store_account_data, profile_id, identity)
+
+
+def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
+    """Fetch the account data of the profile that has waited longest, if one is due; return its id.
+
+    `held` are the networks that refuse this app for now: they are not asked. A paused appliance fetches nothing.
+    """
+    if appliance_state.paused_at(rt.reader):
+        return None
+    resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, ACCOUNT_ENDPOINT), rt.stamp())
+    due = profile_rows.account_data_due(rt.reader, clock.stamp(rt.now() - FETCHED_EVERY))
+    profile_id = next((str(row.id) for row in due if row.provider not in held and row.id not in resting), None)
+    if profile_id is None:
+        return None
+    try:
+        changes = fetch_account_data(rt, profile_id)
+    except Withdrawn:
+        return None
+    except ProviderError as error:
+        seconds = max(ACCOUNT_RETRY_SECONDS, named_wait(error) or 0.0)
+        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, seconds, error.message)
+        account_log.info(
+            "account data could not be fetched and is fetched later", profile=profile_id, why=error.message
+        )
+        return profile_id
+    if not changes:
+        # The network refuses what its own data allows: each refused post would cost a fetch.
+        rt.write(
+            _begin_wait,
+            profile_id,
+            ACCOUNT_ENDPOINT,
+            ACCOUNT_RETRY_SECONDS,
+            "The account data has not changed.",
+        )
+    account_log.info("account data was fetched", profile=profile_id, changes=len(changes))
+    return profile_id
+
+
+def _store_account_data(rt: Runtime, tx: Tx, profile_id: str, identity: Identity) -> list[str]:
+    known = profiles.get(tx, profile_id)
+    if known.status is ProfileStatus.DISCONNECTED:
+        return []
+    if identity.account_id != known.account_id:
+        # Data of another account never replaces what is known of this one.
+        profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
+        account_log.warning("the tokens of a profile belong to another account", profile=profile_id)
+        return []
+    columns = profiles.account_columns(identity, known, tx.stamp)
+    profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)
+    return _changes(rt.providers[known.provider], known, profiles.get(tx, profile_id))
+
+
+def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
+    """Return what is different, as sentences."""
+    found = []
+    if now.username != before.username and now.username:
+        found.append(f"The handle is @{now.username} now.")
+    if before.account_name not in (None, now.account_name):
+        found.append(f"The account is called “{now.account_name}” now.")
+    former = dict(provider.account_facts(before.facts))
+    for label, value in provider.account_facts(now.facts):
+        if former.get(label) != value:
+            found.append(f"{label}: {value} (before: {former.get(label, 'not known')}).")
+    return found

@@ -1,4 +1,6 @@
-"""The metric families of `/metrics`: what each means, and the rows that it is read from.
+"""The text of `/metrics`: every metric, what it means, and the rows that it is read from.
+
+prometheus-client costs memory: only a process whose metrics are read imports this module.
 
 Labels have few values, whatever callers send: a series lives as long as its store.
 """
@@ -8,10 +10,13 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import isinf
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
-from socialpub.accounts.token_upkeep import SOON
 from socialpub.accounts.tokens import RefreshOutcome
+from socialpub.accounts.upkeep import SOON
 from socialpub.core import version
 from socialpub.core.clock import parse, stamp
 from socialpub.db import appliance_state, clock_jumps
@@ -27,6 +32,29 @@ from socialpub.ops.health import FindingCode
 from socialpub.providers.base import Kind
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
+from socialpub.web.http.request import WebState
+
+
+class _Metrics(Collector):
+    def __init__(self, state: WebState, reader: Reader) -> None:
+        self._state = state
+        self._reader = reader
+
+    def collect(self) -> Iterator[Metric]:
+        rt, reader = self._state.rt, self._reader
+        yield from request_families(self._state.answers)
+        yield from delivery_families(rt, reader)
+        yield from account_families(rt, reader)
+        yield from machine_families(rt, reader)
+        yield from notification_families(reader)
+
+
+def render_metrics(state: WebState, reader: Reader) -> tuple[bytes, bytes]:
+    """The metrics as text, and its content type."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Metrics(state, reader))
+    return generate_latest(registry), CONTENT_TYPE_LATEST.encode()
+
 
 Rows = Iterable[tuple[str | int | float, ...]]
 """Of each row the last value is the number, those before are its labels."""

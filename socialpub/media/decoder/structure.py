@@ -1,0 +1,409 @@
+"""The structure of image and video files, read without a decoder: where they end, what else they hide, metadata."""
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from socialpub.media import types
+from socialpub.media.types import MediaRejected
+
+# --- parts of an image ------------------------------------------------------------------------------------------------
+
+MAX_SCANS = 100
+"""Each scan of a JPEG makes the decoder go over the whole image, however little it adds: a small file could take hours.
+Programs write about ten."""
+
+JPEG_SCAN, JPEG_END = 0xDA, 0xD9
+_JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_WITHOUT_LENGTH = (0x01, 0xD8)
+
+GIF_EXTENSION, GIF_IMAGE, GIF_END = 0x21, 0x2C, 0x3B
+
+
+class Broken(Exception):
+    """The file ends too early, or its parts do not add up or are far too many; the message is half a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`name`: a JPEG's marker, a PNG's or a WebP's chunk type, the first bytes of a GIF's block; empty for what comes
+    before the first. `start` and `stop`: where it is in the file."""
+
+    name: bytes
+    start: int
+    stop: int
+
+
+def image_parts(data: bytes, mime_type: str) -> Iterator[Part]:
+    """Yield the parts in the order of the file. Raises `Broken`."""
+    return _PARTS[mime_type](data)
+
+
+def image_end(data: bytes, mime_type: str) -> int:
+    """Return where the image ends. Raises `Broken`."""
+    if mime_type == "image/webp":
+        return _end_of_webp(data)
+    last = 0
+    for part in image_parts(data, mime_type):
+        last = part.stop
+    return last
+
+
+def _of_jpeg(data: bytes) -> Iterator[Part]:
+    """Thumbnails are inside of segments, later images (MPF) are behind the first end marker. The compressed pixels
+    belong to the header of their scan."""
+    yield Part(b"", 0, 2)
+    at, scans = 2, 0
+    while True:
+        start, marker = _jpeg_marker(data, at)
+        at = start + 2
+        if marker == JPEG_END:
+            yield Part(bytes((marker,)), start, at)
+            return
+        if marker not in _WITHOUT_LENGTH:
+            at += int.from_bytes(data[at : at + 2])
+        if marker == JPEG_SCAN:
+            scans += 1
+            if scans > MAX_SCANS:
+                raise Broken(
+                    f"has more than {MAX_SCANS} scans, far more than any camera or program writes; save it again"
+                )
+            at, _ = _jpeg_marker(data, at)
+        yield Part(bytes((marker,)), start, at)
+
+
+def _jpeg_marker(data: bytes, at: int) -> tuple[int, int]:
+    match = _JPEG_MARKER.search(data, at)
+    if match is None:
+        raise Broken("has no end marker: it was cut off")
+    return match.start(), data[match.end() - 1]
+
+
+def _of_png(data: bytes) -> Iterator[Part]:
+    yield Part(b"", 0, 8)
+    at = 8
+    while at + 12 <= len(data):
+        length = int.from_bytes(data[at : at + 4])
+        name, stop = data[at + 4 : at + 8], at + 12 + length
+        if stop > len(data):
+            break
+        if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop]):
+            raise Broken("has a damaged chunk: its checksum is wrong")
+        yield Part(name, at, stop)
+        if name == b"IEND":
+            return
+        at = stop
+    raise Broken("has no end chunk: it was cut off")
+
+
+def _of_gif(data: bytes) -> Iterator[Part]:
+    """An extension is named by its introducer, its label and, of an application, its name."""
+
+    def table(flags: int) -> int:
+        return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+    try:
+        at = 13 + table(data[10])
+        yield Part(b"", 0, at)
+        while data[at] != GIF_END:
+            start = at
+            if data[at] == GIF_EXTENSION:
+                at += 2
+            elif data[at] == GIF_IMAGE:
+                at += 11 + table(data[at + 9])
+            else:
+                raise Broken("has bytes between its blocks that belong to none")
+            while length := data[at]:
+                at += length + 1
+            at += 1
+            yield Part(data[start : min(start + 14, at)], start, at)
+    except IndexError:
+        raise Broken("has no end: it was cut off") from None
+    yield Part(data[at : at + 1], at, at + 1)
+
+
+def _of_webp(data: bytes) -> Iterator[Part]:
+    """A chunk of an odd length is followed by a byte that is not counted."""
+    stop = _end_of_webp(data)
+    yield Part(b"", 0, 12)
+    at = 12
+    while at + 8 <= stop:
+        length = int.from_bytes(data[at + 4 : at + 8], "little")
+        following = at + 8 + length + (length & 1)
+        if at + 8 + length > stop:
+            raise Broken("has a chunk that reaches beyond its end")
+        yield Part(data[at : at + 4], at, min(following, stop))
+        at = following
+
+
+def _end_of_webp(data: bytes) -> int:
+    stop = 8 + int.from_bytes(data[4:8], "little")
+    if stop > len(data):
+        raise Broken("is shorter than its header says: it was cut off")
+    return stop + (stop & 1 if stop < len(data) else 0)
+
+
+_PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
+    "image/jpeg": _of_jpeg,
+    "image/png": _of_png,
+    "image/gif": _of_gif,
+    "image/webp": _of_webp,
+}
+
+
+# --- metadata --------------------------------------------------------------------------------------------------------
+
+_JPEG_HEADERS = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0), JPEG_END))
+"""Frames, tables, scans, restart intervals."""
+_JPEG_SEGMENTS = {0xE0: b"JFIF\0", 0xE2: b"ICC_PROFILE\0", 0xEE: b"Adobe"}
+"""How the application segments begin without which colours would change."""
+
+_PNG_ANCILLARY = frozenset(
+    b"tRNS gAMA cHRM sRGB iCCP sBIT bKGD pHYs cICP mDCV cLLI acTL fcTL fdAT".split()
+)  # fmt: skip
+"""Transparency, colours, size and animation (PNG 3, 2025). Chunks that every decoder needs begin with a capital."""
+
+_GIF_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
+"""Repetition and colour profile."""
+_GIF_COMMENT, _GIF_APPLICATION = 0xFE, 0xFF
+
+_WEBP_CHUNKS = frozenset((b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"))
+_WEBP_HAS_EXIF, _WEBP_HAS_XMP = 0x08, 0x04
+"""Flags of the chunk VP8X."""
+
+
+def strip_metadata(data: bytes, mime_type: str) -> bytes | None:
+    """Return the image file without metadata: the same bytes when it has none, None when its parts do not add up."""
+    try:
+        kept = [
+            data[part.start : part.stop]
+            for part in image_parts(data, mime_type)
+            if not part.name or _IS_NEEDED[mime_type](data, part)
+        ]
+        return _join_webp(kept) if mime_type == "image/webp" else b"".join(kept)
+    except (Broken, IndexError):
+        return None
+
+
+def _is_needed_in_jpeg(data: bytes, part: Part) -> bool:
+    marker = part.name[0]
+    begins = _JPEG_SEGMENTS.get(marker)
+    return marker in _JPEG_HEADERS or (begins is not None and data.startswith(begins, part.start + 4))
+
+
+def _is_needed_in_png(_: bytes, part: Part) -> bool:
+    return part.name[:1].isupper() or part.name in _PNG_ANCILLARY
+
+
+def _is_needed_in_gif(_: bytes, part: Part) -> bool:
+    if part.name[0] != GIF_EXTENSION or part.name[1] not in (_GIF_COMMENT, _GIF_APPLICATION):
+        return True
+    return part.name[1] == _GIF_APPLICATION and part.name[3:] in _GIF_APPLICATIONS
+
+
+def _is_needed_in_webp(_: bytes, part: Part) -> bool:
+    return part.name in _WEBP_CHUNKS
+
+
+def _join_webp(kept: list[bytes]) -> bytes:
+    """Join the chunks under a header that says what is there."""
+    chunks = [_without_flags(chunk) if chunk.startswith(b"VP8X") else chunk for chunk in kept[1:]]
+    whole = b"".join(chunks)
+    return b"RIFF" + (len(whole) + 4).to_bytes(4, "little") + b"WEBP" + whole
+
+
+def _without_flags(chunk: bytes) -> bytes:
+    flags = chunk[8] & ~(_WEBP_HAS_EXIF | _WEBP_HAS_XMP)
+    return chunk[:8] + bytes((flags,)) + chunk[9:]
+
+
+_IS_NEEDED: Mapping[str, Callable[[bytes, Part], bool]] = {
+    "image/jpeg": _is_needed_in_jpeg,
+    "image/png": _is_needed_in_png,
+    "image/gif": _is_needed_in_gif,
+    "image/webp": _is_needed_in_webp,
+}
+
+
+# --- containers of videos --------------------------------------------------------------------------------------------
+
+_BRANDS_OF_OTHERS: Mapping[bytes, str] = {
+    b"crx ": "image/x-canon-cr3",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heif",
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"jp2 ": "image/jp2",
+}
+_SEGMENT = b"\x18\x53\x80\x67"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    mime_type: str
+    """Not necessarily an accepted one: it may be `video/x-matroska`, or the type of an image that is made of boxes."""
+
+    matroska: bool
+
+    end: int
+    """How many bytes from the beginning of the file it ends."""
+
+
+def read_container(path: Path, found: str) -> Container:
+    """The file's container; `found` is libmagic's name for it. Raises `MediaRejected` when the file was cut off."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(4096)
+        if head.startswith(types.EBML):
+            return Container(_type_by_doctype(head), True, _end_of_matroska(head, size))
+        return Container(_type_by_brand(head, found), False, _end_of_boxes(file, size))
+
+
+def _type_by_brand(head: bytes, found: str) -> str:
+    """Which of the family the file is, by the major brand; QuickTime is older than brands."""
+    if not types.is_boxes(head):
+        return found
+    first, brand = head[4:8], head[8:12]
+    if first != b"ftyp":
+        return "video/quicktime"
+    if brand in _BRANDS_OF_OTHERS:
+        return _BRANDS_OF_OTHERS[brand]
+    return "video/quicktime" if brand in (b"qt  ", b"mqt ") else "video/mp4"
+
+
+def _end_of_boxes(file: BinaryIO, size: int) -> int:
+    """Behind the last whole box. Raises `MediaRejected` when the pictures' own box reaches beyond the file."""
+    at = 0
+    while at + 8 <= size:
+        file.seek(at)
+        header = file.read(16)
+        length, name, least = int.from_bytes(header[:4]), header[4:8], 8
+        if length == 1 and len(header) == 16:
+            length, least = int.from_bytes(header[8:16]), 16
+        elif length == 0 and name in (b"mdat", b"free", b"skip"):
+            return size
+        if length < least or not all(32 <= byte < 127 or byte == 0xA9 for byte in name):
+            break
+        if at + length > size:
+            if name in (b"mdat", b"moov", b"moof"):
+                raise MediaRejected(
+                    f"The video was cut off: it has {size} bytes, but its {name.decode()} box ends at {at + length}."
+                )
+            break
+        at += length
+    return at
+
+
+def _type_by_doctype(head: bytes) -> str:
+    # Element, length (one to eight bytes), text: https://www.rfc-editor.org/rfc/rfc8794
+    at = head.find(b"\x42\x82", 4)
+    length = 0
+    if 0 < at < 1024 and head[at + 2]:
+        width = 9 - head[at + 2].bit_length()
+        length = int.from_bytes(head[at + 2 : at + 2 + width]) & ((1 << 7 * width) - 1)
+        at += 2 + width
+    name = head[at : at + min(length, 32)].rstrip(b"\0")
+    return {b"webm": "video/webm", b"matroska": "video/x-matroska"}.get(name, "application/octet-stream")
+
+
+def _end_of_matroska(head: bytes, size: int) -> int:
+    at = head.find(_SEGMENT)
+    if at < 0 or not head[at + 4 : at + 5] or not head[at + 4]:
+        return size
+    width = 9 - head[at + 4].bit_length()
+    unknown = (1 << 7 * width) - 1
+    length = int.from_bytes(head[at + 4 : at + 4 + width]) & unknown
+    if length == unknown:
+        return size  # A live recording: its length was never filled in.
+    end = at + 4 + width + length
+    if end > size:
+        raise MediaRejected(f"The video was cut off: it has {size} bytes, but its segment ends at {end}.")
+    return end
+
+
+# --- what is hidden --------------------------------------------------------------------------------------------------
+
+_PAGE_OR_SCRIPT = re.compile(rb"<(?i:\?php|script[\s>/]|html[\s>]|!doctype\s+html)")
+# Long enough that megabytes of compressed video behind a picture do not hold them by chance. Each begins with a fixed
+# text of its own: one expression for all of them would be ten times slower.
+_BEHIND_THE_END = tuple(
+    (re.compile(pattern), label)
+    for pattern, label in (
+        (rb"PK\x03\x04[\x0a-\x3f]\x00", "a ZIP archive"),
+        (rb"PK\x05\x06\x00\x00", "a ZIP archive"),
+        (rb"Rar!\x1a\x07", "a RAR archive"),
+        (rb"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+        (rb"\xfd7zXZ\x00", "an xz archive"),
+        (rb"BZh[1-9]1AY&SY", "a bzip2 archive"),
+        (rb"MSCF\x00\x00\x00\x00", "a CAB archive"),
+        (rb"ustar(?:\x0000|  \x00)", "a tar archive"),
+        (rb"%PDF-\d", "a PDF document"),
+        (rb"\x7fELF[\x01\x02][\x01\x02]\x01", "a program"),
+        (rb"program cannot be run in DOS mode", "a program"),
+        (rb"\x00asm\x01\x00\x00\x00", "a program"),
+        (rb"<\?(?:[pP][hH][pP]\s|=[ -~]{8})", "HTML or a script"),
+        (rb"<!(?i:doctype)\s", "HTML or a script"),
+        (rb"<(?i:script|html|body|iframe)[\s>/]", "HTML or a script"),
+        (rb"<(?i:svg|img|object|embed)\s[ -~]{4}", "HTML or a script"),
+    )
+)
+_AT_THE_START_BEHIND_THE_END = (
+    (re.compile(rb"\x1f\x8b\x08"), "a gzip archive"),
+    (re.compile(rb"#!\s*/"), "a script"),
+    (re.compile(rb"MZ|\xca\xfe\xba\xbe|[\xce\xcf]\xfa\xed\xfe"), "a program"),
+)
+
+# A GIF or JPEG whose length fields spell "/*" or "=" is a JavaScript comment or assignment to a browser that reads it
+# as a script: https://portswigger.net/research/bypassing-csp-using-polyglot-jpegs
+_GIF_AS_SCRIPT = re.compile(rb"GIF8[79]a(?:/\*|=[ -~])")
+_AFTER_A_COMMENT = re.compile(rb"\*/[\t\n\r -~]{6}")
+
+_HEAD_BYTES = 1024
+"""PDF readers look for their header this far into a file (PDF 1.7, appendix H)."""
+
+
+def hidden_in_image(data: bytes, mime_type: str) -> str | None:
+    """What else the picture is ("a ZIP archive"), or None. Raises `Broken` for a picture that was cut off."""
+    end = image_end(data, mime_type)
+    if _GIF_AS_SCRIPT.match(data) or (data[4:6] == b"/*" and _AFTER_A_COMMENT.search(data)):
+        return "a script"
+    return _behind(data[end:]) or _archive(io.BytesIO(data)) or _within(data)
+
+
+def hidden_in_video(path: Path, end: int) -> str | None:
+    """What else the video is; `end` is where its container ends (bytes)."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+        file.seek(end)
+        behind = file.read(1024 * 1024)
+        return _behind(behind) or _archive(file) or _within(head)
+
+
+def _within(data: bytes) -> str | None:
+    if b"%PDF-" in data[:_HEAD_BYTES]:
+        return "a PDF document"
+    return "HTML or a script" if _PAGE_OR_SCRIPT.search(data) else None
+
+
+def _behind(tail: bytes) -> str | None:
+    start = tail.lstrip(b"\0\t\n\r ")[:16]
+    for pattern, label in _AT_THE_START_BEHIND_THE_END:
+        if pattern.match(start):
+            return label
+    return next((label for pattern, label in _BEHIND_THE_END if pattern.search(tail)), None)
+
+
+def _archive(file: BinaryIO) -> str | None:
+    # An archive is read from its end, so that it may begin anywhere, inside a comment of the picture as well.
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "a ZIP archive" if archive.namelist() else None
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error):
+        return None

@@ -148,7 +148,7 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
 
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    """End the connection; repeating it is fine. The tokens stay for their revocation (`token_upkeep.py`)."""
+    """End the connection; repeating it is fine. The tokens stay for their revocation (`upkeep.py`)."""
     profile = get(tx, profile_id)
     if profile.status is ProfileStatus.DISCONNECTED:
         return

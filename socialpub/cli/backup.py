@@ -154,7 +154,7 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
         print_note(f"The empty database of the new installation is now {summary.moved_aside}. It can be removed.")
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     print_note("1. Stop the original for good.")
-    print_note(f"2. {commands.start()}.")
+    print_note(f"2. {commands.here().start()}.")
     print_note("3. Reconnect the accounts whose tokens it has renewed since then:")
     print_note(f"   {_reconnecting()}")
     print_note(f"4. {commands.line('admin', 'resume')}")
@@ -174,7 +174,7 @@ def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed
         print_note(f"1. Install the former version now, {done.version}: any command of this one brings the database up")
         print_note("   to date again.")
     else:
-        print_note(f"1. {commands.start()}.")
+        print_note(f"1. {commands.here().start()}.")
     say_after_rollback(2)
 
 

@@ -52,7 +52,7 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
 def create_if_missing(context: CommandContext) -> None:
     """Write what `init` writes if there is no configuration yet, as at the first start of a container."""
     file = loader.named_file(context.config) or commands.USUAL_FILES[0]
-    give = commands.system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
+    give = commands.here().system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
     owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run this as the user that owns it."
     try:
         if file.exists():

@@ -31,7 +31,7 @@ DISK_ERRORS = "sudo dmesg --level=err,warn"
 
 
 class Commands(Protocol):
-    """Where the appliance runs. `restart`, `stop`, `start` and `while_stopped` return instructions without a period."""
+    """Where the appliance runs. A method that returns an instruction leaves out its period."""
 
     def in_public(self) -> "Commands": ...
 
@@ -39,25 +39,35 @@ class Commands(Protocol):
 
     def line_as(self, user: str, *words: str, config: Path | None) -> str: ...
 
-    def system_line(self, *words: str, root: bool = False, stopped: bool = False) -> str: ...
+    def system_line(self, *words: str, root: bool = False, stopped: bool = False) -> str:
+        """Return a command of the system that works on the appliance's files: `system_line("chmod", "600", path)`.
 
-    def make_folder(self, folder: Path) -> str: ...
+        `stopped`: it must work while the appliance is stopped.
+        """
 
-    def mount_writable(self, point: Path) -> str: ...
+    def make_folder(self, folder: Path) -> str:
+        """Return the command that makes a folder which only the appliance's user can enter."""
+
+    def mount_writable(self, point: Path) -> str:
+        """Return what to do about a mount that takes no write."""
 
     def raise_file_limit(self) -> str: ...
 
-    def restart(self, *services: str) -> str: ...
+    def restart(self, *services: str) -> str:
+        """Return the instruction to restart the appliance, or only some of its services."""
 
     def stop(self) -> str: ...
 
     def start(self, *services: str) -> str: ...
 
-    def move_socket(self) -> str: ...
+    def move_socket(self) -> str:
+        """Return the instruction after which the web server listens where the configuration says."""
 
-    def log(self, *services: str) -> str: ...
+    def log(self, *services: str) -> str:
+        """Return where the processes log, as the object of "Read"."""
 
-    def while_stopped(self, *words: str) -> str: ...
+    def while_stopped(self, *words: str) -> str:
+        """Return the instruction to stop the appliance, run a command and start the appliance again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +153,8 @@ class ServiceCommands:
         return shlex.join(["sudo", *words])
 
     def make_folder(self, folder: Path) -> str:
-        return shlex.join(
-            [
-                "sudo",
-                "install",
-                "--directory",
-                "--mode=700",
-                f"--owner={self.user}",
-                f"--group={self.user}",
-                str(folder),
-            ]
-        )
+        owner = (f"--owner={self.user}", f"--group={self.user}")
+        return shlex.join(["sudo", "install", "--directory", "--mode=700", *owner, str(folder)])
 
     def mount_writable(self, point: Path) -> str:
         if self.confined:

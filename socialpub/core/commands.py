@@ -182,69 +182,19 @@ def or_run(*words: str) -> str:
     return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
 
 
-def _commands() -> Commands:
+def here() -> Commands:
+    """Return the commands of the place where this process runs."""
     return _here.in_public() if _in_public.get() else _here
 
 
 def line(*words: str) -> str:
     """Return a command of socialpub as it is typed here: `line("admin", "list-keys")`."""
-    return _commands().line(*words)
+    return here().line(*words)
 
 
 def this_line_as(user: str, config: Path | None) -> str:
     """Return this process's own command for root, who runs it as the user that owns the files."""
-    return _commands().line_as(user, *sys.argv[1:], config=config)
-
-
-def system_line(*words: str, root: bool = False, stopped: bool = False) -> str:
-    """Return a command of the system that works on the appliance's files: `system_line("chmod", "600", path)`.
-
-    `stopped`: it must work while the appliance is stopped.
-    """
-    return _commands().system_line(*words, root=root, stopped=stopped)
-
-
-def make_folder(folder: Path) -> str:
-    """Return the command that makes a folder which only the appliance's user can enter."""
-    return _commands().make_folder(folder)
-
-
-def mount_writable(point: Path) -> str:
-    """Return what to do about a mount that takes no write."""
-    return _commands().mount_writable(point)
-
-
-def raise_file_limit() -> str:
-    """Return the instruction to allow a process more open files."""
-    return _commands().raise_file_limit()
-
-
-def restart(*services: str) -> str:
-    """Return the instruction to restart the appliance, or only some of its services. It has no period."""
-    return _commands().restart(*services)
-
-
-def stop() -> str:
-    return _commands().stop()
-
-
-def start(*services: str) -> str:
-    return _commands().start(*services)
-
-
-def move_socket() -> str:
-    """Return the instruction after which the web server listens where the configuration says."""
-    return _commands().move_socket()
-
-
-def while_stopped(*words: str) -> str:
-    """Return the instruction to stop the appliance, run a command and start the appliance again."""
-    return _commands().while_stopped(*words)
-
-
-def log(*services: str) -> str:
-    """Return where the processes log, as the object of "Read"."""
-    return _commands().log(*services)
+    return here().line_as(user, *sys.argv[1:], config=config)
 
 
 def is_container() -> bool:

@@ -116,5 +116,5 @@ def _refuse_former_processes(run_dir: Path) -> None:
     if names:
         raise OperatorError(
             f"A process of a former version still runs: {', '.join(names)}.",
-            f"{commands.restart()}. The update begins when that process has ended.",
+            f"{commands.here().restart()}. The update begins when that process has ended.",
         )

@@ -47,16 +47,16 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
         to = f"{user_name(uid)}:{_group_name(gid)}"
         return FileFault(
             f"{_some(strangers, data_dir)} {verb} to {users}, not to {user_name(uid)}.",
-            f"Run `{commands.system_line('chown', '-R', to, str(data_dir), root=True)}`.",
+            f"Run `{commands.here().system_line('chown', '-R', to, str(data_dir), root=True)}`.",
         )
     locked = [path for path in _needed(settings) if not _can_be_written(path)]
     if not locked:
         return None
     message = f"{_some(locked, data_dir)} cannot be written."
     if all(path.stat().st_mode & 0o200 for path in locked):
-        look = commands.system_line("lsattr", "-d", str(locked[0]))
+        look = commands.here().system_line("lsattr", "-d", str(locked[0]))
         return FileFault(message, f"Its mode allows it. `{look}` shows attributes, such as i, that forbid it.")
-    return FileFault(message, f"Run `{commands.system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
+    return FileFault(message, f"Run `{commands.here().system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
 
 
 def is_closed(folder: Path) -> bool:
@@ -156,16 +156,16 @@ def damaged(how: str, settings: Settings) -> FileFault:
     data_dir = settings.data_dir
     aside = data_dir.with_name(f"{data_dir.name}.damaged")
     steps = (
-        commands.system_line("mv", str(data_dir), str(aside), stopped=True),
-        commands.make_folder(data_dir),
-        commands.system_line("cp", "-p", str(aside / "secret.key"), str(data_dir), stopped=True),
+        commands.here().system_line("mv", str(data_dir), str(aside), stopped=True),
+        commands.here().make_folder(data_dir),
+        commands.here().system_line("cp", "-p", str(aside / "secret.key"), str(data_dir), stopped=True),
         commands.line("restore", _newest_backup(settings, aside)),
     )
     typed = ", ".join(f"`{step}`" for step in steps)
     return FileFault(
         f"{settings.database_file} is damaged: {how}.",
-        f"{commands.stop()}. Move data_dir away, and restore a backup beside its secret.key: {typed}. "
-        f"{commands.start()}.",
+        f"{commands.here().stop()}. Move data_dir away, and restore a backup beside its secret.key: {typed}. "
+        f"{commands.here().start()}.",
     )
 
 
@@ -185,7 +185,7 @@ def read_only(path: Path) -> FileFault | None:
     if mount is None or not mount.read_only:
         return None
     on = "" if path == mount.point else f"{path} is on {mount.point}, which"
-    return FileFault(f"{on or mount.point} is mounted read-only.", commands.mount_writable(mount.point))
+    return FileFault(f"{on or mount.point} is mounted read-only.", commands.here().mount_writable(mount.point))
 
 
 def mount_of(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
@@ -268,7 +268,8 @@ def _are_files_short() -> bool:
 def _too_many_files() -> FileFault:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return FileFault(
-        f"Too many files are open: this process may open {soft}.", f"{commands.raise_file_limit()}. Then try again."
+        f"Too many files are open: this process may open {soft}.",
+        f"{commands.here().raise_file_limit()}. Then try again.",
     )
 
 
@@ -280,7 +281,7 @@ def _full_now(settings: Settings) -> FileFault | None:
 def _full(settings: Settings) -> FileFault:
     mount = mount_of(settings.data_dir)
     where = f" ({mount.point})" if mount else ""
-    free = commands.system_line("df", "-h", str(settings.data_dir))
+    free = commands.here().system_line("df", "-h", str(settings.data_dir))
     return FileFault(
         f"The disk of {settings.data_dir}{where} is full: the database cannot be written.",
         f"Free some space, and try again. `{free}` shows how much is free.",
@@ -288,7 +289,7 @@ def _full(settings: Settings) -> FileFault:
 
 
 def _locked(settings: Settings) -> FileFault:
-    users = commands.system_line("fuser", "-v", str(settings.database_file))
+    users = commands.here().system_line("fuser", "-v", str(settings.database_file))
     return FileFault(
         f"Another program keeps {settings.database_file} locked.", f"Find out which one: `{users}`. Stop that program."
     )
@@ -306,5 +307,5 @@ def _disk_error(path: Path) -> FileFault:
 
 def look_for_cause(settings: Settings) -> str:
     """Return where to look for a cause that no code names."""
-    listed = commands.system_line("ls", "-lan", str(settings.data_dir))
+    listed = commands.here().system_line("ls", "-lan", str(settings.data_dir))
     return f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk."

@@ -324,11 +324,11 @@ def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
 
 
 def _start_worker() -> str:
-    return f"{commands.start('socialpub-worker')}."
+    return f"{commands.here().start('socialpub-worker')}."
 
 
 def _restart_worker() -> str:
-    return f"Read {commands.log('socialpub-worker')}. {commands.restart('socialpub-worker')}."
+    return f"Read {commands.here().log('socialpub-worker')}. {commands.here().restart('socialpub-worker')}."
 
 
 def silence(reader: Reader, now: datetime) -> Finding | None:

@@ -54,7 +54,7 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if settings.database_file.exists():
-            remedy = f"If the key is lost for good: {commands.while_stopped('init', '--new-secret')}."
+            remedy = f"If the key is lost for good: {commands.here().while_stopped('init', '--new-secret')}."
             with storage.exclusive_data_dir(settings, "still has the old key in its memory", remedy):
                 lost = _part_from_old_key(settings, clock)
         with durable_files.create(key_file) as file:
@@ -106,7 +106,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
         secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
         words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
         with storage.exclusive_data_dir(
-            settings, "has the present key in its memory", f"{commands.while_stopped(*words)}."
+            settings, "has the present key in its memory", f"{commands.here().while_stopped(*words)}."
         ):
             old = crypto.load(key_file)
             _refuse_given(key_file)

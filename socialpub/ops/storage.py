@@ -215,7 +215,7 @@ def compact(rt: Runtime) -> CompactedFile:
     if others:
         raise OperatorError(
             f"Stop socialpub first (running: {', '.join(others)}). Compacting blocks all writes.",
-            f"{commands.while_stopped('admin', 'compact')}.",
+            f"{commands.here().while_stopped('admin', 'compact')}.",
         )
     before = database.read_pages(rt.reader).size_bytes
     # SQLite writes a second file, and then copies it through the journal.
@@ -236,5 +236,5 @@ def check_database_file(rt: Runtime) -> Iterator[Finding]:
         yield note(
             "database",
             f"{units.size(pages.free_bytes)} of the database's {units.size(pages.size_bytes)} are free inside of it.",
-            f"{commands.while_stopped('admin', 'compact')}. This returns the space to the disk.",
+            f"{commands.here().while_stopped('admin', 'compact')}. This returns the space to the disk.",
         )

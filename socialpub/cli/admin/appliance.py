@@ -125,7 +125,7 @@ def set_password(context: CommandContext) -> None:
         rt.write(sign_in.set_password, sign_in.hash_password(given, repeated))
         print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
         if not rt.settings.dashboard.enabled:
-            print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.restart()}.")
+            print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.here().restart()}.")
 
 
 # --- the secret key ---------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
             f"Addresses handed out for uploads and media are valid until they end, {format_time(done.urls_end_at)}"
         )
         print_note("at the latest.")
-    print_note(f"{commands.start()}.")
+    print_note(f"{commands.here().start()}.")
 
 
 # --- notifications ----------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _check_way_back(rt: Runtime, provider_name: str) -> None:
     ):
         raise CommandError(
             f"Nothing answers at {base_url}, to which {label} would send your browser back.",
-            f"{commands.start()}, and try again. To connect by hand, add --paste.",
+            f"{commands.here().start()}, and try again. To connect by hand, add --paste.",
         )
 
 

@@ -159,9 +159,9 @@ def _unreadable(path: Path) -> OperatorError:
     except OSError:
         return OperatorError(f"{path} cannot be read by {own}.", "Run the command as the user that socialpub runs as.")
     if owner != own:
-        line = commands.system_line("chown", f"{own}:", str(path), root=True)
+        line = commands.here().system_line("chown", f"{own}:", str(path), root=True)
         return OperatorError(f"{path} belongs to {owner}, and {own} cannot read it.", f"Run `{line}`.")
-    line = commands.system_line("chmod", "600", str(path))
+    line = commands.here().system_line("chmod", "600", str(path))
     return OperatorError(f"{path} cannot be read: its mode forbids that.", f"Run `{line}`.")
 
 

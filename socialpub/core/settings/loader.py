@@ -362,5 +362,5 @@ def _how_to_read(file: Path) -> str:
         return f"Run `{commands.this_line_as(user, file)}`."
     # Its folder as well: without access to it the file is out of reach.
     places = str(file.parent), str(file)
-    give, allow = (commands.system_line(*words, *places) for words in (("chgrp", user), ("chmod", "g+rX")))
+    give, allow = (commands.here().system_line(*words, *places) for words in (("chgrp", user), ("chmod", "g+rX")))
     return f"Run `{give}` and `{allow}`."

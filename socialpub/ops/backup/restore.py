@@ -96,7 +96,7 @@ def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | Non
         yield None
         return
     with storage.exclusive_data_dir(
-        settings, "works with the database there", f"{commands.stop()}, then restore the backup."
+        settings, "works with the database there", f"{commands.here().stop()}, then restore the backup."
     ):
         if not _is_new(database):
             raise _exists(database)
@@ -166,7 +166,7 @@ def _put_key(key_file: Path) -> str:
 
 
 def _line(*words: str | Path) -> str:
-    return f"run `{commands.system_line(*map(str, words), stopped=True)}`"
+    return f"run `{commands.here().system_line(*map(str, words), stopped=True)}`"
 
 
 @contextmanager

@@ -168,7 +168,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             "If you know where it has been since it was made, accept it once with --unsealed.",
         )
     in_use = settings.database_file
-    remedy = f"{commands.while_stopped('restore', str(source))}."
+    remedy = f"{commands.here().while_stopped('restore', str(source))}."
     with storage.exclusive_data_dir(settings, "works with the present database", remedy):
         copied_at, version = _read_origin(source, settings)
         with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:

@@ -82,7 +82,7 @@ class UntrustedProxy:
 def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
     """Return how the owner makes this peer trusted."""
     wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
-    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.restart()}."
+    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.here().restart()}."
 
 
 def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
@@ -155,13 +155,13 @@ def check_web(rt: Runtime) -> Finding:
     if who is Answering.OTHER:
         message = f"{settings.base_url}/healthz does not lead here: {how}."
         remedy = f"Have it (or the proxy there) lead to {settings.listen}, or correct base_url."
-        return problem("web", message, remedy if runs_here else f"{remedy} {commands.start()}.")
+        return problem("web", message, remedy if runs_here else f"{remedy} {commands.here().start()}.")
     if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
         message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
-        return problem("web", message, f"{commands.move_socket()}.")
+        return problem("web", message, f"{commands.here().move_socket()}.")
     if not runs_here:
         return problem(
-            "web", f"The web server does not run: nothing answers at {settings.listen}.", f"{commands.start()}."
+            "web", f"The web server does not run: nothing answers at {settings.listen}.", f"{commands.here().start()}."
         )
     if (differ := ports_differ(settings)) is not None:
         return differ

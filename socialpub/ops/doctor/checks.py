@@ -52,7 +52,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
-        then = again if blocked else f"{commands.start()}."
+        then = again if blocked else f"{commands.here().start()}."
         if (differ := addresses.ports_differ(settings)) is not None:
             found.append(differ)
         found += addresses.check_networks_offline(settings)

@@ -19,7 +19,7 @@ SEEN_FROM_HERE = (
 
 def restart_remedy() -> str:
     """Return how the processes read the configuration again."""
-    return f"socialpub reads the configuration when it starts. {commands.restart()}."
+    return f"socialpub reads the configuration when it starts. {commands.here().restart()}."
 
 
 def publish_configuration(rt: Runtime) -> None:
@@ -81,11 +81,8 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
     size = storage.size_of(journal)
     if size > MAX_WAL_BYTES:
         message = f"{journal} has grown to {units.size(size)}: something has been reading for long, or does not end."
-        yield note(
-            "database",
-            message,
-            f"See what holds it open: `{commands.system_line('fuser', '-v', str(journal))}`. {commands.restart()}.",
-        )
+        look = commands.here().system_line("fuser", "-v", str(journal))
+        yield note("database", message, f"See what holds it open: `{look}`. {commands.here().restart()}.")
 
 
 def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
@@ -95,7 +92,9 @@ def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
     used, most = report.figures.open_files, report.figures.most_files
     if used >= MAX_FILES_USED * most:
         message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
-        yield problem("worker", message, f"{commands.raise_file_limit()}. {commands.restart('socialpub-worker')}.")
+        yield problem(
+            "worker", message, f"{commands.here().raise_file_limit()}. {commands.here().restart('socialpub-worker')}."
+        )
 
 
 def _check_decoders(rt: Runtime) -> Iterator[Finding]:
@@ -130,15 +129,15 @@ def _check_socket(rt: Runtime) -> Iterator[Finding]:
     if held.get("ActiveState") == "active":
         differs = addresses.socket_difference(rt.settings, held.get("Listen", ""))
         if differs is not None:
-            yield problem("listen", differs, f"{commands.move_socket()}.")
+            yield problem("listen", differs, f"{commands.here().move_socket()}.")
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
-    look = f"Read {commands.log(service)}"
+    look = f"Read {commands.here().log(service)}"
     active = state.get("ActiveState", "")
     if active not in ("active", "activating", "reloading"):
         message = f"{service} is {active}{_why(state)}."
-        yield problem("service", message, f"{look}. {commands.restart(service)}.")
+        yield problem("service", message, f"{look}. {commands.here().restart(service)}.")
     elif _number(state, "NRestarts") >= MANY_RESTARTS:
         message = f"{service} was started again {state['NRestarts']} times since it was last started by hand."
         yield note("service", message, f"{look}. It says why the service ended.")

@@ -54,7 +54,7 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
             "worker",
             f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
             "have ended.",
-            f"{commands.restart()}.",
+            f"{commands.here().restart()}.",
         )
 
 
@@ -102,7 +102,7 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
     yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
     for sentence in settings.notes():
-        yield note("configuration", sentence, f"If this is not intended, change it. {commands.restart()}.")
+        yield note("configuration", sentence, f"If this is not intended, change it. {commands.here().restart()}.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
         yield problem(
             "permissions",
@@ -117,7 +117,7 @@ def _holds_a_secret(values: dict[str, Any]) -> bool:
 
 
 def _run(*words: str) -> str:
-    return f"Run `{commands.system_line(*words)}`."
+    return f"Run `{commands.here().system_line(*words)}`."
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
@@ -144,7 +144,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         fault = file_faults.read_only(data_dir) or file_faults.find_owner_fault(settings)
     except FileNotFoundError:
         remedy = (
-            f"Run `{commands.make_folder(data_dir)}` and put secret.key there. Then restore a backup: "
+            f"Run `{commands.here().make_folder(data_dir)}` and put secret.key there. Then restore a backup: "
             f"`{commands.line('restore', 'FILE')}`"
         )
         return problem("data_dir", f"{data_dir} does not exist.", remedy)

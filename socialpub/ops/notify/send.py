@@ -333,7 +333,7 @@ def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
         return None
     names = " and the ".join("web server" if role == "web" else role for role in roles)
     run, know = ("run", "They send") if len(roles) > 1 else ("runs", "It sends")
-    restart = "Restart socialpub" if door is Surface.DASHBOARD else commands.restart()
+    restart = "Restart socialpub" if door is Surface.DASHBOARD else commands.here().restart()
     return (
         f"The {names} {run} with other addresses in [notify] urls. {know} nothing to an address that it does not list. "
         f"{restart}."

@@ -172,5 +172,5 @@ def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) ->
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
     if login and PKCE_FAULT.search(said):
         # A new consent with the same setting ends the same way.
-        message, reauth = f"{message} {PKCE_REMEDY} {commands.restart()}.", False
+        message, reauth = f"{message} {PKCE_REMEDY} {commands.here().restart()}.", False
     return Rejected(message, status=response.status, reauth=reauth, **about)

@@ -100,6 +100,6 @@ def unaudited() -> AppLimits:
     """What TikTok does to an app that it has not audited."""
     remedy = (
         'Send drafts (mode "draft") and finish them in the TikTok app. If TikTok has audited your app, set '
-        f"audited = true in [providers.tiktok]. {commands.restart()}."
+        f"audited = true in [providers.tiktok]. {commands.here().restart()}."
     )
     return AppLimits(UNAUDITED, OWN_APP, remedy)

@@ -164,7 +164,7 @@ def _check_link(rt: Runtime, visit: Visit) -> None:
         if commands.is_service():
             raise Forbidden(f"{SPENT} Set the password in the shell: `{_set_password()}`")
         with commands.in_public():
-            raise Forbidden(f"{SPENT} Each start prints a new one in {commands.log()}.")
+            raise Forbidden(f"{SPENT} Each start prints a new one in {commands.here().log()}.")
 
 
 def _set_already() -> str:

@@ -52,7 +52,7 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     if not _is_configured(sockets, rt.settings):
         log.warning(
             "systemd's socket counts, and its address is not `listen`",
-            remedy=f"{commands.move_socket()}.",
+            remedy=f"{commands.here().move_socket()}.",
             address=addresses(sockets),
             listen=rt.settings.listen,
         )

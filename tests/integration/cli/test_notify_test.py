@@ -55,7 +55,7 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
         assert result.exit_code == 0
         assert result.stderr == (
             "The web server and the worker run with other addresses in [notify] urls. They send nothing to an address "
-            f"that it does not list. {commands.restart()}.\n"
+            f"that it does not list. {commands.here().restart()}.\n"
         )
     with terminal.open("worker") as worker:
         machine.publish_configuration(worker)

@@ -269,11 +269,11 @@ def test_a_path_is_on_the_last_mount_that_covers_it(tmp_path: Path) -> None:
 def test_a_unit_that_may_not_write_there_is_adapted(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the unit, a folder that is not among its own is read-only, whatever its mount allows."""
     monkeypatch.setattr(commands, "_here", ServiceCommands(confined=True))
-    assert "`sudo socialpub install-service`" in commands.mount_writable(Path("/srv"))
+    assert "`sudo socialpub install-service`" in commands.here().mount_writable(Path("/srv"))
     monkeypatch.setattr(commands, "_here", ServiceCommands())
-    assert "`sudo mount -o remount,rw /srv`" in commands.mount_writable(Path("/srv"))
+    assert "`sudo mount -o remount,rw /srv`" in commands.here().mount_writable(Path("/srv"))
     monkeypatch.setattr(commands, "_here", ContainerCommands())
-    assert "remount" not in commands.mount_writable(Path("/data"))
+    assert "remount" not in commands.here().mount_writable(Path("/data"))
 
 
 def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:

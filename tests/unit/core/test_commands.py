@@ -221,8 +221,8 @@ def test_owners_of_files_are_changed_by_root(process: Process) -> None:
 
 def test_a_process_finds_out_once_and_every_sentence_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert commands.line("serve") == "socialpub serve"
-    assert commands.restart() == "Stop `socialpub serve` and start it again"
+    assert commands.here().restart() == "Stop `socialpub serve` and start it again"
     monkeypatch.setattr(commands, "discover", lambda _: ServiceCommands())
     commands.settle(None)
     assert commands.line("doctor") == "sudo socialpub doctor"
-    assert commands.start() == "Run `sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker`"
+    assert commands.here().start() == "Run `sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker`"

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
+from socialpub.core.machine import ServiceManager
 from socialpub.core.secrets import crypto, redaction, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.core.systemd import ServiceManager
 from socialpub.db import database, secret_key, upgrade
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database

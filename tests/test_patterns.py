@@ -17,9 +17,8 @@ import pytest
 from starlette.routing import compile_path
 
 from socialpub.core import units
-from socialpub.core.secrets.redaction import redact
+from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.core.text import visible
 from socialpub.providers import comparison, registry
 from socialpub.providers.base import Account, Content
 from socialpub.providers.provider import Provider
@@ -101,8 +100,8 @@ FOREIGN: dict[str, list[Worst]] = {
     "core.settings.messages:_section_twice": [("'", "a", ""), ("", "'", "")],
     "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
     "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
-    "core.text:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
-    "core.text:_JOINED_EMOJI": [
+    "core.secrets.redaction:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
+    "core.secrets.redaction:_JOINED_EMOJI": [
         ("", "\U0001f468\u200d", ""),
         ("", "\U0001f468\ufe0f", ""),
         ("", "\ufe0f", ""),
@@ -226,7 +225,7 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     ),
     "visible": (
         visible,
-        [w for name, worst in FOREIGN.items() if name.startswith("core.text") for w in worst],
+        [w for name, worst in FOREIGN.items() if name.startswith("core.secrets.redaction") for w in worst],
     ),
     "comparison.readings": (
         comparison.readings,

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from socialpub.core import commands, ids
-from socialpub.core.clock import stamp
+from socialpub.core import commands
+from socialpub.core.clock import parse_id, stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
@@ -174,7 +174,7 @@ def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
 
 
 def _known_profile(tx: Tx, text: str) -> str:
-    profile_id = ids.parse(text)
+    profile_id = parse_id(text)
     if profile_id is None or profile_rows.find(tx, profile_id) is None:
         shown = f"`{commands.line('admin', 'list-profiles')}` shows the ids."
         raise KeyRefused("profiles", f"There is no profile {text}.", shown)

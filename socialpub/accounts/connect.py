@@ -15,7 +15,8 @@ from socialpub.accounts import consents, grants, hints, profiles, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.core import actor, ids, logging
+from socialpub.core import actor, logging
+from socialpub.core.clock import new_id
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
@@ -84,7 +85,7 @@ def begin(
         _must_fit(rt.reader, provider, profile_id, surface)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
-    consent_id, expires_at = ids.new(int(rt.now().timestamp() * 1000)), rt.now() + consents.LIFETIME
+    consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
     attempt = (consent_id, provider_name, state, verifier, redirect_uri, expires_at, name, profile_id, surface)
     rt.write(consents.insert, *attempt)
     url = provider.oauth.authorize_url(redirect_uri, state, verifier)

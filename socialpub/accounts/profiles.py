@@ -12,7 +12,7 @@ from typing import Any
 
 from socialpub.accounts import grants
 from socialpub.accounts.grants import Credentials
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, Unavailable
 from socialpub.db.connection import Reader, Row, Tx, Value
 from socialpub.db.states import ProfileStatus
@@ -85,7 +85,7 @@ def save(
     """Store this grant: in the account's profile, else in a new one."""
     missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
     known = profile_rows.connected(tx, provider.name, identity.account_id)
-    profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
+    profile_id = known or new_id(tx.now)
     columns = {
         **grants.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
         **account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),

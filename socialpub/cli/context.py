@@ -69,12 +69,13 @@ class CommandContext:
         """Build the parts for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
         from socialpub.accounts.hints import Surface
-        from socialpub.core import logging, systemd
+        from socialpub.core import logging
+        from socialpub.core.machine import find_service_manager
         from socialpub.ops import alerts, storage
         from socialpub.ops.doctor import machine
         from socialpub.worker.wakeup import HueyWakeup
 
-        manager = systemd.from_environment(os.environ)
+        manager = find_service_manager(os.environ)
         settings = self.settings()
         storage.refuse_root(settings)
         logging.configure(settings.logging)

@@ -15,8 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.core.secrets.redaction import redact
-from socialpub.core.text import visible, visible_json
+from socialpub.core.secrets.redaction import redact, visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console

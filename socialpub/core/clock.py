@@ -1,10 +1,13 @@
-"""The clock, and the one form in which instants are stored.
+"""The clock, the one form in which instants are stored, and ids, which begin with an instant.
 
 Code asks a `Clock` for the time. Tests pass a clock that they set by hand. Instants are aware UTC. Stored instants have
-exactly one form (`stamp`), so sorting the text sorts the time.
+exactly one form (`stamp`), so sorting the text sorts the time. Ids are UUIDv7 in lower case (RFC 9562).
 """
 
+import os
+import threading
 import time
+import uuid
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -68,3 +71,29 @@ def parse(text: str) -> datetime:
 def after(text: str, seconds: float) -> str:
     """Return the stamp `seconds` later."""
     return stamp(parse(text) + timedelta(seconds=seconds))
+
+
+_last_id_lock = threading.Lock()
+_last_id_head = 0
+
+
+def new_id(now: datetime) -> str:
+    """Return an id above all earlier ones of this process, even when the clock stands still or goes back."""
+    global _last_id_head
+    with _last_id_lock:
+        # 48 bits of milliseconds and 12 of `rand_a` are one counter: the next id is at least one above the last.
+        head = max(int(now.timestamp() * 1000) << 12, _last_id_head + 1)
+        _last_id_head = head
+    value = (head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def parse_id(text: str) -> str | None:
+    """Return the id in its one spelling, or None if `text` is no UUID in the usual 8-4-4-4-12 form."""
+    if len(text) != 36 or text[8] != "-" or text[13] != "-" or text[18] != "-" or text[23] != "-":
+        return None
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None

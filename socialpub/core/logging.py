@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 from socialpub.core import clock
-from socialpub.core.secrets.redaction import MASK, is_secret, redact
+from socialpub.core.secrets.redaction import MASK, is_secret, redact, visible
 from socialpub.core.settings.schema import LoggingSection
-from socialpub.core.text import visible
 
 LOGGER = "socialpub"
 MAX_TEXT = 16_384

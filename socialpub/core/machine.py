@@ -1,6 +1,15 @@
-"""The memory of the machine: how much this process may use, and how many heaps glibc keeps."""
+"""What the machine gives a process: memory, and a service manager (systemd) that starts it and watches it.
 
-from collections.abc import Iterator
+`ServiceManager.alive` reports that something was just done, not that the process exists. A service that hangs sends no
+report, so systemd ends it. Without systemd, every call does nothing.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path, PurePosixPath
 
 _ASSUMED_BYTES = 2 * 1024**3
@@ -21,7 +30,7 @@ def _total_memory(root: Path) -> int:
 
 
 def _group_limits(root: Path) -> Iterator[int]:
-    """The limits of our control group and of those around it, in both versions of the kernel's interface."""
+    """Yield the limits of our control group and of those around it, in both versions of the kernel's interface."""
     for line in _read(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -51,7 +60,7 @@ _M_ARENA_MAX = -8
 
 
 def limit_malloc_arenas() -> bool:
-    """Keep to `MOST` heaps; comes before threads are started. False where that cannot be had, which is no fault."""
+    """Limit glibc to `MAX_ARENAS` heaps, before threads are started. Return False where that is not possible."""
     try:
         # It asks for memory that can be run, which a confined process may be refused.
         import ctypes
@@ -60,3 +69,122 @@ def limit_malloc_arenas() -> bool:
     except (ImportError, MemoryError, OSError):
         return False
     return mallopt is not None and mallopt(_M_ARENA_MAX, MAX_ARENAS) == 1
+
+
+# --- the service manager ----------------------------------------------------------------------------------------------
+
+_VARIABLES = (
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+    "LISTEN_FDS",
+    "LISTEN_PID",
+    "LISTEN_FDNAMES",
+    "LISTEN_PIDFDID",
+)
+_FIRST_DESCRIPTOR = 3
+_STATUS_SECONDS = 10.0
+"""How often the status is sent, where no watchdog asks more often."""
+_START_SECONDS = 60.0
+"""How often a long start asks for more time."""
+
+
+class ServiceManager:
+    """Reports to systemd, and holds the listening sockets (`descriptors`) that it opened for this process.
+
+    `address` is the socket for reports. `watchdog_seconds` is the longest time without one.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        watchdog_seconds: float | None = None,
+        descriptors: tuple[int, ...] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.descriptors = descriptors
+        self._address = address
+        self._every_seconds = min(_STATUS_SECONDS, watchdog_seconds / 4 if watchdog_seconds else _STATUS_SECONDS)
+        self._monotonic = monotonic
+        self._reported_at: float | None = None
+        self._stopping = False
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of the TCP sockets among `descriptors`, in the form of `listen`."""
+        found = []
+        for descriptor in self.descriptors:
+            with contextlib.suppress(OSError, ValueError), socket.socket(fileno=os.dup(descriptor)) as listener:
+                found.append(format_address(listener))
+        return found
+
+    @contextlib.contextmanager
+    def starting(self, status: str) -> Iterator[None]:
+        """Ask for more time meanwhile: a start that is cut short begins again from nothing."""
+        if self._address is None:
+            yield
+            return
+        done = threading.Event()
+
+        def ask() -> None:
+            while not done.is_set():
+                self._report(f"STATUS={status}", f"EXTEND_TIMEOUT_USEC={int(2 * _START_SECONDS * 1e6)}")
+                done.wait(_START_SECONDS)
+
+        thread = threading.Thread(target=ask, name="start", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def alive(self, status: str) -> None:
+        """Report that something was done just now. The first report says that the service is ready. Calls are cheap."""
+        now = self._monotonic()
+        if self._reported_at is not None and now - self._reported_at < self._every_seconds:
+            return
+        state = "READY=1" if self._reported_at is None else "WATCHDOG=1"
+        self._reported_at = now
+        self._report(state, *([] if self._stopping else [f"STATUS={status}"]))
+
+    def stopping(self) -> None:
+        self._stopping = True
+        self._report("STOPPING=1", "STATUS=Stopping")
+
+    def _report(self, *lines: str) -> None:
+        """Send a report. A report that is lost is no failure: systemd then ends the service."""
+        if self._address is None:
+            return
+        # An abstract name begins with a zero byte, which no variable can hold.
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
+            to.setblocking(False)
+            to.sendto("\n".join(lines).encode(), address)
+
+
+def format_address(listener: socket.socket) -> str:
+    """`127.0.0.1:8000`, `[::1]:8000`. Raises ValueError for a socket that has no port."""
+    if listener.family not in (socket.AF_INET, socket.AF_INET6):
+        raise ValueError
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def find_service_manager(environ: MutableMapping[str, str]) -> ServiceManager:
+    """Read systemd's variables and remove them: a child that found them would report for this process."""
+    given = {name: environ.pop(name) for name in _VARIABLES if name in environ}
+    descriptors: tuple[int, ...] = ()
+    if given.get("LISTEN_PID") == str(os.getpid()):
+        count = _number(given.get("LISTEN_FDS"))
+        descriptors = tuple(range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + count))
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+    microseconds = _number(given.get("WATCHDOG_USEC"))
+    if given.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        microseconds = 0
+    return ServiceManager(given.get("NOTIFY_SOCKET") or None, microseconds / 1e6 or None, descriptors)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() else 0

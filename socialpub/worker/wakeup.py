@@ -15,7 +15,8 @@ from pathlib import Path
 
 from huey.storage import SqliteStorage
 
-from socialpub.core import ids, logging
+from socialpub.core import logging
+from socialpub.core.clock import parse_id
 
 QUEUE = "deliveries"
 MAX_FETCHED = 500
@@ -144,7 +145,7 @@ def _short_name(path: Path) -> Iterator[str]:
 
 
 def _read_id(data: object) -> str | None:
-    return ids.parse(data.decode("ascii", "replace")) if isinstance(data, bytes) else None
+    return parse_id(data.decode("ascii", "replace")) if isinstance(data, bytes) else None
 
 
 def _replace_if_damaged(path: Path) -> None:

@@ -6,13 +6,12 @@ wants to wait for a hundred thousand requests.
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from socialpub.accounts import connect
 from socialpub.accounts import grants as grants_accounts
-from socialpub.core import ids
-from socialpub.core.clock import stamp
+from socialpub.core.clock import new_id, stamp
 from socialpub.db.connection import Tx
 from socialpub.db.states import State
 from socialpub.db.tables import audience_rows
@@ -60,7 +59,7 @@ def _picture(rt: Runtime, tx: Tx) -> None:
     )
 
 
-_PICTURE = ids.new(1_700_000_000_000)
+_PICTURE = new_id(datetime(2023, 11, 14, tzinfo=UTC))
 
 
 def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, began: datetime) -> None:
@@ -96,17 +95,17 @@ def _rows(
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     status = {0: "canceled", 1: "scheduled"}.get(number % 50, "settled")
     state = {"canceled": "canceled", "scheduled": "queued", "settled": "published"}[status]
-    at_ms, when = int(at.timestamp() * 1000), stamp(at)
+    when = stamp(at)
     scheduled_at = stamp(now + timedelta(days=365, seconds=number)) if status == "scheduled" else None
     published_at = when if status == "settled" else None
     canceled_at = when if status == "canceled" else None
-    post_id, body = ids.new(at_ms), BODY.format(number=number)
+    post_id, body = new_id(at), BODY.format(number=number)
     outcomes = State(state).letter * len(pair)
     yield "post", (post_id, status, body, when, when, scheduled_at, canceled_at, audience, outcomes)
     if number % WITH_PICTURE == 0:
-        yield "media", (ids.new(at_ms), post_id, 0, _PICTURE, "An evening sky over violet hills")
+        yield "media", (new_id(at), post_id, 0, _PICTURE, "An evening sky over violet hills")
     for position, profile in enumerate(pair):
-        delivery_id = ids.new(at_ms)
+        delivery_id = new_id(at)
         network_id = f"{1_900_000_000_000_000_000 + 2 * number + position}" if published_at else None
         url = f"https://x.com/i/status/{network_id}" if published_at else None
         due_at = scheduled_at or when
@@ -117,7 +116,7 @@ def _rows(
                 *(due_at, due_at, published_at, '[["create_post","commit"]]', f"{number:032x}"),
             ),
         )
-        yield "log_entry", (ids.new(at_ms), delivery_id, post_id, profile, "pending", when, body)
+        yield "log_entry", (new_id(at), delivery_id, post_id, profile, "pending", when, body)
         if published_at:
             yield "attempt", (delivery_id, profile, when, when)
-            yield "log_entry", (ids.new(at_ms), delivery_id, post_id, profile, "published", when, body)
+            yield "log_entry", (new_id(at), delivery_id, post_id, profile, "published", when, body)

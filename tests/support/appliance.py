@@ -13,7 +13,7 @@ from typing import Any
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.accounts.grants import Credentials
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
@@ -91,7 +91,7 @@ def add_profile(
     **columns: Any,
 ) -> str:
     """A profile with tokens that last; its id."""
-    profile_id = ids.new(int(rt.now().timestamp() * 1000))
+    profile_id = new_id(rt.now())
 
     def insert(tx: Tx) -> None:
         values: dict[str, Any] = {

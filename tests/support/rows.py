@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json
 from socialpub.db.tables import artifact_rows
@@ -13,7 +13,7 @@ from socialpub.runtime import Runtime
 
 def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
     """An artifact in this status; its id. The bytes are imagined."""
-    artifact_id = ids.new(int(rt.now().timestamp() * 1000))
+    artifact_id = new_id(rt.now())
 
     def insert(tx: Tx) -> None:
         values: dict[str, Any] = {

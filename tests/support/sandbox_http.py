@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 from starlette.routing import Match, Mount
 
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.connection import Tx
@@ -126,7 +126,7 @@ def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = No
     copied, so nobody may write into it."""
     assert mime_type in ACCEPTED_TYPES
     facts = known or inspect_file(source, mime_type, MediaLimits())
-    artifact_id = ids.new(int(rt.now().timestamp() * 1000))
+    artifact_id = new_id(rt.now())
     storage_key = rt.files.new_key(artifact_id, mime_type)
     rt.files.path(storage_key).parent.mkdir(parents=True, exist_ok=True)
     if known is None:

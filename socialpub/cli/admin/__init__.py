@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from socialpub.cli import LazyGroup
-from socialpub.core import ids, units
+from socialpub.core import units
+from socialpub.core.clock import parse_id
 
 
 class IdType(click.ParamType[str]):
@@ -15,7 +16,7 @@ class IdType(click.ParamType[str]):
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        known = ids.parse(str(value))
+        known = parse_id(str(value))
         if known is None:
             self.fail(f"{value!r} is not an id, such as 019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f.", param, ctx)
         return known

@@ -1,4 +1,4 @@
-"""Replaces secrets in logs, messages and stored details by `****`.
+"""Makes text safe to show: secrets become `****`, and characters that steer a terminal are spelled out.
 
 Known secrets are replaced exactly: the configured ones, and the tokens that were sealed, opened or sent a moment ago. A
 network may quote a request in any form, so no pattern finds every token. Patterns find the rest. In doubt, a word is
@@ -174,3 +174,53 @@ def _is_random(value: str) -> bool:
 def is_secret_name(name: str) -> bool:
     """Whether a field of this name (`access_token`, `clientSecret`, `authorization`) may not be shown at all."""
     return _SECRET_NAME.fullmatch(name) is not None
+
+
+# --- characters that steer a terminal --------------------------------------------------------------------------------
+
+# Texts come from callers, networks and files. A control character can rewrite what a terminal shows, and a direction
+# mark can reverse what is read around it. Letters of every script stay as they are.
+
+_CONTROLS = r"\x00-\x1f\x7f-\x9f"
+_FORMATS = (
+    r"\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e007f"
+)
+"""The categories Cf, Zl and Zp of Unicode 16."""
+_INVISIBLE = re.compile(rf"[{_CONTROLS}{_FORMATS}\ud800-\udfff]")
+
+_EMOJI = "[\u2190-\u2bff\U0001f000-\U0001faff]"
+_JOINED_EMOJI = re.compile(f"(?<={_EMOJI})\ufe0f?\u200d(?={_EMOJI})|(?<=\ufe0f)\u200d(?={_EMOJI})")
+"""A joiner between two emoji makes one of them: a family, a flag."""
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Spell out control, direction and zero-width characters (`\\x1b`, `\\u202e`), and line breaks unless in `keep`.
+
+    Emoji that are joined stay joined.
+    """
+    if text.isprintable():
+        return text
+    joiners = {place for found in _JOINED_EMOJI.finditer(text) for place in range(*found.span())}
+
+    def spelled(found: re.Match[str]) -> str:
+        char = found[0]
+        return char if char in keep or found.start() in joiners else repr(char)[1:-1]
+
+    return _INVISIBLE.sub(spelled, text)
+
+
+def visible_json(text: str) -> str:
+    """Return JSON that means the same, with such characters escaped. What is outside of strings stays."""
+    if text.isprintable():
+        return text
+    return _INVISIBLE.sub(lambda found: found[0] if found[0] == "\n" else _json_name(found[0]), text)
+
+
+def _json_name(char: str) -> str:
+    code = ord(char)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -5,11 +5,12 @@ of a secret.
 """
 
 import ipaddress
+import json
 import os
 import pwd
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -270,14 +271,25 @@ class Settings(Section):
     def secret_values(self) -> list[str]:
         """Every configured secret that is not empty."""
         found: list[str] = []
-        for key, field in KEYS.items():
-            if is_secret(field.annotation):
-                value: Any = self
-                for name in key:
-                    value = getattr(value, name)
-                written = plain(value)
-                found += written if isinstance(written, list) else [written]
+        for key, value in self._plain_values():
+            if is_secret(KEYS[key].annotation):
+                found += value if isinstance(value, list) else [value]
         return list(filter(None, found))
+
+    def fingerprints(self, sign: Callable[..., str]) -> dict[str, str]:
+        """Return a fingerprint of each value by its key. `sign` is `Secrets.sign`, so that none reveals a value."""
+        return {
+            ".".join(key): sign("configuration", ".".join(key), json.dumps(value, default=str))[:FINGERPRINT_LENGTH]
+            for key, value in self._plain_values()
+            if key not in _SAME_FOR_ALL and _without_file(key) == key
+        }
+
+    def _plain_values(self) -> Iterator[tuple[Key, Any]]:
+        for key in KEYS:
+            value: Any = self
+            for name in key:
+                value = getattr(value, name)
+            yield key, plain(value)
 
     def notes(self) -> list[str]:
         """What is allowed but probably not meant, as sentences that name the key and what to change."""
@@ -302,6 +314,21 @@ class Settings(Section):
 
 KEYS = messages.list_keys(Settings)
 """Every key as a path (`("providers", "x", "client_id")`) with its field."""
+FINGERPRINT_LENGTH = 16
+"""Enough characters to notice a change."""
+_SAME_FOR_ALL = {("data_dir",)}
+"""Two processes with another one do not know of each other."""
+
+
+def changed_keys(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the keys whose fingerprints differ. A key that only another version knows is left out."""
+    return [key for key, fingerprint in now.items() if before.get(key, fingerprint) != fingerprint]
+
+
+def _without_file(key: Key) -> Key:
+    """Return the key whose value comes from the file that this key names, or the key itself."""
+    target = (*key[:-1], key[-1].removesuffix("_file"))
+    return target if target in KEYS else key
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:

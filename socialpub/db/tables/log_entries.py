@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import counters
@@ -19,7 +19,7 @@ FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.
 
 def record(tx: Tx, delivery_id: str, type: str) -> None:
     """Write down that a delivery reached this state, with what it, its post and its profile are by now."""
-    tx.execute(_RECORD, (ids.new(int(tx.now.timestamp() * 1000)), type, tx.stamp, delivery_id))
+    tx.execute(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
 
 
 def oldest_beyond(reader: Reader, number: int) -> tuple[int, str] | None:

@@ -24,10 +24,9 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
-from socialpub.core.secrets.redaction import redact
+from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.loader import COPY_VARIABLE, PREFIX
 from socialpub.core.settings.schema import FOLDER_PLACEHOLDER, BackupSection
-from socialpub.core.text import visible
 from socialpub.db import secret_key
 from socialpub.ops.backup import create, folders
 from socialpub.ops.backup.folders import UNFINISHED, HardlinkWriter

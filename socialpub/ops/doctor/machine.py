@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 
 from socialpub.core import commands, units
-from socialpub.core.settings import fingerprints
+from socialpub.core.settings.loader import changed_keys
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, note, ok, problem
@@ -24,14 +24,14 @@ def restart_remedy() -> str:
 
 def publish_configuration(rt: Runtime) -> None:
     """Let other processes compare their configuration with that of this one."""
-    rt.process.describe(json.dumps(fingerprints.compute(rt.settings, rt.secrets.sign)))
+    rt.process.describe(json.dumps(rt.settings.fingerprints(rt.secrets.sign)))
 
 
 def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
     """Return the keys whose values differ from those of running processes, by role (`web`, `worker`)."""
-    now, found = fingerprints.compute(rt.settings, rt.secrets.sign), dict[str, list[str]]()
+    now, found = rt.settings.fingerprints(rt.secrets.sign), dict[str, list[str]]()
     for name, described in rt.process.descriptions().items():
-        changed = fingerprints.changed_keys(json.loads(described), now)
+        changed = changed_keys(json.loads(described), now)
         if changed:
             found.setdefault(name.rpartition("-")[0], []).extend(changed)
     return found

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from socialpub.core.clock import parse, stamp
-from socialpub.core.secrets.redaction import redact
+from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import AlertKind
-from socialpub.core.text import visible
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
 from socialpub.db.models import NotificationRow

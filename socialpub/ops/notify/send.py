@@ -23,8 +23,8 @@ from pydantic import SecretStr
 
 from socialpub.accounts import hints
 from socialpub.accounts.hints import Surface
-from socialpub.core import commands, ids, logging
-from socialpub.core.clock import after
+from socialpub.core import commands, logging
+from socialpub.core.clock import after, new_id
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -204,7 +204,7 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
         raise Conflict("This address is in the list already.")
     if sum(one.is_added for one in known) >= MAX_ADDED:
         raise Conflict(f"There are {MAX_ADDED} addresses already. Remove one first.")
-    address_id = ids.new(int(tx.now.timestamp() * 1000))
+    address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
     tx.add(NotifyAddressRow, id=address_id, name=name, url=sealed, added_at=tx.stamp)

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from socialpub.core import ids, logging
-from socialpub.core.clock import parse
+from socialpub.core import logging
+from socialpub.core.clock import parse, parse_id
 from socialpub.core.errors import Unavailable
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows, profile_rows
@@ -175,7 +175,7 @@ class Deadly(Exception):
 def mark_examination(rt: Runtime, delivery_id: str) -> Iterator[None]:
     """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
     # The id of a row that a stranger wrote may be anything, a path for example.
-    if not rt.process.follows_a_death or ids.parse(delivery_id) is None:
+    if not rt.process.follows_a_death or parse_id(delivery_id) is None:
         yield
         return
     folder = _marks_dir(rt)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from socialpub.core import ids, logging, units
+from socialpub.core import logging, units
+from socialpub.core.clock import new_id
 from socialpub.core.errors import Conflict, FieldCode, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db.connection import Reader, Row, Tx
@@ -98,7 +99,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     if errors:
         raise InvalidRequest.of(errors)
     check_quota_with_arriving(rt, tx, size_bytes)
-    artifact_id = ids.new(int(tx.now.timestamp() * 1000))
+    artifact_id = new_id(tx.now)
     artifact_rows.insert(
         tx,
         id=artifact_id,

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import actor, commands, ids
-from socialpub.core.clock import stamp
+from socialpub.core import actor, commands
+from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
@@ -56,7 +56,7 @@ def accept(
     scheduled_at: datetime | None = None,
 ) -> str:
     """Write down a post that nothing speaks against, and one delivery for each of its targets; its id."""
-    post_id = ids.new(int(tx.now.timestamp() * 1000))
+    post_id = new_id(tx.now)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     at = _stamp_or_none(scheduled_at)
     audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
@@ -79,7 +79,7 @@ def accept(
     content_key = waiting.content_key(body, len(media))
     for position, target in enumerate(targets):
         profile = target.profile
-        delivery_id = ids.new(int(tx.now.timestamp() * 1000))
+        delivery_id = new_id(tx.now)
         delivery_rows.insert(
             tx,
             id=delivery_id,
@@ -271,6 +271,5 @@ def _named_artifacts(tx: Tx, post_id: str) -> set[str]:
 
 
 def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
-    at_ms = int(tx.now.timestamp() * 1000)
-    rows = [(ids.new(at_ms), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
+    rows = [(new_id(tx.now), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
     post_rows.insert_media(tx, rows)

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from socialpub.core import ids, units
+from socialpub.core import units
+from socialpub.core.clock import parse_id
 from socialpub.core.units import MAX_VIDEO_BYTES
 from socialpub.core.validation import AlsoCalled, wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
@@ -168,7 +169,7 @@ class CompleteRequest(Shape):
 
 
 def _read_id_list(value: Any) -> list[str]:
-    known = [ids.parse(item) for item in value.split(",")]
+    known = [parse_id(item) for item in value.split(",")]
     if None in known:
         raise wrong(f"must be a comma-separated list of UUIDs; {WHERE_IDS_ARE}")
     return [item for item in known if item is not None]

@@ -11,7 +11,7 @@ from typing import ClassVar
 import orjson
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import ids
+from socialpub.core.clock import parse_id
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Row, Tx
@@ -130,7 +130,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
 def _find_reservation(rt: Runtime, request: Request) -> Row:
     """The reservation whose URL this is. Raises Forbidden."""
     artifact_id = request.path_params["artifactId"]
-    row = artifact_rows.find(rt.reader, artifact_id) if ids.parse(artifact_id) else None
+    row = artifact_rows.find(rt.reader, artifact_id) if parse_id(artifact_id) else None
     # Without a row there is nothing that a signature could have been made for.
     declared_type = row.declared_type if row else ""
     query = request.query_string.decode("latin-1")

@@ -16,7 +16,8 @@ from starlette.routing import Route
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import actor, ids
+from socialpub.core import actor
+from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, Forbidden, MethodNotAllowed, NotFound, Unauthorized, UnsupportedMediaType
 from socialpub.core.validation import Mistakes
 from socialpub.publishing.posts import idempotency
@@ -248,7 +249,7 @@ def _check_ids(path_params: dict[str, str]) -> None:
     for name, text in path_params.items():
         if _ID.fullmatch(text):
             continue
-        known = ids.parse(text)
+        known = parse_id(text)
         if known is None:
             raise NotFound("Nothing here has this id: it is not a UUID.")
         path_params[name] = known

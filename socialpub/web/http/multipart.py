@@ -18,7 +18,8 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from socialpub.core import ids, units
+from socialpub.core import units
+from socialpub.core.clock import new_id
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, Unavailable, cut
 from socialpub.media.decoder import client
 from socialpub.media.files import IncomingFile
@@ -330,7 +331,7 @@ async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> 
 async def keep_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
     """Have it on the disk under its own name; `posts.create` makes it stay."""
     assert part.incoming is not None
-    artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
+    artifact_id = new_id(rt.clock.now())
     storage_key = rt.files.new_key(artifact_id, facts.mime_type)
     await asyncio.to_thread(part.incoming.keep, storage_key)
     declared_type = part.declared or facts.mime_type

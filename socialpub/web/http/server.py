@@ -13,8 +13,8 @@ import uvicorn
 
 from socialpub.core import commands, logging, machine
 from socialpub.core.errors import OperatorError
+from socialpub.core.machine import format_address
 from socialpub.core.settings.loader import Settings
-from socialpub.core.systemd import format_address
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import CLOSE

@@ -15,7 +15,8 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from socialpub.core import ids, validation
+from socialpub.core import validation
+from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.core.validation import Mistakes, Path, wrong, wrong_inside
 from socialpub.providers import options
@@ -172,7 +173,7 @@ def read_instant_or_null(value: Any) -> datetime | None:
 
 def read_id(value: Any) -> str:
     """The id in its one spelling."""
-    known = ids.parse(value) if isinstance(value, str) else None
+    known = parse_id(value) if isinstance(value, str) else None
     if known is None:
         raise wrong("must be a UUID")
     return known
@@ -192,7 +193,7 @@ def read_ids(value: Any) -> list[str]:
     known: dict[str, int] = {}
     errors: list[tuple[Path, str]] = []
     for index, item in enumerate(value):
-        one = ids.parse(item) if isinstance(item, str) else None
+        one = parse_id(item) if isinstance(item, str) else None
         if one is None:
             errors.append(((index,), f"must be a UUID; {WHERE_IDS_ARE}"))
         elif known.setdefault(one, index) != index:

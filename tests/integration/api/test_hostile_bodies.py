@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
+from tests.support.hand_clock import START
 
 SIZE = 1 << 20
 RATIO = 150
@@ -37,7 +38,7 @@ def profiles(items: list[Any]) -> bytes:
 
 
 HOSTILE: dict[str, Callable[[str], bytes]] = {
-    "ids that nobody has": lambda _: profiles([ids.new(number) for number in range(26_000)]),
+    "ids that nobody has": lambda _: profiles([new_id(START) for _ in range(26_000)]),
     "one id again and again": lambda profile: profiles([profile] * 26_000),
     "things that are no ids": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', b"1", b"]}"),
     "names that nobody knows": lambda profile: draft(profile, **{f"name{number}": 1 for number in range(60_000)}),
@@ -102,7 +103,7 @@ def test_a_body_costs_as_much_as_its_size(client: Client, profile: str, reader_k
 
 
 def test_a_query_with_all_the_ids_that_a_head_can_hold_is_answered(client: Client, profile: str) -> None:
-    many = ",".join(ids.new(number) for number in range(800))
+    many = ",".join(new_id(START) for _ in range(800))
     usual, _ = fastest(lambda: client.send("GET", f"/posts?profileIds={profile}"))
     taken, reply = fastest(lambda: client.send("GET", f"/posts?profileIds={many}"))
     assert reply.json()["pagination"]["total"] == 0

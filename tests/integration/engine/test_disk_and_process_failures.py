@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.core.errors import Unavailable
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db.connection import Tx
@@ -21,7 +21,7 @@ from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
+from tests.support.hand_clock import START, HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
@@ -245,14 +245,14 @@ def test_a_queue_file_damaged_at_run_time_costs_no_wake_up_inside_the_worker(tmp
     woken: queue.SimpleQueue[str] = queue.SimpleQueue()
     worker.listen(woken.put)
     try:
-        before = ids.new(1)
+        before = new_id(START)
         web.notify(before)
         assert woken.get(timeout=30) == before
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 path = queue_file.with_name(queue_file.name + suffix)
                 path.write_bytes(b"damaged" * 2000)
-        web.notify(ids.new(2))  # lost: the reconciler sends it again
+        web.notify(new_id(START))  # lost: the reconciler sends it again
         web.close()  # it was sent by then
         worker.notify("by the reconciler")
         assert woken.get(timeout=30) == "by the reconciler", "inside the worker no queue file is needed"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.core.systemd import ServiceManager
+from socialpub.core.machine import ServiceManager
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from tests.integration.web.wire import free_port

@@ -11,8 +11,7 @@ import pytest
 
 from socialpub.accounts import api_keys, sign_in, tokens
 from socialpub.accounts.sign_in import Purpose
-from socialpub.core import ids
-from socialpub.core.clock import after
+from socialpub.core.clock import after, new_id
 from socialpub.db.tables import waits
 from socialpub.ops import storage
 from socialpub.ops.backup import create, schedule
@@ -27,7 +26,7 @@ from socialpub.worker.wakeup import HueyWakeup
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import HandClock
+from tests.support.hand_clock import START, HandClock
 
 STAYS = "stays: "
 
@@ -140,7 +139,7 @@ def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, cl
 
 
 def test_what_processes_that_died_left_is_gone_within_the_hour(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
-    data, unknown = rt.settings.data_dir, ids.new(1)
+    data, unknown = rt.settings.data_dir, new_id(START)
     left = [
         data / "media/incoming" / f"{unknown}.abc.part",
         data / "media/incoming" / "abc.promised",

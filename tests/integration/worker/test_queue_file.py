@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.core import ids
+from socialpub.core.clock import new_id
 from socialpub.worker.wakeup import QUEUE, HueyWakeup, QueueFile
+from tests.support.hand_clock import START
 
 WAIT_SECONDS = 30
 
@@ -64,7 +65,7 @@ def rows(queue_file: Path) -> list[object]:
 
 
 def test_the_queue_file_contains_ids_and_nothing_else(web: HueyWakeup, queue_file: Path) -> None:
-    wanted = ids.new(1)
+    wanted = new_id(START)
     web.notify(wanted)
     web.close()
     assert rows(queue_file) == [wanted.encode()]
@@ -73,7 +74,7 @@ def test_the_queue_file_contains_ids_and_nothing_else(web: HueyWakeup, queue_fil
 def test_a_planted_pickle_is_never_unpickled(
     worker: HueyWakeup, web: HueyWakeup, queue_file: Path, tmp_path: Path, woken: queue.SimpleQueue[str]
 ) -> None:
-    mark, wanted = tmp_path / "mark", ids.new(1)
+    mark, wanted = tmp_path / "mark", new_id(START)
     plant(queue_file, pickle.dumps(Planted(mark)), b"", b"[1]", b"{}", b'{"delivery": 1}', 5, "text", b"\xff\x80")
     plant(queue_file, b"../../etc/passwd", b"[" * 100_000, queue="socialpub")
     web.notify(wanted)
@@ -87,7 +88,7 @@ def test_the_worker_starts_with_an_empty_queue_file(
 ) -> None:
     """Its reconciler wakes it for everything that is due, and former versions pickled their wake-ups."""
     mark = tmp_path / "mark"
-    plant(queue_file, pickle.dumps(Planted(mark)), ids.new(1).encode(), queue="socialpub")
+    plant(queue_file, pickle.dumps(Planted(mark)), new_id(START).encode(), queue="socialpub")
     worker = HueyWakeup(queue_file, tmp_path)
     worker.listen(woken.put)
     worker.close()
@@ -97,7 +98,7 @@ def test_the_worker_starts_with_an_empty_queue_file(
 
 
 def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(queue_file: Path) -> None:
-    wanted = [ids.new(number) for number in range(700)]
+    wanted = [new_id(START) for _ in range(700)]
     file = QueueFile(queue_file)
     file.add(wanted)
     first, more = file.take()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socialpub.core.text import visible, visible_json
+from socialpub.core.secrets.redaction import visible, visible_json
 
 STEERS = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 

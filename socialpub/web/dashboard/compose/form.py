@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from socialpub.core import ids
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import parse, parse_id, stamp
 from socialpub.providers.registry import PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
 from socialpub.web.dashboard.browser import times
@@ -135,11 +134,11 @@ class ComposeForm:
 
 def read(form: Form, zone: tzinfo) -> ComposeForm:
     """Read a request. Invalid ids are left out."""
-    artifacts = dict.fromkeys(one for one in map(ids.parse, form.texts("artifact")) if one)
+    artifacts = dict.fromkeys(one for one in map(parse_id, form.texts("artifact")) if one)
     return ComposeForm(
         form_id=form.text(submissions.FIELD)[: submissions.MAX_ID_LETTERS] or submissions.new_id(),
         body=form.text("body"),
-        profiles=tuple(dict.fromkeys(one for one in map(ids.parse, form.texts("profiles")) if one)),
+        profiles=tuple(dict.fromkeys(one for one in map(parse_id, form.texts("profiles")) if one)),
         media=tuple(FormMedia(one, form.text(f"alt.{one}")) for one in artifacts),
         when=AT if form.text("when") == AT else NOW,
         time=form.text("time").strip(),
@@ -148,8 +147,8 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
         options={name: option_fields.read(form, name) for name in PROVIDERS},
         disclosed=form.ticked(DISCLOSED),
         base=FormBase.read(form),
-        twice=ids.parse(form.text("twice")) or "",
-        again=ids.parse(form.text("again")) or "",
+        twice=parse_id(form.text("twice")) or "",
+        again=parse_id(form.text("again")) or "",
     )
 
 

@@ -4,7 +4,6 @@ from hashlib import sha256
 
 import pytest
 
-from socialpub.core.settings import fingerprints
 from socialpub.core.settings.schema import display_url
 
 MAIL = "mailtos://owner:hidden-password@smtp.example.com?to=a@example.com,b@example.com"
@@ -71,9 +70,7 @@ def test_another_address_is_a_changed_configuration(configured):
     def sign(*parts):
         return sha256("\n".join(parts).encode()).hexdigest()
 
-    before, after = (
-        fingerprints.compute(configured(f'[notify]\nurls = ["ntfy://{topic}"]'), sign) for topic in ("one", "two")
-    )
+    before, after = (configured(f'[notify]\nurls = ["ntfy://{topic}"]').fingerprints(sign) for topic in ("one", "two"))
     assert before["notify.urls"] != after["notify.urls"]
 
 

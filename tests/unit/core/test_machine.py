@@ -1,6 +1,7 @@
-"""systemd hears that the service works, from whoever worked, and from nobody else."""
+"""What the machine gives a process: memory within its control group, few heaps, and systemd's sockets."""
 
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -10,7 +11,95 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.systemd import ServiceManager, from_environment
+from socialpub.core import machine
+from socialpub.core.machine import ServiceManager, find_service_manager
+
+GIB = 1024**3
+
+
+def lay(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_the_machine_says_what_it_has(tmp_path: Path) -> None:
+    lay(tmp_path, **{"proc/meminfo": "MemTotal:        4194304 kB\nMemFree: 1 kB\n"})
+    assert machine.memory_bytes(tmp_path) == 4 * GIB
+
+
+def test_the_narrowest_group_counts(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        **{
+            "proc/meminfo": "MemTotal:        4194304 kB\n",
+            "proc/self/cgroup": "0::/system.slice/socialpub-web.service\n",
+            "sys/fs/cgroup/system.slice/memory.max": f"{GIB}\n",
+            "sys/fs/cgroup/system.slice/socialpub-web.service/memory.max": "max\n",
+        },
+    )
+    assert machine.memory_bytes(tmp_path) == GIB
+
+
+def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        **{
+            "proc/meminfo": "MemTotal:        4194304 kB\n",
+            "proc/self/cgroup": "4:cpu,memory:/docker/abc\n1:name=systemd:/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{GIB}\n",
+        },
+    )
+    assert machine.memory_bytes(tmp_path) == GIB
+
+
+def test_where_nobody_says_little_is_assumed(tmp_path: Path) -> None:
+    assert machine.memory_bytes(tmp_path) == 2 * GIB
+    assert machine.memory_bytes() > 0
+
+
+# --- heaps ------------------------------------------------------------------------------------------------------------
+
+MANY_THREADS = """
+import re, sys, threading
+from pathlib import Path
+from socialpub.core import machine
+
+if sys.argv[1] == "limited":
+    assert machine.limit_malloc_arenas()
+threads, kept = 12, []
+together = threading.Barrier(threads + 1)
+
+def hold() -> None:
+    kept.append([bytearray(2000) for _ in range(50)])
+    together.wait()
+    together.wait()
+
+for _ in range(threads):
+    threading.Thread(target=hold).start()
+together.wait()
+# Each heap of a thread begins a reserved region of 64 MB.
+begins = {int(line.split("-")[0], 16) for line in Path("/proc/self/maps").read_text().splitlines() if " rw-p " in line}
+print(sum(begin % (64 << 20) == 0 for begin in begins))
+together.wait()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_threads_share_heaps() -> None:
+    heaps = {how: int(run(how)) for how in ("unlimited", "limited")}
+    assert heaps["limited"] < machine.MAX_ARENAS
+    assert heaps["unlimited"] > machine.MAX_ARENAS, "the test sees heaps where there are many"
+
+
+def run(how: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", MANY_THREADS, how], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+# --- systemd ----------------------------------------------------------------------------------------------------------
 
 
 class Hearing:
@@ -115,16 +204,16 @@ def test_what_was_given_is_taken_from_the_environment() -> None:
         "LISTEN_PIDFDID": "7",
         "HOME": "/",
     }
-    from_environment(environ)
+    find_service_manager(environ)
     assert environ == {"HOME": "/"}, "a child would speak, or listen, in our name"
 
 
 @pytest.mark.parametrize("count", ["2", "", "-1", "two"])
 def test_sockets_for_another_process_are_left_alone(count: str) -> None:
     environ = {"LISTEN_FDS": count, "LISTEN_PID": str(os.getpid() + 1)}
-    assert from_environment(environ).descriptors == ()
+    assert find_service_manager(environ).descriptors == ()
     assert environ == {}
-    assert count == "2" or from_environment(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
+    assert count == "2" or find_service_manager(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
 def test_where_the_sockets_are_is_told_as_it_is_configured() -> None:
@@ -142,11 +231,11 @@ def test_a_child_gets_neither_the_sockets_nor_the_variables() -> None:
     """In a process of its own, whose descriptor 3 is free for the socket."""
     program = """
 import os, socket, subprocess, sys
-from socialpub.core.systemd import from_environment
+from socialpub.core.machine import find_service_manager
 listening = socket.create_server(("127.0.0.1", 0))
 os.dup2(listening.fileno(), 3, inheritable=True)
 os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
-assert from_environment(os.environ).descriptors == (3,)
+assert find_service_manager(os.environ).descriptors == (3,)
 child = "import os; print('LISTEN_FDS' in os.environ); os.system('ls -l /proc/self/fd')"
 print(subprocess.run([sys.executable, "-c", child], close_fds=False, capture_output=True, text=True).stdout)
 """

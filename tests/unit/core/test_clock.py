@@ -1,12 +1,15 @@
 """Ids ascend, and yet nobody finds the next one from the last."""
 
-from socialpub.core import ids
+from datetime import UTC, datetime, timedelta
 
-NOW = 1_790_000_000_000
+from socialpub.core.clock import new_id, parse_id
+
+NOW = datetime(2026, 9, 21, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 
 
 def test_the_next_id_cannot_be_told_from_the_last() -> None:
-    made = [ids.new(NOW) for _ in range(2000)]
+    made = [new_id(NOW) for _ in range(2000)]
     drawn = {int(one.replace("-", "")[16:], 16) & (1 << 62) - 1 for one in made}
     assert len(drawn) == len(made)
     # Each of the 62 bits is as often 0 as 1.
@@ -16,6 +19,6 @@ def test_the_next_id_cannot_be_told_from_the_last() -> None:
 
 
 def test_ids_ascend_whatever_the_clock_does() -> None:
-    made = [ids.new(at) for at in (NOW, NOW, NOW - 5000, NOW + 1, 0)]
+    made = [new_id(at) for at in (NOW, NOW, NOW - 5 * SECOND, NOW + SECOND / 1000, datetime.fromtimestamp(0, UTC))]
     assert made == sorted(made)
-    assert all(ids.parse(one.upper()) == one for one in made)
+    assert all(parse_id(one.upper()) == one for one in made)

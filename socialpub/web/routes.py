@@ -3,7 +3,11 @@
 from starlette.routing import Route
 
 from socialpub.web.api import health, posts, profiles, uploads
-from socialpub.web.dashboard.routes import routes as dashboard_routes
+from socialpub.web.dashboard import calendar, keys, log, overview, sign_in, system
+from socialpub.web.dashboard import profiles as profile_pages
+from socialpub.web.dashboard.compose import media, views
+from socialpub.web.dashboard.posts import actions
+from socialpub.web.dashboard.posts import pages as post_pages
 from socialpub.web.http import files
 from socialpub.web.http.endpoint import route
 from socialpub.web.openapi import document
@@ -45,6 +49,63 @@ def routes(*, dashboard: bool = False) -> list[Route]:
     ]
     home = dashboard_routes() if dashboard else [route("/", GET=pages.show_home)]
     return [*found, route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *home]
+
+
+def dashboard_routes() -> list[Route]:
+    """Return the pages, in the order of the menu."""
+    return [
+        route("/", GET=overview.front),
+        route("/compose", GET=views.show, POST=views.submit),
+        route("/posts/{postId}/edit", GET=views.edit_form, POST=views.save),
+        route("/artifacts/{artifactId}/thumbnail", GET=media.thumbnail),
+        route("/compose/check", POST=views.check_live),
+        route("/compose/uploads", POST=media.reserve),
+        route("/compose/uploads/complete", POST=media.complete),
+        route("/calendar", GET=calendar.show),
+        route("/login", GET=sign_in.form, POST=sign_in.submit),
+        route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
+        route("/logout", POST=sign_in.sign_out),
+        route("/posts", GET=post_pages.index),
+        route("/posts/{postId}", GET=post_pages.show),
+        route("/posts/{postId}/cancel", GET=actions.ask_cancel, POST=actions.cancel),
+        route("/posts/{postId}/publish", GET=actions.ask_publish, POST=actions.publish),
+        route("/posts/{postId}/stop", GET=actions.ask_stop, POST=actions.stop),
+        route("/posts/{postId}/again", GET=actions.ask_again, POST=actions.publish_again),
+        route("/posts/{postId}/reschedule", GET=actions.reschedule_form, POST=actions.reschedule),
+        route("/profiles", GET=profile_pages.index),
+        route("/profiles/connect/{provider}", POST=profile_pages.connect_new),
+        route("/profiles/connecting/{consentId}", GET=profile_pages.waiting, POST=profile_pages.paste),
+        route("/profiles/{profileId}", GET=profile_pages.show),
+        route("/profiles/{profileId}/picture", GET=profile_pages.avatar),
+        route("/profiles/{profileId}/reconnect", POST=profile_pages.connect_again),
+        route("/profiles/{profileId}/refresh", POST=profile_pages.refresh),
+        route("/profiles/{profileId}/rename", POST=profile_pages.rename),
+        route("/profiles/{profileId}/options", POST=profile_pages.set_options),
+        route("/profiles/{profileId}/boards", POST=profile_pages.create_board),
+        route("/profiles/{profileId}/sections", POST=profile_pages.create_section),
+        route(
+            "/profiles/{profileId}/disconnect",
+            GET=profile_pages.confirm_disconnect,
+            POST=profile_pages.disconnect,
+        ),
+        route("/keys", GET=keys.index, POST=keys.create),
+        route("/keys/keep-restored", POST=keys.keep_restored),
+        route("/keys/{keyId}/revoke", GET=keys.revoke_form, POST=keys.revoke),
+        route("/log", GET=log.index),
+        route("/log.csv", GET=log.download),
+        route("/trail", GET=log.audit_log),
+        route("/system", GET=system.show),
+        route("/system/findings", GET=system.show_findings),
+        route("/system/pause", POST=system.pause_publishing),
+        route("/system/resume", GET=system.resume_form, POST=system.resume_publishing),
+        route("/system/try-held", POST=system.try_held),
+        route("/system/copy", POST=system.download_backup),
+        route("/system/notify", POST=system.add_address),
+        route("/system/notify/{addressId}/remove", GET=system.ask_remove_address, POST=system.remove_address),
+        route("/system/notify-test", POST=system.test_addresses),
+        route("/system/sessions/{sessionId}/end", POST=sign_in.end_session),
+        route("/system/password", POST=sign_in.change_password),
+    ]
 
 
 def verification_routes(file_name: str) -> list[Route]:

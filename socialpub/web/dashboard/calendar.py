@@ -110,7 +110,6 @@ class CalendarPeriod:
         return [begin + day * _DAY for day in range((end - begin).days)]
 
     def holds(self, day: date) -> bool:
-        """Return whether the day belongs to the period itself."""
         return self.view == "week" or (day.year, day.month) == (self.first.year, self.first.month)
 
     @property
@@ -250,7 +249,6 @@ class CalendarCell:
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show the month or the week."""
     today, problem = visit.now.astimezone(visit.zone).date(), None
     try:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)

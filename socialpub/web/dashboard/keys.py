@@ -34,8 +34,6 @@ _FIELDS = {"expires_at": "expires", "providers": "networks", "scope": "write"}
 
 @dataclass(frozen=True, slots=True)
 class ShownKey:
-    """A key as its list shows it."""
-
     key: ApiKeyRow
     state: str
     networks: tuple[str, ...]
@@ -45,7 +43,6 @@ class ShownKey:
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """Show the keys, and the form for another one."""
     with contextlib.suppress(SocialpubError):  # then the list is a minute old
         await visit.request.state.last_uses.flush()
     return _page(rt, visit, Form([("write", "on")]), api_keys.new_id())
@@ -53,7 +50,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def create(rt: Runtime, visit: Visit) -> Answer:
-    """Create a key and show it, this one time."""
     form = visit.form
     key_id = form.text("key_id")
     try:
@@ -80,14 +76,12 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
-    """Show what revoking it means."""
     (one,) = _describe(rt, [api_keys.get(rt.reader, visit.params["keyId"])])
     return visit.show("key_revoke.html", one=one)
 
 
 @page()
 async def revoke(rt: Runtime, visit: Visit) -> Answer:
-    """Refuse the key from now on."""
     key = api_keys.get(rt.reader, visit.params["keyId"])
     await rt.write_soon(api_keys.revoke, key.id)
     return visit.go("/keys", status=f"The key “{key.name}” is revoked: whoever uses it is refused from now on.")

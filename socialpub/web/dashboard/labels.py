@@ -74,19 +74,16 @@ _ATTEMPTS = {
 
 
 def post_badge(post: Mapping[str, Any]) -> Badge:
-    """Return the state of a post as the API shows it."""
     return outcomes_badge(post["status"], (delivery_outcome(one) for one in post["deliveries"]))
 
 
 def outcomes_badge(status: str, outcomes: Iterable[str]) -> Badge:
-    """Return the state of a post of this status whose deliveries have these outcomes."""
     if status != "settled":
         return POST_STATES[status]
     return _SETTLED.get(frozenset(outcomes), Badge("Partly published", "bad"))
 
 
 def delivery_badge(shown: Mapping[str, Any], post_status: str) -> Badge:
-    """Return the state of a delivery as the API shows it."""
     return _network_badge(post_status, {delivery_outcome(shown)})
 
 
@@ -97,18 +94,15 @@ def delivery_outcome(shown: Mapping[str, Any]) -> str:
 
 
 def attempt_badge(outcome: str, delivery: Mapping[str, Any]) -> Badge:
-    """Return the state of an attempt of this delivery."""
     is_in_app = outcome == "published" and delivery_outcome(delivery) == details.IN_APP
     return _IN_APP if is_in_app else _ATTEMPTS[outcome]
 
 
 def entry_badge(entry: LogEntry) -> Badge:
-    """Return the state that an entry of the log reports."""
     return Badge("Accepted") if entry.type == "pending" else _OUTCOMES[entry_outcome(entry)]
 
 
 def entry_outcome(entry: LogEntry) -> str:
-    """Return the outcome that an entry of the log reports."""
     outcome = "unknown" if (entry.error or "").startswith(OUTCOME_UNKNOWN) else entry.type
     return details.owner_outcome(entry.provider, outcome, entry.mode, entry.provider_post_id)
 
@@ -157,7 +151,6 @@ def excerpt(post: Mapping[str, Any], max_letters: int = MAX_EXCERPT_LETTERS) -> 
 
 
 def title(post: Mapping[str, Any]) -> str:
-    """Return the name of the post for headings and sentences."""
     return excerpt(post, MAX_TITLE_LETTERS)
 
 

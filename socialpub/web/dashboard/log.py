@@ -38,7 +38,6 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """Show the outcomes of deliveries, newest first."""
     rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
     found = await rt.read_in_thread(lambda reader: log_list.read(reader, query)) if query.long else None
@@ -57,7 +56,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def download(rt: Runtime, visit: Visit) -> Answer | None:
-    """Send all these entries as CSV."""
     wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
@@ -92,7 +90,6 @@ def _read_filter(visit: Visit, rows: list[Row], *, whole: bool) -> tuple[ListFil
 
 @page()
 async def audit_log(rt: Runtime, visit: Visit) -> Answer:
-    """Show the audit log, newest first."""
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
     found = await rt.read_in_thread(lambda reader: audit_log_tables.read(reader, (kind,) if kind else (), at, PER_PAGE))
@@ -111,6 +108,5 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _subject_page(entry: AuditEntry) -> str | None:
-    """Return the page of the thing that was acted on."""
     folder = _SUBJECT_PAGES.get(entry.action.partition(".")[0])
     return f"{folder}{entry.subject_id}" if folder and entry.subject_id else None

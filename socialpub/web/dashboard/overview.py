@@ -14,11 +14,10 @@ from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.tables import audience_rows, profile_rows
 from socialpub.ops import alerts
 from socialpub.providers.registry import DRAFT_MODES, LABELS
-from socialpub.publishing.posts import details
+from socialpub.publishing.posts.details import IN_APP
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
-from socialpub.web.dashboard.browser import rendering
-from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH_SOON_SECONDS, Visit, page
 from socialpub.web.dashboard.calendar import CalendarEntry
 from socialpub.web.dashboard.labels import NetworkState
 from socialpub.web.http.answer import Answer
@@ -31,6 +30,14 @@ MAX_UPCOMING = 60
 MAX_PUBLISHED = 100
 """One post may have been published to a hundred profiles."""
 DRAFTS_SINCE = timedelta(days=7)
+WATCHED_AHEAD = timedelta(hours=1)
+"""The page refreshes itself while a post is due within this time."""
+FOLD_FROM = 4
+SERIES_LETTERS = 20
+"""Posts to the same networks whose texts begin with the same letters, whatever the digits, are a series."""
+MAX_LINKS = 5
+
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,51 +56,6 @@ class Flow:
     """The drafts of the last 7 days that the owner finishes in the network's app, newest first."""
 
 
-def read_flow(rt: Runtime) -> Flow:
-    """What is published next and what was published."""
-    reader = rt.reader
-    counts = dict(audience_rows.count_posts(reader))
-    # What is due and still waits, as while publishing is paused, comes first.
-    since = stamp(rt.now() - rt.settings.publishing.max_lateness)
-    drafts_since = stamp(rt.now() - DRAFTS_SINCE)
-    published = log_list.published(reader, MAX_PUBLISHED)
-    of_draft_networks = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, drafts_since)
-    return Flow(
-        pending=calendar.pending(reader, MAX_PENDING),
-        pending_count=counts.get("pending", 0),
-        upcoming=calendar.upcoming(reader, since, MAX_UPCOMING),
-        scheduled_count=counts.get("scheduled", 0),
-        published=[entry for entry in published if not _is_in_app(entry)],
-        in_app=[entry for entry in of_draft_networks if _is_in_app(entry)],
-    )
-
-
-def _is_in_app(entry: LogEntry) -> bool:
-    outcome = details.owner_outcome(entry.provider, entry.type, entry.mode, entry.provider_post_id)
-    return outcome == details.IN_APP
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
-
-WATCHED_AHEAD = timedelta(hours=1)
-"""The page refreshes itself while a post is due within this time."""
-FOLD_FROM = 4
-SERIES_LETTERS = 20
-"""Posts to the same networks whose texts begin with the same letters, whatever the digits, are a series."""
-MAX_LINKS = 5
-
-_NO_LETTERS = re.compile(r"[\W\d_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class FirstSteps:
-    """The steps that this installation has taken."""
-
-    profile: bool
-    post: bool
-    key: bool
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedPost:
     post: CalendarPost
@@ -109,15 +71,15 @@ async def front(request: Request) -> Answer | None:
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show the first page."""
     needs, flow = alerts.read_needs(rt), read_flow(rt)
     entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
     groups = _fold(entries)[:MAX_PENDING]
-    steps = FirstSteps(
-        profile=any(status != "disconnected" for _, status, _ in profile_rows.count_by_provider_and_status(rt.reader)),
-        post=any(count for _, count in audience_rows.count_posts(rt.reader)),
-        key=bool(api_keys.list_all(rt.reader)),
-    )
+    profile_counts = profile_rows.count_by_provider_and_status(rt.reader)
+    steps = {
+        "profile": any(status != "disconnected" for _, status, _ in profile_counts),
+        "post": any(count for _, count in audience_rows.count_posts(rt.reader)),
+        "key": bool(api_keys.list_all(rt.reader)),
+    }
     return visit.show(
         "overview.html",
         needs=needs,
@@ -127,11 +89,28 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         published=_published(rt, flow.published),
         in_app=_published(rt, flow.in_app),
         names=labels.profile_names(profile_rows.list_all(rt.reader)),
-        steps=None if steps.post and steps.profile else steps,
+        steps=None if steps["post"] and steps["profile"] else steps,
         # Before the first post there is nothing to lose.
-        copy_reminder=needs.copy_reminder if steps.post else None,
+        copy_reminder=needs.copy_reminder if steps["post"] else None,
         alerts=alerts,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
+    )
+
+
+def read_flow(rt: Runtime) -> Flow:
+    reader = rt.reader
+    counts = dict(audience_rows.count_posts(reader))
+    # What is due and still waits, as while publishing is paused, comes first.
+    since = stamp(rt.now() - rt.settings.publishing.max_lateness)
+    published = log_list.published(reader, MAX_PUBLISHED)
+    drafts = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, stamp(rt.now() - DRAFTS_SINCE))
+    return Flow(
+        pending=calendar.pending(reader, MAX_PENDING),
+        pending_count=counts.get("pending", 0),
+        upcoming=calendar.upcoming(reader, since, MAX_UPCOMING),
+        scheduled_count=counts.get("scheduled", 0),
+        published=[entry for entry in published if labels.entry_outcome(entry) != IN_APP],
+        in_app=[entry for entry in drafts if labels.entry_outcome(entry) == IN_APP],
     )
 
 
@@ -188,7 +167,7 @@ def _refresh_seconds(visit: Visit, flow: Flow, *, paused: bool) -> int | None:
     if paused:
         return None
     if flow.pending_count:
-        return rendering.REFRESH_SOON_SECONDS
+        return REFRESH_SOON_SECONDS
     if flow.upcoming and parse(flow.upcoming[0].at) <= visit.now + WATCHED_AHEAD:
-        return rendering.REFRESH_LATER_SECONDS
+        return REFRESH_LATER_SECONDS
     return None

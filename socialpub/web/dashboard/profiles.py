@@ -25,7 +25,6 @@ from socialpub.web.http.answer import Answer
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """Show every profile, and a button for each network."""
     rows = profile_rows.list_all(rt.reader)
     connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
@@ -43,7 +42,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show one profile: its tokens, its waiting posts, its default options."""
     return await _page(rt, visit)
 
 
@@ -58,7 +56,6 @@ async def avatar(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def rename(rt: Runtime, visit: Visit) -> Answer:
-    """Change the label."""
     profile_id, name = visit.params["profileId"], visit.form.text("name")
     try:
         await rt.write_soon(profiles.rename, profile_id, name)
@@ -69,7 +66,6 @@ async def rename(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def set_options(rt: Runtime, visit: Visit) -> Answer:
-    """Replace the default options by those of the form."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read(visit.form, profile.provider)
     try:
@@ -83,7 +79,6 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def create_board(rt: Runtime, visit: Visit) -> Answer:
-    """Create a board of a Pinterest account, unless it has one of this name."""
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
@@ -95,7 +90,6 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def create_section(rt: Runtime, visit: Visit) -> Answer:
-    """Create a section of one of its boards."""
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
@@ -181,7 +175,6 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
-    """Show what disconnecting means."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     if row.status == ProfileStatus.DISCONNECTED:
         return visit.go(f"/profiles/{row.id}")
@@ -195,7 +188,6 @@ async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def disconnect(rt: Runtime, visit: Visit) -> Answer:
-    """End the connection."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     await rt.write_soon(profiles.disconnect, profile.id)
     status = f"“{profile.name}” is disconnected: nothing is sent with its tokens any more."
@@ -211,17 +203,20 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
         raise NotFound("There is no network of this name.")
-    begun = await asyncio.to_thread(connect.begin, rt, provider_name, surface=Surface.DASHBOARD)
-    return _show_consent(rt, visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
+    return await _begin(visit, provider_name)
 
 
 @page()
 async def connect_again(rt: Runtime, visit: Visit) -> Answer:
     """Lead to the network's consent page, for the account of this profile."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
-    begin = partial(connect.begin, profile_id=profile.id, surface=Surface.DASHBOARD)
-    begun = await asyncio.to_thread(begin, rt, profile.provider)
-    return _show_consent(rt, visit, profile.provider, begun.id, begun.redirect_uri, consent_url=begun.url)
+    return await _begin(visit, profile.provider, profile.id)
+
+
+async def _begin(visit: Visit, provider_name: str, profile_id: str | None = None) -> Answer:
+    begin = partial(connect.begin, profile_id=profile_id, surface=Surface.DASHBOARD)
+    begun = await asyncio.to_thread(begin, visit.rt, provider_name)
+    return _show_consent(visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
 
 
 @page()
@@ -230,7 +225,7 @@ async def waiting(rt: Runtime, visit: Visit) -> Answer:
     row = _attempt(rt, visit)
     outcome = consents.outcome(rt, row.id)
     if outcome is None:
-        return _show_consent(rt, visit, row.provider, row.id, row.redirect_uri)
+        return _show_consent(visit, row.provider, row.id, row.redirect_uri)
     if visit.is_fragment:
         return visit.reload(visit.path)
     if isinstance(outcome, consents.Failed):
@@ -248,7 +243,7 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
     except OperatorError as error:
         if consents.outcome(rt, row.id) is not None:
             return visit.go("/profiles", alert=error.sentence)
-        return _show_consent(rt, visit, row.provider, row.id, row.redirect_uri, problem=error.sentence)
+        return _show_consent(visit, row.provider, row.id, row.redirect_uri, problem=error.sentence)
     return _connected(rt, visit, finished)
 
 
@@ -266,7 +261,6 @@ def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Answer:
 
 
 def _show_consent(
-    rt: Runtime,
     visit: Visit,
     provider_name: str,
     attempt_id: str,
@@ -281,6 +275,7 @@ def _show_consent(
     This is no redirect: browsers apply `form-action` to every step of a form's redirects, and a network's consent page
     may lead anywhere (its sign-in, its site for a country).
     """
+    rt = visit.rt
     provider = rt.providers[provider_name]
     rule = consents.check_redirect_address(rt.settings, provider)
     accepted = rule is None or rule.remedy is None

@@ -79,7 +79,6 @@ async def sign_out(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def end_session(rt: Runtime, visit: Visit) -> Answer:
-    """End the session of another browser."""
     await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
     return visit.go("/system", status="The session is ended: that browser has to sign in again.")
 
@@ -98,7 +97,6 @@ async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def set_up(rt: Runtime, visit: Visit) -> Answer:
-    """Set the first password and sign this browser in."""
     _check_link(rt, visit)
     try:
         hashed = await _hash_password(visit)

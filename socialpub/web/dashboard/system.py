@@ -40,6 +40,9 @@ NOTHING_SENT, MAYBE_SENT = "nothing", "maybe"
 """The owner's answers to what the original did since the backup was made."""
 _LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
 
+Counts = tuple[int, int]
+"""Of today, and of all days."""
+
 
 # --- the page --------------------------------------------------------------------------------------------------------
 
@@ -55,19 +58,8 @@ class AtAGlance:
     more: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkUse:
-    """The calls and outcomes of a network: today, and within a week. Unknown outcomes count as failed."""
-
-    label: str
-    calls: tuple[int, int]
-    published: tuple[int, int]
-    failed: tuple[int, int]
-
-
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show the page."""
     return await render(rt, visit)
 
 
@@ -79,7 +71,6 @@ async def render(
     notify_url: str = "",
     notify_error: str | None = None,
 ) -> Answer:
-    """Render the page, with the errors of its forms."""
     needs = alerts.read_needs(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
     outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader)) if paused else None
@@ -165,10 +156,10 @@ def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, in
     return sorted(rows, key=lambda row: (-row[2], row[0]))
 
 
-def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[NetworkUse]:
-    """Return the use of each network that was used."""
+def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, Counts, Counts, Counts]]:
+    """Return label, calls, published and failed deliveries of each network that was used. Unknown outcomes failed."""
     found = [
-        NetworkUse(
+        (
             provider.label,
             _sums([day.calls.get(name, 0) for day in days]),
             _sums([day.ended.get((name, "published"), 0) for day in days]),
@@ -176,17 +167,15 @@ def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[NetworkUse]:
         )
         for name, provider in rt.providers.items()
     ]
-    return [use for use in found if any((*use.calls, *use.published, *use.failed))]
+    return [use for use in found if any(count for counts in use[1:] for count in counts)]
 
 
-def _sums(counts: Sequence[int]) -> tuple[int, int]:
-    """Return today's count and that of all days."""
+def _sums(counts: Sequence[int]) -> Counts:
     return counts[0], sum(counts)
 
 
 @page()
 async def show_findings(rt: Runtime, visit: Visit) -> Answer:
-    """Show what the doctor finds, problems first."""
     found = await runtime.run_in_thread(lambda: _run_doctor(rt))
     return visit.show(
         "findings.html",
@@ -205,7 +194,6 @@ def _run_doctor(rt: Runtime) -> list[Finding]:
 
 @page()
 async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
-    """Let nothing start from now on."""
     await rt.write_soon(resume.pause)
     said = "Publishing is paused. Calls in progress are finished; nothing else starts. The API goes on accepting posts."
     return visit.go("/system", status=said)
@@ -219,7 +207,6 @@ async def resume_form(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
-    """Let deliveries start again."""
     if appliance_state.paused_at(rt.reader) is None:
         raise Conflict("Publishing is not paused.")
     restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
@@ -285,7 +272,6 @@ async def add_address(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
-    """Show what removing an address means."""
     service = _load_address(rt, visit)
     others = [one for one in send.list_services(rt) if one.id != service.id]
     return visit.show("notify_remove.html", service=service, others=others)
@@ -293,14 +279,12 @@ async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def remove_address(rt: Runtime, visit: Visit) -> Answer:
-    """Forget the address."""
     name = await rt.write_soon(send.remove_service, _load_address(rt, visit).id)
     return visit.go("/system", status=f"{name} is removed and gets no more notifications.")
 
 
 @page()
 async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
-    """Send a test message to every service, and show each result."""
     if not send.list_services(rt):
         raise Conflict("There is no address to send a message to. Add one under System.")
     results = await runtime.run_in_thread(partial(send.send_test, rt))

@@ -10,9 +10,8 @@ import pytest
 
 from socialpub.accounts import api_keys, sign_in
 from socialpub.runtime import Runtime
-from socialpub.web.dashboard.routes import routes as dashboard_routes
 from socialpub.web.http.endpoint import Methods
-from socialpub.web.routes import routes
+from socialpub.web.routes import dashboard_routes, routes
 from tests.integration.api.client import Client, document
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import accept, add_profile

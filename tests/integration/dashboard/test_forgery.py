@@ -12,9 +12,9 @@ from socialpub.accounts import sign_in as sign_in_accounts
 from socialpub.core.settings.schema import DashboardSection
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Page
-from socialpub.web.dashboard.routes import routes
 from socialpub.web.http.app import App, create_app
 from socialpub.web.http.endpoint import Methods
+from socialpub.web.routes import dashboard_routes
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
@@ -30,7 +30,7 @@ def actions() -> list[str]:
 
 
 def posts() -> list[object]:
-    return [r for r in routes() if isinstance(r.endpoint, Methods) and "POST" in r.endpoint.by_method]
+    return [r for r in dashboard_routes() if isinstance(r.endpoint, Methods) and "POST" in r.endpoint.by_method]
 
 
 def streams() -> list[str]:
@@ -207,7 +207,7 @@ def test_two_pages_never_hold_the_same_token(owner: DashboardBrowser) -> None:
 
 def test_all_pages_of_the_room_are_guarded() -> None:
     """A handler that was not made a page would answer anybody."""
-    for route in routes():
+    for route in dashboard_routes():
         for target in route.endpoint.by_method.values():
             assert isinstance(target, Page) or target.__name__ == "front"
 

@@ -17,6 +17,7 @@ from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from socialpub.web.dashboard import overview
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.copies import become_restored
@@ -247,6 +248,27 @@ def test_labels_that_are_not_unique_are_shown_with_their_network(owner: Dashboar
     for name in ("Demo (X)", "Demo (TikTok)", "Shop"):
         assert f"Connect “{name}” again" in needs(page)
         assert page.has_button(f"Reconnect {name}")
+
+
+def test_what_is_published_next_and_what_was_published(rt: Runtime, x: str, clock: HandClock) -> None:
+    for number in range(12):
+        accept(rt, x, body=f"sent {number}")
+        drain(rt, clock)
+        clock.forward(1)
+    later = [accept(rt, x, at=rt.now() + timedelta(hours=hours)) for hours in range(12, 0, -1)]
+    canceled = accept(rt, x, body="canceled", at=rt.now() + timedelta(minutes=1))
+    rt.write(posts.cancel, canceled, OWNER)
+    rt.write(resume.pause)
+    waiting = accept(rt, x, body="waiting")
+    flow = overview.read_flow(rt)
+    assert [post.id for post in flow.upcoming] == later[::-1]
+    assert flow.scheduled_count == 12
+    assert ([post.id for post in flow.pending], flow.pending_count) == ([waiting], 1)
+    assert [(entry.type, entry.text) for entry in flow.published] == [
+        ("published", f"sent {number}") for number in range(11, -1, -1)
+    ]
+    clock.forward(2 * 3600)
+    assert overview.read_flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"
 
 
 # --- profiles with the same label -------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """What the owner sees first: everything that needs them, and nothing that does not."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Tx
@@ -10,9 +9,8 @@ from socialpub.db.tables import delivery_rows, holds
 from socialpub.ops import alerts
 from socialpub.ops.alerts import DiskRoom
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts import retries
 from socialpub.runtime import Runtime
-from socialpub.web.dashboard import overview
 from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -88,24 +86,3 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
 def test_a_disk_is_told_before_it_is_full() -> None:
     told = [(DiskRoom(free, 100).is_full, DiskRoom(free, 100).is_nearly_full) for free in (99, 100, 199, 200)]
     assert told == [(True, False), (False, True), (False, True), (False, False)]
-
-
-def test_what_is_published_next_and_what_was_published(rt: Runtime, profile: str, clock: HandClock) -> None:
-    for number in range(12):
-        accept(rt, profile, body=f"sent {number}")
-        drain(rt, clock)
-        clock.forward(1)
-    later = [accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in range(12, 0, -1)]
-    canceled = accept(rt, profile, body="canceled", at=rt.now() + timedelta(minutes=1))
-    rt.write(posts.cancel, canceled, OWNER)
-    rt.write(resume.pause)
-    waiting = accept(rt, profile, body="waiting")
-    flow = overview.read_flow(rt)
-    assert [post.id for post in flow.upcoming] == later[::-1]
-    assert flow.scheduled_count == 12
-    assert ([post.id for post in flow.pending], flow.pending_count) == ([waiting], 1)
-    assert [(entry.type, entry.text) for entry in flow.published] == [
-        ("published", f"sent {number}") for number in range(11, -1, -1)
-    ]
-    clock.forward(2 * 3600)
-    assert overview.read_flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"

@@ -102,7 +102,6 @@ class ListFilter:
         return None
 
     def choices(self, name: str, known: Collection[str], what: str) -> tuple[str, ...]:
-        """Read several of the known values."""
         given = [one for text in self.query.texts(name) for one in text.split(",") if one]
         for unknown in given:
             if unknown not in known:

@@ -47,7 +47,6 @@ def is_https(request: Request) -> bool:
 
 
 def read_cookies(request: Request) -> dict[str, str]:
-    """Return the cookies of the browser by name."""
     header = request.headers.get(b"cookie", b"")
     if len(header) > MAX_COOKIE_BYTES:
         return {}
@@ -74,7 +73,6 @@ def put_cookie(request: Request, name: CookieName, value: str, lifetime_seconds:
 
 
 def drop_cookie(request: Request, name: CookieName) -> Header:
-    """Return the header that removes a cookie."""
     return put_cookie(request, name, "", 0)
 
 
@@ -166,7 +164,6 @@ class Notice:
 
 
 def pack_notice(notice: Notice, secret: str) -> str:
-    """Return the value of the cookie."""
     text = notice.text if len(notice.text) <= MAX_NOTICE_LETTERS else f"{notice.text[: MAX_NOTICE_LETTERS - 1]}…"
     content = base64.urlsafe_b64encode(orjson.dumps([notice.kind, text])).rstrip(b"=").decode()
     return f"{content}.{_sign('notice', content, secret)}"

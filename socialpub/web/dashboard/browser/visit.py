@@ -1,34 +1,66 @@
-"""One request to the dashboard: who asks, what they sent, and how the answer is sent.
+"""One request to the dashboard: who asks, what they sent, and the page that answers.
 
 `page` makes a handler `async def name(rt, visit) -> Answer` a page: it checks the session and the form's token first,
 and shows a failure of the domain as a page. The handler asks the domain and returns `visit.show(template, …)` for a
 page or `visit.go(address, status=…)` after an action.
+
+Nothing on a page comes from another host, and no page contains a script: text from others that contains one would not
+run. A page belongs to one browser: no cache stores it.
 """
 
+import gzip
+import io
 import secrets
 from collections.abc import Awaitable, Callable
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import BrowserSession
-from socialpub.core import commands
+from socialpub.core import commands, units
 from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.core.clock import parse
 from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
 from socialpub.db import appliance_state
+from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
-from socialpub.web.dashboard.browser import forms, rendering, security, times
+from socialpub.web.dashboard import labels
+from socialpub.web.dashboard.browser import forms, security, times
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.security import Notice
 from socialpub.web.http import files
-from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.answer import Answer, Header, accepts_gzip
 from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
 from socialpub.web.pages import pages
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SMALL_BYTES = 2000
+"""A smaller page is not compressed."""
+
+HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"Accept, Accept-Encoding, Cookie"),
+)
+
+REFRESH_SOON_SECONDS = 3
+"""How often a page reloads what is in progress."""
+REFRESH_LATER_SECONDS = 30
+"""How often a page reloads what waits for its time."""
 
 NOTICE_SECONDS = 60
 
@@ -90,12 +122,6 @@ class Visit:
         return self.request.path
 
     @property
-    def address(self) -> str:
-        """The path with its query, as a browser bookmarks it."""
-        query = self.request.query_string.decode("latin-1")
-        return f"{self.path}?{query}" if query else self.path
-
-    @property
     def restored_from(self) -> str | None:
         """The instant of the backup that this installation was restored from, until the owner resumes it. The overview
         and the system page show it in their own way."""
@@ -126,7 +152,6 @@ class Visit:
 
     @property
     def form_token(self) -> str:
-        """A new token for the hidden field of a form."""
         return security.form_token(self._secret)
 
     def href(self, path: str) -> str:
@@ -141,7 +166,8 @@ class Visit:
         """Render a page. `problem` among the values is shown as what went wrong.
 
         Every template also has: `visit`, `navigation`, `href(path)`, `asset(name)` and `vendored(package, name)` for
-        scripts and styles, `when(stamp)` for a time, `zone_name`.
+        scripts and styles, `when(stamp)` for a time, `zone_name`; `commands`, `labels` (of networks) and `words`
+        (`labels.py`).
         """
         shared = {
             "visit": self,
@@ -153,11 +179,13 @@ class Visit:
             "zone_name": times.zone_name(self.zone),
             "problem": None,
         }
-        body = rendering.render(template, {**shared, **values})
-        return rendering.answer(self.request, http_status, body, tuple(self.headers))
+        body = _environment().get_template(template).render({**shared, **values}).encode()
+        headers = (*self.headers, *HEADERS)
+        if len(body) > SMALL_BYTES and accepts_gzip(self.request.headers.get(b"accept-encoding")):
+            body, headers = _compress(body), (*headers, (b"content-encoding", b"gzip"))
+        return Answer(http_status, body, headers, pages.HTML)
 
     def show_failure(self, error: SocialpubError) -> Answer:
-        """Render a page that says what did not work."""
         if error.retry_after_seconds is not None:
             self.headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
         return self.show("failure.html", http_status=error.status, title=error.title, detail=error.detail)
@@ -193,7 +221,6 @@ class Visit:
         return Answer(http_status, b"", (*self.headers, (b"hx-redirect", self.href(path).encode())))
 
     def sign_in(self, session: BrowserSession) -> None:
-        """Give the browser this session."""
         self.session, self._secret = session, session.token
         self.renew_cookies(session)
 
@@ -221,7 +248,6 @@ class Page:
         self.handler = handler
         self.signed_in = signed_in
         self.streams = streams
-        self.__doc__ = handler.__doc__
 
     async def __call__(self, request: Request) -> Answer | None:
         visit = await read_visit(request)
@@ -304,7 +330,9 @@ def _redirect_to_sign_in(visit: Visit) -> Answer:
         return visit.reload("/login", 401)
     if not sign_in.is_password_set(visit.rt.reader):
         return set_a_password_first(visit)
-    back = forms.local_path(visit.address, "/") if visit.request.method in ("GET", "HEAD") else "/"
+    query = visit.request.query_string.decode("latin-1")
+    address = f"{visit.path}?{query}" if query else visit.path
+    back = forms.local_path(address, "/") if visit.request.method in ("GET", "HEAD") else "/"
     return visit.go("/login" if back == "/" else f"/login?next={quote(back, safe='/')}")
 
 
@@ -313,3 +341,43 @@ async def _read_form(request: Request) -> Form:
     if request.content_type not in (forms.URLENCODED, b""):
         raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
     return Form.read(body)
+
+
+# --- rendering -------------------------------------------------------------------------------------------------------
+
+
+def _compress(body: bytes) -> bytes:
+    """Compress with a file name of random length in the header: the length of an answer then reveals nothing about its
+    secrets."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("x" * (1 + secrets.randbelow(64)), "wb", 5, packed, mtime=0) as stream:
+        stream.write(body)
+    return packed.getvalue()
+
+
+def _code(text: str) -> Markup:
+    """Return the text with its commands, which are in backticks, as code."""
+    plain, code = Markup("%s"), Markup("<code>%s</code>")
+    parts = text.split("`")
+    whole = len(parts) % 2 == 1
+    return Markup("").join(
+        (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])
+    )
+
+
+@cache
+def _environment() -> "Environment":
+    # jinja2 costs memory: only an appliance whose pages are opened pays for it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("socialpub.web.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["size"] = units.size
+    environment.filters["code"] = _code
+    environment.globals |= {"commands": commands, "labels": LABELS, "words": labels}
+    return environment

@@ -145,7 +145,6 @@ async def check(
 
 
 def check_files(refused: Sequence[str]) -> CheckResult:
-    """Return the problems of files that were sent with the form."""
     problems = [FormProblem(MEDIA_FIELD, "Media", text) for text in refused]
     return CheckResult(Messages(problems), bool(problems))
 
@@ -227,7 +226,6 @@ def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
 
 
 def option_errors(network: str, at_field: Mapping[str, str]) -> dict[str, str]:
-    """Return the sentences at the options of this network, by key."""
     start = f"options-{network}-"
     return {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
 
@@ -246,7 +244,6 @@ def _locate(
 
 
 def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str, str]:
-    """Return the id and the label of the field."""
     match path:
         case ("post", "body", *_):
             return "field-body", "Text"

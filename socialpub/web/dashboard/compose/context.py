@@ -168,7 +168,6 @@ def _ask_creator_choices(rt: Runtime, profile: Profile, _board_id: str) -> Netwo
 
 
 def creator_choices(info: CreatorInfo) -> NetworkChoices:
-    """Return TikTok's answer as choices."""
     levels = [OptionChoice(level, option_fields.value_label(level)) for level in info.privacy_levels]
     return NetworkChoices(
         {"privacyLevel": levels} if levels else {},

@@ -94,7 +94,6 @@ async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> Co
 async def _fields(
     visit: Visit, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
 ) -> dict[str, dict[str, OptionField]]:
-    """Return the options of each network as fields."""
     known = await _board_choices(visit, form, context)
     for network in context.networks:
         keys = [key for key, of in option_fields.ARTIFACTS.items() if of == network]

@@ -1,38 +1,52 @@
-"""`/compose`: a post is written, checked against the networks' rules, and accepted.
+"""`/compose` and `/posts/{postId}/edit`: a post is written, checked against its networks' rules, accepted or edited.
 
 `/compose/check` answers the page's script while the owner writes: counters, problems, notes and previews. It stores
 nothing.
+
+A scheduled post is edited in the form that it was made in. The page carries a mark of each value that the form begins
+with. A field counts as changed when the sent value has another mark. Only changed fields are saved: a corrected typo
+leaves the time and the options as they are. If the post was changed meanwhile, the page shows both versions and asks.
+If the post can no longer be edited, the form comes back, and its content can become another post.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import tzinfo
+from typing import Any
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.connection import Tx
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import artifact_rows, profile_rows
+from socialpub.providers.registry import LABELS, PROVIDERS
 from socialpub.publishing.posts import idempotency, posts, retries
+from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.publishing.posts.retries import RetryOutlook
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import security, times
 from socialpub.web.dashboard.browser.visit import Visit, page
-from socialpub.web.dashboard.compose import check, form_page, media
+from socialpub.web.dashboard.compose import check, form_page, media, option_fields
 from socialpub.web.dashboard.compose import form as compose_form
-from socialpub.web.dashboard.compose.check import CheckResult, Messages
+from socialpub.web.dashboard.compose.check import ComparedValue, Messages
 from socialpub.web.dashboard.compose.context import FormContext, load_context
-from socialpub.web.dashboard.compose.form import ComposeForm
+from socialpub.web.dashboard.compose.form import AT, MEDIA, TEXT, TIME, ComposeForm, FormBase, mark
 from socialpub.web.dashboard.compose.media import FilesForm
 from socialpub.web.dashboard.posts import submissions
-from socialpub.web.dashboard.posts.actions import Post, load_post
-from socialpub.web.dashboard.posts.submissions import SAVE, EqualPost
+from socialpub.web.dashboard.posts.actions import Post, check_changeable, load_post
+from socialpub.web.dashboard.posts.submissions import KEEP, SAVE, ChangedMeanwhile, EqualPost, PostVersion
 from socialpub.web.http.answer import Answer
 
 COPIED = "This is a new post with the content of your form. Nothing is published yet."
 FAILED = "This is a new post with the content of the one that failed. Change it before you publish it."
 PROCESSING = "It can take a few minutes until TikTok has processed it."
+EDITED = "The post is changed."
+ONLY_SCHEDULED = "Only posts scheduled for the future can be edited."
 
-Do = Callable[[ComposeForm, FormContext, CheckResult], Awaitable[Answer]]
+Do = Callable[[ComposeForm, Draft], Awaitable[Answer]]
+Values = Mapping[str, Any]
+"""The value of each field of a form, by the field's name."""
 
 
 @page()
@@ -45,7 +59,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         outlook = retries.outlook(rt.reader, post["id"])
         if not outlook.certain:
             return visit.go(f"/posts/{post['id']}", alert=outlook.why)
-        form, messages = _failed(rt, visit, post, outlook)
+        form, messages = _failed(visit, post, outlook)
     elif visit.query.text("from"):
         post = load_post(rt, visit.query.text("from"))
         form = replace(compose_form.of_post(post, visit.zone, whole=False), twice=post["id"])
@@ -60,12 +74,12 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     return await form_page.show(visit, form, context, messages)
 
 
-def _failed(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeForm, Messages]:
+def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeForm, Messages]:
     """Return the content of a post that failed, for the accounts where it failed, and the reasons."""
     positions = {row.position for row in outlook.certain}
     failed = {**post, "deliveries": [one for at, one in enumerate(post["deliveries"]) if at in positions]}
     # An account that was connected again is another profile.
-    found = (profile_rows.connected(rt.reader, row.provider, row.account_id) for row in outlook.certain)
+    found = (profile_rows.connected(visit.rt.reader, row.provider, row.account_id) for row in outlook.certain)
     form = replace(
         compose_form.of_post(failed, visit.zone, whole=True),
         profiles=tuple(one for one in found if one),
@@ -77,26 +91,25 @@ def _failed(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook) -> tup
 
 @page(streams=True)
 async def submit(rt: Runtime, visit: Visit) -> Answer | None:
-    """Take the form: check it, change it (files, their order), or make a post of it."""
     received = await media.receive_form(rt, visit)
     if received is None:
         return None
     with received:
         form = compose_form.read(received.form, visit.zone)
         if received.form.text("do") == "copy":
-            return await _copy(rt, visit, form, received)
+            return await _copy(visit, form, received)
         sent = [[name, text] for name, text in received.form.fields if name not in (security.CSRF_FIELD, "do")]
         key = submissions.request_key(form.form_id, visit.path, sent, received.fingerprints)
         try:
             kept = idempotency.find(rt, rt.reader, key, rt.now())
         except Conflict:
-            return await _sent_before(rt, visit, form, received)
+            return await _sent_before(visit, form, received)
         if kept is not None and received.form.text("do") != "check":
             return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
 
-        async def publish(form: ComposeForm, context: FormContext, checked: CheckResult) -> Answer:
-            assert checked.draft is not None
-            draft = checked.draft
+        context = await load_context(visit)
+
+        async def publish(form: ComposeForm, draft: Draft) -> Answer:
             confirmed = None if received.form.ticked("scripted") else form.twice
 
             def make(rt: Runtime, tx: Tx) -> str:
@@ -113,7 +126,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
             status = _accepted(form, context) if is_new else submissions.SUBMITTED
             return visit.go(f"/posts/{post_id}", status=status)
 
-        return await handle(rt, visit, received, form, await load_context(visit), publish)
+        return await _handle(visit, received, form, context, publish)
 
 
 def _accepted(form: ComposeForm, context: FormContext) -> str:
@@ -123,18 +136,18 @@ def _accepted(form: ComposeForm, context: FormContext) -> str:
     return f"{status} {PROCESSING}" if "tiktok" in context.chosen_networks(form.profiles) else status
 
 
-async def _sent_before(rt: Runtime, visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
     """Ask whether a form that was sent before with other content becomes another post."""
-    form = replace(await media.attach_files(rt, form, received), form_id=submissions.new_id())
+    form = replace(await media.attach_files(visit.rt, form, received), form_id=submissions.new_id())
     messages = Messages(message=submissions.CHANGED)
     return await form_page.show(visit, form, await load_context(visit), messages, http_status=409)
 
 
-async def _copy(rt: Runtime, visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
     """Begin another post with the form of a post that can no longer be edited."""
-    form = await media.attach_files(rt, form, received)
+    form = await media.attach_files(visit.rt, form, received)
     context = await load_context(visit, refresh=True)
-    post = load_post(rt, received.form.text("editing"))
+    post = load_post(visit.rt, received.form.text("editing"))
     wanted = {delivery["profileId"] for delivery in post["deliveries"]}
     form = replace(
         form,
@@ -144,13 +157,12 @@ async def _copy(rt: Runtime, visit: Visit, form: ComposeForm, received: FilesFor
         disclosed=False,
         base=None,
     )
-    if form.scheduled_at is None or form.scheduled_at <= rt.now():
+    if form.scheduled_at is None or form.scheduled_at <= visit.now:
         form = form.without_time()
     return await form_page.show(visit, form, context, Messages(notice=COPIED))
 
 
-async def handle(
-    rt: Runtime,
+async def _handle(
     visit: Visit,
     received: FilesForm,
     form: ComposeForm,
@@ -161,7 +173,7 @@ async def handle(
     merge: Callable[[ComposeForm], ComposeForm] = lambda form: form,
 ) -> Answer:
     """Do what the pressed button asks for. `do` makes or changes the post; `merge` returns the whole post to check."""
-    kept = await media.keep_files(rt, received)
+    kept = await media.keep_files(visit.rt, received)
     sent = received.form
     artifact_id, _, direction = sent.text("move").partition(":")
     form = media.attach(form, kept).moved(artifact_id, direction).without(sent.text("remove"))
@@ -169,11 +181,12 @@ async def handle(
     if only_changed:
         checked = check.check_files(kept.refused)
     else:
-        checked = await check.check(rt, merge(form), context, kept.refused, editing=editing)
+        checked = await check.check(visit.rt, merge(form), context, kept.refused, editing=editing)
     acts = sent.text("do").partition(":")[0] in ("publish", "anyway", SAVE) and not only_changed
     if acts and checked.may_be_done(anyway=sent.text("do") == "anyway"):
+        assert checked.draft is not None
         try:
-            return await do(form, context, checked)
+            return await do(form, checked.draft)
         except InvalidRequest as error:
             checked = check.refused(error, form, context)
     # A check is answered; only a post that should have been made is refused.
@@ -186,7 +199,6 @@ async def handle(
 
 @page()
 async def check_live(rt: Runtime, visit: Visit) -> Answer:
-    """Show counters, problems, notes and previews of the form as it is now."""
     form = compose_form.read(visit.form, visit.zone)
     messages = Messages()
     async with visit.request.state.live_checks:
@@ -196,3 +208,203 @@ async def check_live(rt: Runtime, visit: Visit) -> Answer:
             messages = checked.messages
         previews = await form_page.form_previews(rt, form)
     return visit.show("_checked.html", form=form, messages=messages, previewed=previews)
+
+
+# --- a scheduled post -------------------------------------------------------------------------------------------------
+
+
+@page()
+async def edit_form(rt: Runtime, visit: Visit) -> Answer:
+    post = load_post(rt, visit.params["postId"])
+    form = compose_form.of_post(post, visit.zone, whole=True)
+    context = await load_context(visit, refresh=True, only=form.profiles)
+    try:
+        check_changeable(rt, post)
+    except Conflict:
+        return await _ended(visit, form, context, post["id"], ONLY_SCHEDULED)
+    form = replace(form, base=await _base(visit, post, form, context))
+    return await form_page.show(visit, form, context, editing=post["id"])
+
+
+@page(streams=True)
+async def save(rt: Runtime, visit: Visit) -> Answer | None:
+    received = await media.receive_form(rt, visit)
+    if received is None:
+        return None
+    with received:
+        post = load_post(rt, visit.params["postId"])
+        if received.form.text("do") == KEEP:
+            return visit.go(f"/posts/{post['id']}", status=submissions.KEPT)
+        present = compose_form.of_post(post, visit.zone, whole=True)
+        form = replace(compose_form.read(received.form, visit.zone), profiles=present.profiles)
+        context = await load_context(visit, only=form.profiles)
+        base = form.base or await _base(visit, post, present, context)
+        form = replace(form, base=base)
+        try:
+            check_changeable(rt, post)
+        except Conflict:
+            return await _ended(visit, await media.attach_files(rt, form, received), context, post["id"])
+
+        async def change(form: ComposeForm, draft: Draft) -> Answer:
+            sent = _values(rt, form, context)
+            fields = _changed(sent, base.marks)
+            if not fields:
+                return visit.go(f"/posts/{post['id']}", status=submissions.SAME)
+            edit = _change_of(fields, sent, draft)
+            try:
+                await rt.write_soon(submissions.edit_version, post["id"], base.version, edit)
+            except ChangedMeanwhile:
+                return await _ask(visit, post["id"], form, base, context, sent, fields)
+            except Conflict:
+                return await _ended(visit, form, context, post["id"])
+            return visit.go(f"/posts/{post['id']}", status=EDITED)
+
+        def merge(form: ComposeForm) -> ComposeForm:
+            return _merge(form, _changed(_values(rt, form, context), base.marks), present)
+
+        return await _handle(visit, received, form, context, change, editing=post["id"], merge=merge)
+
+
+async def _ask(
+    visit: Visit,
+    post_id: str,
+    form: ComposeForm,
+    base: FormBase,
+    context: FormContext,
+    sent: Values,
+    fields: Sequence[str],
+) -> Answer:
+    """Show both versions, and ask which one counts."""
+    rt = visit.rt
+    post = load_post(rt, post_id)
+    present = await form_page.untouched(visit, compose_form.of_post(post, visit.zone, whole=True), context)
+    now = _values(rt, present, context)
+    if all(mark(sent.get(name)) == mark(now.get(name)) for name in fields):
+        return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form, sent twice
+    zone = times.find_zone(form.zone)
+    compared = [
+        ComparedValue(
+            _label(name),
+            _in_words(rt, name, now.get(name), zone),
+            _in_words(rt, name, sent.get(name), zone),
+            name in fields,
+        )
+        for name in dict.fromkeys((*fields, *_changed(now, base.marks)))
+    ]
+    messages = Messages(message=submissions.CHANGED_MEANWHILE, compared=compared, version=PostVersion.of(post))
+    # The form shows what “Save my changes” saves. Only the fields that it changes keep the mark that it began with.
+    marks = {name: digest for name, digest in _marks(now).items() if name not in fields}
+    marks |= {name: digest for name, digest in base.marks.items() if name in fields}
+    form = replace(_merge(form, fields, present), base=replace(base, marks=marks))
+    return await form_page.show(visit, form, context, messages, http_status=409, editing=post_id)
+
+
+async def _ended(
+    visit: Visit, form: ComposeForm, context: FormContext, post_id: str, more: str = "Nothing is saved."
+) -> Answer:
+    """Show the form of a post that can no longer be edited."""
+    why = submissions.why_ended(load_post(visit.rt, post_id)["status"])
+    messages = Messages(message=f"{why} {more}", post_id=post_id, ended=True)
+    return await form_page.show(visit, form, context, messages, http_status=409, editing=post_id)
+
+
+# --- which fields a form changes -------------------------------------------------------------------------------------
+
+
+async def _base(visit: Visit, post: Post, form: ComposeForm, context: FormContext) -> FormBase:
+    """Return what a form that begins with this post carries."""
+    begins = await form_page.untouched(visit, form, context)
+    return FormBase(PostVersion.of(post), _marks(_values(visit.rt, begins, context)))
+
+
+def _values(rt: Runtime, form: ComposeForm, context: FormContext) -> Values:
+    """Return the value of each field, however a browser writes it. Options that are not given are left out."""
+    time = form.scheduled_at
+    found: dict[str, Any] = {
+        TEXT: form.body.replace("\r\n", "\n").replace("\r", "\n").strip(),
+        TIME: "" if form.when != AT else stamp(time) if time else f"{form.time} {form.zone}",
+        MEDIA: [[item.artifact_id, _one_line(item.alt)] for item in form.media],
+    }
+    given = form.sent_options(context.networks, only_photos=media.only_photos(rt, form))
+    for network, options in given.items():
+        for key, value in options.items():
+            found[f"{option_fields.PREFIX}{network}.{key}"] = _one_line(value) if isinstance(value, str) else value
+    return found
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", "").replace("\n", "").strip()
+
+
+def _marks(of: Values) -> dict[str, str]:
+    return {name: mark(value) for name, value in of.items()}
+
+
+def _changed(now: Values, was: Mapping[str, str]) -> list[str]:
+    """Return the fields whose value has another mark than before."""
+    return [name for name in dict.fromkeys((*now, *was)) if mark(now.get(name)) != was.get(name, "")]
+
+
+def _change_of(fields: Collection[str], sent: Values, draft: Draft) -> Change:
+    """Return the edit of these fields alone. `draft` is the whole post of the form."""
+    names = {TEXT: "body", TIME: "scheduled_at", MEDIA: "media"}
+    options: dict[str, dict[str, Any]] = {}
+    for network, key in map(_option, fields):
+        if network:
+            options.setdefault(network, {})[key] = sent.get(f"{option_fields.PREFIX}{network}.{key}")
+    given = {names[field] for field in fields if field in names} | ({"options"} if options else set())
+    return Change(frozenset(given), draft.body, draft.scheduled_at, draft.media, single_options=options)
+
+
+def _merge(form: ComposeForm, fields: Collection[str], present: ComposeForm) -> ComposeForm:
+    """Return the present post with these fields of the form."""
+    result = replace(
+        form,
+        body=form.body if TEXT in fields else present.body,
+        media=form.media if MEDIA in fields else present.media,
+    )
+    if TIME not in fields:
+        result = replace(result, when=present.when, time=present.time, zone=present.zone, which=present.which)
+    options = {network: dict(present.options.get(network, {})) for network in PROVIDERS}
+    for network, key in map(_option, fields):
+        given = form.options.get(network, {})
+        if key in given:
+            options[network][key] = given[key]
+        elif network:
+            options[network].pop(key, None)
+    return replace(result, options=options)
+
+
+def _option(name: str) -> tuple[str, str]:
+    """Return the network and the key of an option; empty texts for another field."""
+    network, _, key = name.removeprefix(option_fields.PREFIX).partition(".")
+    return (network, key) if name.startswith(option_fields.PREFIX) and network in LABELS else ("", "")
+
+
+# --- fields in words -------------------------------------------------------------------------------------------------
+
+
+def _label(name: str) -> str:
+    network, key = _option(name)
+    if network:
+        return f"{LABELS[network]}, {option_fields.OPTION_LABELS.get(key, key)}"
+    return {TEXT: "Text", TIME: "Time", MEDIA: "Media"}.get(name, name)
+
+
+def _in_words(rt: Runtime, name: str, value: Any, zone: tzinfo) -> str:
+    if name == TEXT:
+        return str(value) or "No text"
+    if name == TIME:
+        return times.format_exactly(parse(value), zone) if value else "Now"
+    if name == MEDIA:
+        return "; ".join(_medium(rt, *item) for item in value or ()) or "None"
+    if value is None:
+        return "Not set"
+    key = name.rpartition(".")[2]
+    return _medium(rt, str(value), "") if key in option_fields.ARTIFACTS else option_fields.value_text(key, value)
+
+
+def _medium(rt: Runtime, artifact_id: str, alt: str) -> str:
+    row = artifact_rows.find(rt.reader, artifact_id)
+    file_name = "a file that was removed" if row is None else row.file_name
+    return f"{file_name} (alt text: {alt})" if alt else str(file_name)

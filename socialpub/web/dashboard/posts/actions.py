@@ -6,6 +6,7 @@ domain's reason. `back` (in the address, then in the form) is the page of ours t
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -65,32 +66,22 @@ def check_changeable(rt: Runtime, post: Post) -> None:
     posts.check_changeable(post["status"], post.get("scheduledAt"), rt.stamp())
 
 
-@dataclass(frozen=True, slots=True)
-class PostActions:
-    """Which actions apply to a post now."""
+def list_actions(rt: Runtime, post: Post) -> dict[str, bool]:
+    """Return which actions apply to the post now, and how it is posted again.
 
-    cancel: bool
-    change: bool
-    stop: bool
-    post_again: bool
-    asks_first: bool
-    """Before it is posted again: some of it may be public."""
-    change_first: bool
-    """Whether the networks refused the post itself, so that only a changed one may pass."""
-
-
-def list_actions(rt: Runtime, post: Post) -> PostActions:
-    """Return which actions apply to the post now."""
+    `asks_first`: some of it may be public. `change_first`: the networks refused the post itself, so that only a changed
+    one may pass.
+    """
     outlook = retries.outlook(rt.reader, post["id"])
-    cancel = _passes(lambda: posts.check_cancelable(rt.reader, post["id"], rt.stamp()))
-    return PostActions(
-        cancel=cancel,
-        change=_passes(lambda: check_changeable(rt, post)),
-        stop=not cancel and _passes(lambda: posts.check_stoppable(post["status"])),
-        post_again=outlook.may_pass,
-        asks_first=bool(outlook.unknown),
-        change_first=outlook.content_refused,
-    )
+    cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
+    return {
+        "cancel": cancel,
+        "change": _passes(partial(check_changeable, rt, post)),
+        "stop": not cancel and _passes(partial(posts.check_stoppable, post["status"])),
+        "post_again": outlook.may_pass,
+        "asks_first": bool(outlook.unknown),
+        "change_first": outlook.content_refused,
+    }
 
 
 def _passes(check: Callable[[], None]) -> bool:
@@ -139,19 +130,14 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
 
 @page()
 async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
-    """Show what canceling means."""
     post = load_post(rt, visit.params["postId"])
     consequences = ["It is sent to nobody, and stays in the list as canceled.", "This cannot be taken back."]
-
-    def check() -> None:
-        posts.check_cancelable(rt.reader, post["id"], rt.stamp())
-
+    check = partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp())
     return _ask(visit, post, check, "Cancel this post?", "Cancel post", consequences)
 
 
 @page()
 async def cancel(rt: Runtime, visit: Visit) -> Answer:
-    """Cancel the post."""
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
     return await _act(visit, action, f"Canceled: “{labels.title(post)}” is not sent.")
@@ -162,17 +148,15 @@ async def cancel(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
-    """Show where the post would be published now."""
     post = load_post(rt, visit.params["postId"])
     consequences = [f"It goes out at once to {labels.list_accounts(post['deliveries'])}."]
     if appliance_state.paused_at(rt.reader) is not None:
         consequences.append(PAUSED)
-    return _ask(visit, post, lambda: check_changeable(rt, post), "Publish this post now?", "Publish now", consequences)
+    return _ask(visit, post, partial(check_changeable, rt, post), "Publish this post now?", "Publish now", consequences)
 
 
 @page()
 async def publish(rt: Runtime, visit: Visit) -> Answer:
-    """Publish the post now."""
     post = load_post(rt, visit.params["postId"])
     now = Change(given=frozenset({"scheduled_at"}), scheduled_at=None)
     return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), "The post goes out now.")
@@ -186,16 +170,12 @@ async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
     """Show what can still be stopped, and what is past its commit."""
     details = load_details(rt, visit)
     consequences = [_when_stopped(rt, one) for one in details.deliveries]
-
-    def check() -> None:
-        posts.check_stoppable(details.post["status"])
-
+    check = partial(posts.check_stoppable, details.post["status"])
     return _ask(visit, details.post, check, "Stop this post?", "Stop", consequences)
 
 
 @page()
 async def stop(rt: Runtime, visit: Visit) -> Answer:
-    """Send nothing more of the post."""
     details = load_details(rt, visit)
     try:
         posts.check_stoppable(details.post["status"])
@@ -356,7 +336,6 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _ask_version(visit: Visit, post: Post, new: NewTime) -> Answer:
-    """Show both versions, and ask which one counts."""
     problem = submissions.CHANGED_MEANWHILE
     return _show_time(visit, post, new, problem=problem, http_status=409, present=PostVersion.of(post))
 

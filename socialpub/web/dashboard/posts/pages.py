@@ -1,11 +1,24 @@
-"""`/posts/{postId}`: a post, its deliveries, and what can be done to it."""
+"""`/posts` and `/posts/{postId}`: every post, newest first, and the page of one.
 
+The names of the filter's fields are the API's, with `search` for the text. `orAccepted` adds posts without a schedule,
+by the time of their acceptance, so that a window of time holds the same posts as the calendar.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.db.tables import artifact_rows, profile_rows
+import orjson
+
+from socialpub.accounts.api_keys import OWNER
+from socialpub.db.connection import Reader
+from socialpub.db.queries import api_json, post_list
+from socialpub.db.queries.post_list import PostFilter, PostPage
+from socialpub.db.tables import artifact_rows, audience_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
+from socialpub.providers.registry import PROVIDERS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
@@ -14,16 +27,82 @@ from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
-from socialpub.web.dashboard.browser import rendering
-from socialpub.web.dashboard.browser.visit import Visit, page
+from socialpub.web.dashboard.browser.forms import ListFilter
+from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH_SOON_SECONDS, Visit, page
 from socialpub.web.dashboard.compose import option_fields
+from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.dashboard.posts import actions, submissions
 from socialpub.web.http.answer import Answer
+
+PER_PAGE = 20
+MAX_SEARCH_LETTERS = 200
+MAX_PAGE = 10**6
+
+
+@page()
+async def index(rt: Runtime, visit: Visit) -> Answer:
+    known = {row.id: row for row in profile_rows.list_all(rt.reader)}
+    wanted, query = _read_filter(visit, known)
+    found = await _read_posts(rt, query)
+    shown = [orjson.loads(one) for one in found.shown]
+    shown += [orjson.loads(one) for one in (api_json.post(rt.reader, post_id) for post_id in found.rest) if one]
+    or_accepted = "on" if query.or_accepted else ""
+    return visit.show(
+        "posts.html",
+        http_status=400 if wanted.errors else 200,
+        problem="Part of the filter was left out: see below." if wanted.errors else None,
+        posts=shown,
+        total=found.total,
+        wanted=wanted,
+        query=query,
+        is_open=bool(query.profiles or query.providers or query.windowed or wanted.errors),
+        address=lambda number: visit.href(wanted.address("/posts", orAccepted=or_accepted, page=number)),
+        profiles=known.values(),
+        names=labels.profile_names(known.values(), network_is_shown=True),
+    )
+
+
+def _read_filter(visit: Visit, known_profiles: Collection[str]) -> tuple[ListFilter, PostFilter]:
+    wanted = ListFilter(visit.query, visit.zone)
+    return wanted, PostFilter(
+        text=wanted.text("search", MAX_SEARCH_LETTERS),
+        status=wanted.choice("status", POST_STATES),
+        outcome=wanted.choice("deliveryStatus", DELIVERY_STATES),
+        profiles=wanted.choices("profileIds", known_profiles, "profile"),
+        providers=wanted.choices("providers", PROVIDERS, "network"),
+        scheduled_after=wanted.instant("scheduledAfter"),
+        scheduled_before=wanted.instant("scheduledBefore", end=True),
+        or_accepted=visit.query.ticked("orAccepted"),
+        page=_read_number(wanted),
+        per_page=PER_PAGE,
+    )
+
+
+def _read_number(wanted: ListFilter) -> int:
+    if not wanted.query.text("page").strip():
+        return 0
+    number = wanted.query.number("page")
+    if number is not None:
+        return min(number, MAX_PAGE)
+    wanted.errors["page"] = "The page is no number; this is the first one."
+    return 0
+
+
+async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
+    def read(reader: Reader) -> PostPage:
+        visible = audience_rows.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
+        return post_list.read(reader, replace(query, audiences=visible))
+
+    looks_through = bool(query.profiles or query.providers or query.outcome)
+    is_long = query.long or (looks_through and audience_rows.are_many(rt.reader))
+    return await rt.read_in_thread(read) if is_long else read(rt.reader)
+
+
+# --- one post --------------------------------------------------------------------------------------------------------
 
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show the post: its text and media, each delivery, and the actions."""
     details = actions.load_details(rt, visit)
     post = details.post
     refresh_seconds = _refresh_seconds(details)
@@ -41,7 +120,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
-        link=_link,
+        link=_web_link,
         pasted=_is_pasted(post),
         options_of=lambda one: _options(rt, one),
         waits_for=lambda one: _waits_for(rt, one),
@@ -66,11 +145,11 @@ def _refresh_seconds(details: PostDetails) -> int | None:
     """Return None when nothing more happens to the post."""
     status = details.post["status"]
     if status == "scheduled":
-        return rendering.REFRESH_LATER_SECONDS
-    return rendering.REFRESH_SOON_SECONDS if status == "pending" else None
+        return REFRESH_LATER_SECONDS
+    return REFRESH_SOON_SECONDS if status == "pending" else None
 
 
-def _link(url: str | None) -> str | None:
+def _web_link(url: str | None) -> str | None:
     """Return an address from a network if a browser may be sent there."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
@@ -89,7 +168,6 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
 
 
 def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
-    """Return the label and the value of each option of a delivery."""
     given: dict[str, Any] = details.shown["providerOptions"]
     return [
         (option_fields.OPTION_LABELS.get(key, key), _value(rt, details, key, value)) for key, value in given.items()

@@ -12,7 +12,8 @@ from socialpub.cli.output import CommandError, print_line, print_note
 from socialpub.cli.run import end_with_parent, end_with_parent_option
 from socialpub.core import commands
 from socialpub.core.locks import FileLock
-from socialpub.sandbox import World, server
+from socialpub.sandbox import World
+from socialpub.sandbox.app import run
 
 JOURNAL = "sandbox.jsonl"
 
@@ -65,7 +66,7 @@ def sandbox(
         world.listens_on = host
         # The real TikTok pulls photos only from public https addresses, which an appliance on trial does not have.
         world.tiktok.public_urls_only = False
-        server.run(world, sock)
+        run(world, sock)
 
 
 def _url(host: str, port: int) -> str:

@@ -1,5 +1,10 @@
-"""All routes of the sandbox on one screen."""
+"""All routes of the sandbox on one screen, and the server that listens on a port."""
 
+import socket
+from types import FrameType
+from typing import Any
+
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -8,21 +13,16 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox import control, pages
-from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
-from socialpub.sandbox.pinterest import boards, pins
-from socialpub.sandbox.pinterest import media as pinterest_media
-from socialpub.sandbox.pinterest import oauth as pinterest_oauth
-from socialpub.sandbox.pinterest.pages import PinterestPages
-from socialpub.sandbox.same_origin import OWN_CONTROL, OWN_FORM
+from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, OpenSink, Prepare, SandboxEndpoint, SandboxHandler
+from socialpub.sandbox.feeds import PinterestPages, TikTokPages, XPages
+from socialpub.sandbox.oauth import NetworkAuthorization, PinterestAuthorization, TikTokAuthorization, XAuthorization
+from socialpub.sandbox.pinterest import api as pinterest_api
+from socialpub.sandbox.pinterest import pins
 from socialpub.sandbox.tiktok import api as tiktok_api
 from socialpub.sandbox.tiktok import media as tiktok_media
-from socialpub.sandbox.tiktok import oauth as tiktok_oauth
-from socialpub.sandbox.tiktok.pages import TikTokPages
 from socialpub.sandbox.world import World
 from socialpub.sandbox.x import api as x_api
 from socialpub.sandbox.x import media as x_media
-from socialpub.sandbox.x import oauth as x_oauth
-from socialpub.sandbox.x.pages import XPages
 
 
 class NetworkRoutes:
@@ -44,9 +44,13 @@ class NetworkRoutes:
         endpoint = SandboxEndpoint(self._world, self._network, name, handler, sink, prepare)
         return Route(path, endpoint, methods=[method])
 
-    def consent(self, path: str, handler: SandboxHandler) -> Route:
-        endpoint = SandboxEndpoint(self._world, self._network, "authorize", handler)
-        return Route(path, endpoint, methods=["GET", "POST"], middleware=[OWN_FORM])
+    def oauth(self, oauth: NetworkAuthorization[Any], authorize: str, token: str, revoke: str) -> list[Route]:
+        page = SandboxEndpoint(self._world, self._network, "authorize", oauth.authorize)
+        return [
+            Route(authorize, page, methods=["GET", "POST"], middleware=[OWN_FORM]),
+            self.call("POST", token, "token", oauth.token),
+            self.call("POST", revoke, "revoke", oauth.revoke),
+        ]
 
 
 def create_app(world: World) -> Starlette:
@@ -63,16 +67,12 @@ def create_app(world: World) -> Starlette:
         x.call("POST", "/2/media/upload/{id}/append", "upload_append", x_media.append),
         x.call("POST", "/2/media/upload/{id}/finalize", "upload_finalize", x_media.finalize),
         x.call("POST", "/2/media/metadata", "metadata", x_media.metadata),
-        x.call("POST", "/2/oauth2/token", "token", x_oauth.token),
-        x.call("POST", "/2/oauth2/revoke", "revoke", x_oauth.revoke),
-        x.consent("/i/oauth2/authorize", x_oauth.authorize),
+        *x.oauth(XAuthorization(), "/i/oauth2/authorize", "/2/oauth2/token", "/2/oauth2/revoke"),
         *XPages().routes(),
     ]
     publish = "/v2/post/publish"
     tiktok_routes: list[BaseRoute] = [
-        tiktok.consent("/v2/auth/authorize/", tiktok_oauth.authorize),
-        tiktok.call("POST", "/v2/oauth/token/", "token", tiktok_oauth.token),
-        tiktok.call("POST", "/v2/oauth/revoke/", "revoke", tiktok_oauth.revoke),
+        *tiktok.oauth(TikTokAuthorization(), "/v2/auth/authorize/", "/v2/oauth/token/", "/v2/oauth/revoke/"),
         tiktok.call("GET", "/v2/user/info/", "user_info", tiktok_api.user_info),
         tiktok.call("POST", f"{publish}/creator_info/query/", "creator_info", tiktok_api.creator_info),
         tiktok.call("POST", f"{publish}/video/init/", "video_init", tiktok_media.init_video),
@@ -86,22 +86,18 @@ def create_app(world: World) -> Starlette:
         *TikTokPages().routes(),
     ]
     pinterest_routes: list[BaseRoute] = [
-        pinterest.call("POST", "/v5/oauth/token", "token", pinterest_oauth.token),
-        pinterest.call("POST", "/v5/oauth/token/revoke", "revoke", pinterest_oauth.revoke),
-        pinterest.call("GET", "/v5/user_account", "user_account", boards.user_account),
-        pinterest.call("GET", "/v5/boards", "list_boards", boards.list_boards),
-        pinterest.call("POST", "/v5/boards", "create_board", boards.create_board),
-        pinterest.call("GET", "/v5/boards/{board_id}", "read_board", boards.read_board),
+        *pinterest.oauth(PinterestAuthorization(), "/oauth/", "/v5/oauth/token", "/v5/oauth/token/revoke"),
+        pinterest.call("GET", "/v5/user_account", "user_account", pinterest_api.user_account),
+        pinterest.call("GET", "/v5/boards", "list_boards", pinterest_api.list_boards),
+        pinterest.call("POST", "/v5/boards", "create_board", pinterest_api.create_board),
+        pinterest.call("GET", "/v5/boards/{board_id}", "read_board", pinterest_api.read_board),
         pinterest.call("GET", "/v5/boards/{board_id}/pins", "list_pins", pins.list_pins),
-        pinterest.call("GET", "/v5/boards/{board_id}/sections", "list_sections", boards.list_sections),
-        pinterest.call("POST", "/v5/boards/{board_id}/sections", "create_section", boards.create_section),
+        pinterest.call("GET", "/v5/boards/{board_id}/sections", "list_sections", pinterest_api.list_sections),
+        pinterest.call("POST", "/v5/boards/{board_id}/sections", "create_section", pinterest_api.create_section),
         pinterest.call("POST", "/v5/pins", "create_pin", pins.create_pin),
-        pinterest.call("POST", "/v5/media", "register_media", pinterest_media.register_media),
-        pinterest.call("GET", "/v5/media/{media_id}", "media_status", pinterest_media.media_status),
-        pinterest.call(
-            "POST", "/upload/", "upload_media", pinterest_media.upload_media, pinterest_media.open_upload_sink
-        ),
-        pinterest.consent("/oauth/", pinterest_oauth.authorize),
+        pinterest.call("POST", "/v5/media", "register_media", pinterest_api.register_media),
+        pinterest.call("GET", "/v5/media/{media_id}", "media_status", pinterest_api.media_status),
+        pinterest.call("POST", "/upload/", "upload_media", pinterest_api.upload_media, pinterest_api.open_upload_sink),
         *PinterestPages().routes(),
     ]
     app = Starlette(
@@ -136,3 +132,38 @@ async def _refuse(request: Request, error: Exception) -> Response:
         return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
     reply = network.http_error(error.status_code)
     return Response(reply.body, reply.status, dict(reply.headers), reply.content_type or None)
+
+
+# --- on a port -------------------------------------------------------------------------------------------------------
+
+
+class SandboxServer(uvicorn.Server):
+    """uvicorn, which closes the world at a stop: every call that hangs ends, so that the process always ends."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(
+            uvicorn.Config(
+                create_app(world),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=2,
+                date_header=False,
+            )
+        )
+        self.world = world
+        world.serve()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.world.close()
+        super().handle_exit(sig, frame)
+
+    def stop(self) -> None:
+        """Ask the server to stop, from another thread."""
+        self.world.close()
+        self.should_exit = True
+
+
+def run(world: World, sock: socket.socket) -> None:
+    """Serve until a signal (in the main thread) or `SandboxServer.stop`."""
+    SandboxServer(world).run(sockets=[sock])

@@ -9,11 +9,11 @@ POST   /_control/{network}/users    {"username", ...} changes one: `handle`, `na
 POST   /_control/{network}/apps     {"client_id" (TikTok: "client_key"), "client_secret", "redirect_uris"?, ...}
 POST   /_control/{network}/tokens   {"username", "end": "expired" | "removed"}: end its access tokens, or its access
 POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}
-POST   /_control/{network}/chaos    {"seed", "rate", "kinds"?, "endpoints"?}
+POST   /_control/{network}/chaos    {"seed", "rate"}
 DELETE /_control/{network}/faults   end all faults and chaos
 POST   /_control/{network}/settings {"list_lag_seconds": 5, "limits": {"POST /2/tweets": 10}}
 POST   /_control/{network}/fates    {"fate", "times"?}: what happens to the next shares (TikTok) or videos (Pinterest)
-POST   /_control/tiktok/properties  {"prefix", "file_name"?, "content"?}: verify a URL prefix by its file
+POST   /_control/tiktok/properties  {"prefix", "file_name", "content"}: verify a URL prefix by its file
 POST   /_control/tiktok/drafts      {"publish_id", "posts"?}: the user finishes a draft
 POST   /_control/pinterest/boards   {"account", "name", ...} as `add_board`
 POST   /_control/reset              forget everything
@@ -94,7 +94,6 @@ def _counts(network: SandboxNetwork[Any]) -> dict[str, Any]:
         "calls": dict(network.counts),
         "in_flight": network.in_flight,
         "held": network.held,
-        "most_in_flight": network.most_in_flight,
         "most_in_flight_of": dict(network.most_in_flight_of),
         **network.totals(),
     }
@@ -148,10 +147,7 @@ def change_settings(network: SandboxNetwork[Any], body: ControlBody) -> Any:
 
 
 def verify_property(network: Any, body: ControlBody) -> Any:
-    claim = network.properties.get(body["prefix"]) if len(body) == 1 else None
-    claim = claim or network.add_property(**body)
-    network.verify(claim.prefix)
-    return asdict(claim)
+    return {"verified": network.verify(**body)}
 
 
 def _done(action: Callable[[Any, ControlBody], object]) -> ControlAction:

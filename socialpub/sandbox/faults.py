@@ -5,10 +5,10 @@ effect" does not touch the memory.
 """
 
 import random
-from collections import deque
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
 
@@ -41,24 +41,31 @@ class Fault:
     skip: int = 0
 
 
-class ErrorReplies(Protocol):
+class ErrorReplies(ABC):
     """How a network words the errors that a script can ask for."""
 
-    def http_error(self, status: int) -> Reply: ...
+    name: ClassVar[str]
 
-    def unauthorized_reply(self) -> Reply: ...
+    @abstractmethod
+    def http_error(self, status: int, endpoint: str = "") -> Reply: ...
 
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply: ...
+    @abstractmethod
+    def unauthorized_reply(self, endpoint: str = "") -> Reply: ...
 
-    def credits_reply(self, shape: int) -> Reply: ...
+    @abstractmethod
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply: ...
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply: ...
+    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002  # X alone has shapes
+        raise ValueError(f"{self.name} sells no credits")
+
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # X has no named refusals
+        raise ValueError(f"{self.name} has no refusal named {code!r}")
 
 
 class FaultScript:
     """Queues one fault: `world.x.next("create_post").skipping(1).fails_with(503).times(2)`."""
 
-    def __init__(self, queue: list[Fault], network: ErrorReplies, endpoint: str = "") -> None:
+    def __init__(self, queue: list[Fault], network: ErrorReplies, endpoint: str) -> None:
         self._queue = queue
         self._network = network
         self._endpoint = endpoint
@@ -101,7 +108,7 @@ class FaultScript:
             if html:
                 reply = html_reply(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
             elif body is None:
-                reply = self._network.http_error(status)
+                reply = self._network.http_error(status, self._endpoint)
             elif isinstance(body, bytes | str):
                 reply = Reply(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
             else:
@@ -110,9 +117,6 @@ class FaultScript:
             return reply
 
         return self._put(Fault("answer", after_effect, make))
-
-    def fails_after_effect(self, status: int) -> Self:
-        return self.fails_with(status, after_effect=True)
 
     def times_out_before_effect(self) -> Self:
         return self._put(Fault("hang"))
@@ -137,20 +141,22 @@ class FaultScript:
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
         """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
-        self._network.rate_limited_reply(seconds, told_in)
-        return self._put(Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, told_in)))
+        return self._answers(lambda: self._network.rate_limited_reply(seconds, told_in, self._endpoint))
 
     def credits_depleted(self, shape: int = 1) -> Self:
-        self._network.credits_reply(shape)
-        return self._put(Fault("answer", make=lambda: self._network.credits_reply(shape)))
+        return self._answers(lambda: self._network.credits_reply(shape))
 
     def refuses(self, code: str, after_effect: bool = False) -> Self:
         """Refuse with a code of `world.tiktok.refusals` or `world.pinterest.refusals`. Raise ValueError for another."""
-        self._network.refusal_reply(self._endpoint, code)
-        return self._put(Fault("answer", after_effect, make=lambda: self._network.refusal_reply(self._endpoint, code)))
+        return self._answers(lambda: self._network.refusal_reply(self._endpoint, code), after_effect)
 
     def unauthorized(self) -> Self:
-        return self._put(Fault("answer", make=self._network.unauthorized_reply))
+        return self._answers(lambda: self._network.unauthorized_reply(self._endpoint))
+
+    def _answers(self, make: Callable[[], Reply], after_effect: bool = False) -> Self:
+        """Queue a response of the network's own. Raise ValueError now if it has none."""
+        make()
+        return self._put(Fault("answer", after_effect, make))
 
     def blocks_until(self, event: Any, after_effect: bool = False) -> Self:
         """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then continue as usual."""
@@ -159,7 +165,6 @@ class FaultScript:
 
 FAULTS = (
     "fails_with",
-    "fails_after_effect",
     "times_out_before_effect",
     "times_out_after_effect",
     "drops_connection_before_effect",
@@ -205,45 +210,17 @@ CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
 
 
 class Chaos:
-    """Draws a fault for a share of the calls. The same seed and order of calls give the same faults."""
+    """Draws a fault for a share of the calls, but never for the consent page. The same seed and order of calls give the
+    same faults."""
 
-    def __init__(
-        self, network: ErrorReplies, seed: int, rate: float, kinds: Iterable[str] | None, endpoints: Iterable[str]
-    ) -> None:
-        self.kinds = tuple(CHAOS if kinds is None else kinds)
-        unknown = [kind for kind in self.kinds if kind not in CHAOS]
-        if unknown:
-            raise ValueError(f"no such kind of chaos: {', '.join(unknown)} (known: {', '.join(CHAOS)})")
-        self.endpoints = frozenset(endpoints)
+    def __init__(self, network: ErrorReplies, seed: int, rate: float) -> None:
         self._network = network
         self._rate = rate
         self._random = random.Random(seed)
 
     def draw(self, endpoint: str) -> Fault | None:
-        if endpoint not in self.endpoints or self._random.random() >= self._rate:
+        if endpoint == "authorize" or self._random.random() >= self._rate:
             return None
         drawn: list[Fault] = []
-        CHAOS[self._random.choice(self.kinds)](FaultScript(drawn, self._network))
+        CHAOS[self._random.choice(tuple(CHAOS))](FaultScript(drawn, self._network, endpoint))
         return drawn[0]
-
-
-class FateQueue(deque[str]):
-    """What happens to the next uploads, before the network's own setting counts again."""
-
-    def __init__(self, known: tuple[str, ...]) -> None:
-        super().__init__()
-        self._known = known
-
-    def schedule(self, fate: str, times: int = 1) -> None:
-        """Add a fate. Raise ValueError for an unknown name."""
-        self.check(fate)
-        self.extend([fate] * times)
-
-    def take(self, usual: str) -> str:
-        fate = self.popleft() if self else usual
-        self.check(fate)
-        return fate
-
-    def check(self, fate: str) -> None:
-        if fate not in self._known:
-            raise ValueError(f"no such fate: {fate!r} (known: {', '.join(self._known)})")

@@ -1,9 +1,10 @@
-"""Media bytes: their type and size, what a video contains, and how a network fetches them.
+"""Media bytes: their type and size, what a video contains, how a network fetches them, and what happens to them.
 
 This is enough for a stand-in. It is no decoder.
 """
 
 import io
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -90,3 +91,25 @@ def fetch(url: str, by: Fetch | None) -> StreamedBody | None:
             return body if response.status_code == 200 else None
     except Exception:  # a test's own callable may raise anything
         return None
+
+
+class FateQueue(deque[str]):
+    """What happens to the next uploads, before the network's own setting counts again."""
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        super().__init__()
+        self._known = known
+
+    def schedule(self, fate: str, times: int = 1) -> None:
+        """Add a fate. Raise ValueError for an unknown name."""
+        self.check(fate)
+        self.extend([fate] * times)
+
+    def take(self, usual: str) -> str:
+        fate = self.popleft() if self else usual
+        self.check(fate)
+        return fate
+
+    def check(self, fate: str) -> None:
+        if fate not in self._known:
+            raise ValueError(f"no such fate: {fate!r} (known: {', '.join(self._known)})")

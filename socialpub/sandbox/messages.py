@@ -4,15 +4,16 @@ A request is read whole before anything is decided. So a handler is a plain func
 memory in one piece.
 """
 
+import base64
 import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Annotated, Any, Protocol
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Scope
 
@@ -184,9 +185,8 @@ class SandboxRequest:
     headers: dict[str, str]
     base_url: str
     """The sandbox's own address, without a slash at the end."""
-    received_at: datetime
-    """When the first byte arrived, by the machine's clock (not the world's)."""
     received_monotonic: float
+    """When the first byte arrived, by the machine's clock (not the world's)."""
     body: bytes = b""
     sink: Any = None
     """Where the body was streamed to, for an endpoint with a sink. Then `body` is empty."""
@@ -202,7 +202,6 @@ class SandboxRequest:
             raw_query=scope.get("query_string", b"").decode("latin-1"),
             headers=headers,
             base_url=f"{scope['scheme']}://{headers.get('host', '127.0.0.1')}{prefix}",
-            received_at=datetime.now(UTC),
             received_monotonic=time.monotonic(),
         )
 
@@ -215,6 +214,17 @@ class SandboxRequest:
     def bearer(self) -> str | None:
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() or None if scheme.lower() == "bearer" else None
+
+    @property
+    def basic(self) -> tuple[str, str] | None:
+        """Return id and secret of an `Authorization: Basic` header, or None for any other header."""
+        scheme, _, encoded = self.headers.get("authorization", "").partition(" ")
+        try:
+            decoded = base64.b64decode(encoded.strip(), validate=True).decode()
+        except ValueError:
+            return None
+        client_id, colon, secret = decoded.partition(":")
+        return (client_id, secret) if scheme.lower() == "basic" and colon else None
 
     def query(self) -> dict[str, str]:
         """Return the query's parameters. The last one of a repeated name counts."""
@@ -252,35 +262,18 @@ class SandboxShape(BaseModel):
 Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeFinding:
-    path: tuple[str | int, ...]
-    value: Any
-    """Empty for a missing field."""
-    kind: str
-    """Pydantic's name for it, such as `missing`."""
-    message: str
-    context: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def dotted(self) -> str:
-        """`items[0].link`"""
-        return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in self.path).removeprefix(".")
-
-
-def check_shape(shape: type[SandboxShape], body: Any) -> list[ShapeFinding]:
-    """Return everything that is wrong with a body."""
+def check_shape(shape: type[SandboxShape], body: Any) -> list[ErrorDetails]:
+    """Return everything that is wrong with a body. The input of a missing field is an empty text."""
     try:
         shape.model_validate(body)
     except ValidationError as error:
-        return [
-            ShapeFinding(
-                one["loc"],
-                "" if one["type"] == "missing" else one["input"],
-                one["type"],
-                one["msg"],
-                one.get("ctx", {}),
-            )
-            for one in error.errors(include_url=False)
-        ]
+        found = error.errors(include_url=False)
+        for one in found:
+            one["input"] = "" if one["type"] == "missing" else one["input"]
+        return found
     return []
+
+
+def dotted_path(finding: ErrorDetails) -> str:
+    """Return the path of a finding, such as `items[0].link`."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in finding["loc"]).removeprefix(".")

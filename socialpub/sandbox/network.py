@@ -4,16 +4,15 @@ How tokens look, how long they live and how errors are worded is each network's 
 """
 
 import re
-from abc import ABC, abstractmethod
+import secrets
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from socialpub.sandbox.faults import Chaos, Fault, FaultScript, take_fault
-from socialpub.sandbox.memory import CallLog, SandboxContext
-from socialpub.sandbox.messages import Reply
-from socialpub.sandbox.tokens import AuthorizationCodes, SandboxApp, Token, TokenStore
+from socialpub.sandbox.faults import Chaos, ErrorReplies, Fault, FaultScript, take_fault
+from socialpub.sandbox.memory import AuthorizationCodes, CallLog, SandboxApp, SandboxContext, Token, TokenStore
 
 COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """What `change_account` may change in every account, with the form of each value."""
@@ -47,8 +46,9 @@ class SandboxAccount(Protocol):
 AccountT = TypeVar("AccountT", bound=SandboxAccount)
 
 
-class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
-    name: ClassVar[str]
+class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
+    label: ClassVar[str]
+    """The name that people read."""
     endpoints: ClassVar[tuple[str, ...]]
     default_scopes: ClassVar[tuple[str, ...]]
     """What `grant` gives unless scopes are named."""
@@ -123,21 +123,13 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
 
     def next(self, endpoint: str) -> FaultScript:
         """Script what the next call of `endpoint` meets. Several scripts take effect in their order."""
-        self._refuse_unknown([endpoint])
+        if endpoint not in self._faults:
+            raise ValueError(f"{self.name} has no endpoint {endpoint!r} (known: {', '.join(self.endpoints)})")
         return FaultScript(self._faults[endpoint], self, endpoint)
 
-    def chaos(
-        self,
-        seed: int,
-        rate: float,
-        *,
-        kinds: Iterable[str] | None = None,
-        endpoints: Iterable[str] | None = None,
-    ) -> None:
-        """Let a share `rate` of the calls fail from now on, drawn by `seed`. The consent page fails only if named."""
-        chosen = [one for one in self.endpoints if one != "authorize"] if endpoints is None else list(endpoints)
-        self._refuse_unknown(chosen)
-        self._chaos = Chaos(self, seed, rate, kinds, chosen)
+    def chaos(self, seed: int, rate: float) -> None:
+        """Let a share `rate` of the calls fail from now on, drawn by `seed`."""
+        self._chaos = Chaos(self, seed, rate)
 
     def calm(self) -> None:
         """End the chaos and all scripted faults."""
@@ -151,12 +143,7 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
             fault = self._chaos.draw(endpoint)
         return fault
 
-    def _refuse_unknown(self, endpoints: list[str]) -> None:
-        unknown = [repr(one) for one in endpoints if one not in self._faults]
-        if unknown:
-            raise ValueError(f"{self.name} has no endpoint {', '.join(unknown)} (known: {', '.join(self.endpoints)})")
-
-    # --- what each network words in its own way ------------------------------------------------------------------
+    # --- what each network shows ---------------------------------------------------------------------------------
 
     @abstractmethod
     def totals(self) -> dict[str, int]:
@@ -169,29 +156,11 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     async def before_view(self) -> None:
         """Bring the memory up to date before it is shown."""
 
-    @abstractmethod
-    def http_error(self, status: int) -> Reply: ...
-
-    @abstractmethod
-    def unauthorized_reply(self) -> Reply: ...
-
-    @abstractmethod
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply: ...
-
-    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002
-        raise ValueError(f"{self.name} sells no credits")
-
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
-        raise ValueError(f"{self.name} has no refusal named {code!r}")
-
     # --- apps and accounts ---------------------------------------------------------------------------------------
 
-    def add_app(
-        self, client_id: str, client_secret: str | None = "", redirect_uris: Iterable[str] = (), name: str = ""
-    ) -> SandboxApp:
+    def add_app(self, client_id: str, client_secret: str | None = "", redirect_uris: Iterable[str] = ()) -> None:
         """Register an app. From then on, its secret and addresses are checked. None as secret: a public client."""
-        app = self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris), name)
-        return app
+        self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris))
 
     def find_app(self, client_id: str) -> SandboxApp | None:
         """Return the app with this id. Every id has one, registered or not."""
@@ -266,16 +235,19 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     ) -> Token:
         """Issue a pair. `refresh` is a refresh token that continues to work; None makes a new one."""
         access, new_refresh = self.new_token_pair(scopes)
-        return self.tokens.issue(
+        now = self.timestamp()
+        token = Token(
+            access,
+            refresh or new_refresh,
             account_id,
             scopes,
-            access=access,
-            refresh=refresh or new_refresh,
-            seconds=self.access_seconds if seconds is None else seconds,
-            refresh_seconds=self.refresh_seconds if refresh_seconds is None else refresh_seconds,
-            client_id=client_id,
-            family=family,
+            client_id,
+            family or secrets.token_hex(8),
+            now + (self.access_seconds if seconds is None else seconds),
+            now + (self.refresh_seconds if refresh_seconds is None else refresh_seconds),
         )
+        self.tokens.add(token)
+        return token
 
     def grant(
         self,

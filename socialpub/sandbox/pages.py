@@ -1,15 +1,13 @@
-"""The pages of the sandbox: front page, accounts, and what the pages of all networks share.
+"""The pages of the sandbox itself: the front page and the accounts. And how any page is rendered.
 
 Templates escape everything that a post contains.
 """
 
 import colorsys
 import io
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,9 +16,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox.faults import FaultScript
+from socialpub.sandbox.endpoint import OWN_FORM
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.same_origin import OWN_FORM
 from socialpub.sandbox.world import World
 
 SOURCES = (
@@ -29,8 +26,6 @@ SOURCES = (
 """What a page may load. No other page may frame it."""
 PAGE_HEADERS = {"content-security-policy": f"{SOURCES}; form-action 'self'", "cache-control": "no-store"}
 TEMPLATES = Path(__file__).parent / "templates"
-
-NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
 
 
 @cache
@@ -56,103 +51,8 @@ async def read_form(request: Request) -> dict[str, str]:
     return dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
 
 
-# --- the pages of one network ----------------------------------------------------------------------------------------
-
-FaultChoices = Mapping[str, tuple[str, str, Callable[[FaultScript], FaultScript]]]
-"""By the form's value: endpoint, words that follow "The next call", what to script."""
-
-
-class NetworkPages(ABC, Generic[NetworkT]):
-    """A feed with a form that scripts the next fault, the media of its posts, and a page for each post."""
-
-    name: ClassVar[str]
-    faults: ClassVar[FaultChoices]
-
-    def routes(self) -> list[Route]:
-        """Return the routes below the network's path. Its own come last, since they would match others."""
-        return [
-            Route("/feed", self.show_feed),
-            Route("/feed/faults", self.script_fault, methods=["POST"], middleware=[OWN_FORM]),
-            Route("/media/{id}", self.show_media),
-            Route("/avatars/{name}.png", show_avatar),
-            *self.own_routes(),
-        ]
-
-    @abstractmethod
-    def own_routes(self) -> list[Route]: ...
-
-    @abstractmethod
-    async def show_feed(self, request: Request) -> Response: ...
-
-    @abstractmethod
-    def media(self, network: NetworkT, media_id: str) -> tuple[bytes | None, str]:
-        """Return the bytes, or None when they are no longer kept, and their type."""
-
-    def network(self, request: Request) -> NetworkT:
-        network: NetworkT = request.app.state.world.networks[self.name]
-        return network
-
-    def fault_form(self, request: Request) -> dict[str, Any]:
-        """Return what the form needs. `scripted` says what was scripted a moment ago."""
-        chosen = self.faults.get(request.query_params.get("scripted", ""))
-        return {
-            "scripts": {key: words for key, (_, words, _) in self.faults.items()},
-            "scripted": chosen[1] if chosen else "",
-        }
-
-    async def script_fault(self, request: Request) -> Response:
-        chosen = (await read_form(request)).get("fault", "")
-        if chosen not in self.faults:
-            return RedirectResponse("../feed", 303)
-        endpoint, _, add_fault = self.faults[chosen]
-        add_fault(self.network(request).next(endpoint))
-        return RedirectResponse(f"../feed?scripted={chosen}", 303)
-
-    async def show_media(self, request: Request) -> Response:
-        data, mime_type = self.media(self.network(request), request.path_params["id"])
-        return media_response(request, data, mime_type)
-
-
-# --- media -----------------------------------------------------------------------------------------------------------
-
-MEDIA_HEADERS = {
-    "content-security-policy": "sandbox; default-src 'none'",
-    "x-content-type-options": "nosniff",
-    "accept-ranges": "bytes",
-}
-
-
-def media_response(request: Request, data: bytes | None, mime_type: str) -> Response:
-    """Return the bytes, or the range that was requested, or 404. Only images and videos are shown."""
-    if data is None:
-        return Response(status_code=404)
-    shown = mime_type.split(";", 1)[0].strip().lower()
-    if not shown.startswith(("image/", "video/")) or "svg" in shown:
-        shown = "application/octet-stream"
-    begin, end = _range(request.headers.get("range", ""), len(data))
-    if (begin, end) == (0, len(data)):
-        return Response(data, 200, MEDIA_HEADERS, shown)
-    headers = {**MEDIA_HEADERS, "content-range": f"bytes {begin}-{end - 1}/{len(data)}"}
-    return Response(data[begin:end], 206, headers, shown)
-
-
-def _range(header: str, size: int) -> tuple[int, int]:
-    """Return the one range of a `Range` header, or everything if there is none or it does not fit."""
-    unit, _, asked = header.partition("=")
-    first, dash, last = asked.partition("-")
-    if unit != "bytes" or not dash or not (first + last).isdecimal():
-        return 0, size
-    begin = int(first) if first else max(0, size - int(last))
-    end = min(size, int(last) + 1) if first and last else size
-    return (begin, end) if begin < end else (0, size)
-
-
-def show_avatar(request: Request) -> Response:
-    """Draw the first letter of a name, on a color of its own. Not on the event loop."""
-    return avatar(request.path_params["name"].removesuffix("_normal"))
-
-
 def avatar(name: str, side: int = 400) -> Response:
+    """Draw the first letter of a name, on a color of its own. Not on the event loop."""
     hue = sum(map(ord, name)) * 47 % 360 / 360
     red, green, blue = (round(part * 255) for part in colorsys.hls_to_rgb(hue, 0.42, 0.45))
     image = Image.new("RGB", (side, side), (red, green, blue))
@@ -163,7 +63,7 @@ def avatar(name: str, side: int = 400) -> Response:
     return Response(written.getvalue(), media_type="image/png", headers={"cache-control": "max-age=3600"})
 
 
-# --- the pages of no network -----------------------------------------------------------------------------------------
+# --- the front page --------------------------------------------------------------------------------------------------
 
 
 def routes() -> list[Route]:
@@ -193,7 +93,6 @@ async def show_styles(request: Request) -> Response:  # noqa: ARG001
 
 # --- accounts --------------------------------------------------------------------------------------------------------
 
-LABELS = {"x": "X", "tiktok": "TikTok", "pinterest": "Pinterest"}
 FIELD_LABELS = {"handle": "Handle", "name": "Name", "picture": "Picture (drawn from this word)"}
 CHOICE_LABELS = {"subscription_type": "Subscription", "account_type": "Account type", "private": "Private account"}
 FLAGS = {"tiktok": ("private",)}
@@ -242,7 +141,7 @@ def _account_form(network: SandboxNetwork[Any], account: Any) -> dict[str, Any]:
     chosen = [(name, options, getattr(account, name)) for name, options in network.account_choices.items()]
     return {
         "network": network.name,
-        "label": LABELS[network.name],
+        "label": network.label,
         "username": account.username,
         "picture": picture,
         "texts": [(name, FIELD_LABELS[name], value) for name, value in texts.items()],

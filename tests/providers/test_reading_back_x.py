@@ -102,7 +102,8 @@ def test_our_reply_is_found_behind_the_names_that_x_puts_in_front(env: Environme
     asked = say(env, "alice", "@demo a question")
     post = lost(env, "Thank you!", inReplyToPostId=asked)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
-    assert [made.shown_text for made in env.world.x.posts_of("demo")] == ["@alice Thank you!"]
+    demo = env.world.x.existing_account("demo")
+    assert [made.shown_text for made in env.world.x.posts_of(demo)] == ["@alice Thank you!"]
 
 
 @pytest.mark.parametrize("story", ["pictures", "film"])

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
-from socialpub.sandbox.server import SandboxServer
+from socialpub.sandbox.app import SandboxServer
 from tests.sandbox.pinterest_client import PinterestClient
 from tests.sandbox.tiktok_client import TikTokClient
 from tests.sandbox.x_client import XClient

@@ -1,7 +1,5 @@
 """Consent, tokens and rotation on the sandbox's TikTok."""
 
-import base64
-import hashlib
 from typing import Any
 
 import pytest
@@ -139,14 +137,6 @@ def test_an_exchange_that_does_not_fit_is_refused(
     assert len(answer.json()["log_id"]) == 34
     world.tiktok.oauth_error_status = 200
     assert exchange(web, "gone", **changes).status_code == 200
-
-
-def test_a_challenge_of_an_ordinary_library_is_explained(world: World, web: TestClient) -> None:
-    digest = hashlib.sha256(VERIFIER.encode()).digest()
-    assert digest.hex() == HEX
-    given = decide(web)["code"]
-    world.tiktok.codes[given].challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-    assert "base64url" in exchange(web, given).headers["x-sandbox-hint"]
 
 
 def test_a_refresh_token_counts_its_year_from_the_consent(web: TestClient, clock: HandClock) -> None:

@@ -188,19 +188,18 @@ def test_a_domain_covers_its_subdomains(world: World, tiktok: TikTokClient) -> N
 
 
 def test_a_prefix_is_verified_by_the_file_that_lies_under_it(world: World, tiktok: TikTokClient) -> None:
-    claim = world.tiktok.add_property(HERE)
-    files = {HERE + claim.file_name: b"something else"}
+    files = {HERE + "proof.txt": b"something else"}
     world.tiktok.fetch = lambda url: files[url]
-    assert not world.tiktok.verify(HERE)
+    assert not world.tiktok.verify(HERE, "proof.txt", "content")
     assert error_code(tiktok.photos(HERE + "a.jpg")) == "url_ownership_unverified"
-    files[HERE + claim.file_name] = claim.content.encode() + b"\n"
-    assert world.tiktok.verify(HERE)
+    files[HERE + "proof.txt"] = b"content\n"
+    assert world.tiktok.verify(HERE, "proof.txt", "content")
     assert error_code(tiktok.photos(HERE + "a.jpg")) == "ok"
 
 
 def test_a_pull_that_nobody_asks_about_happens_all_the_same(world: World, tiktok: TikTokClient) -> None:
     serve(world, one=picture())
-    world.tiktok.next("content_init").fails_after_effect(500)
+    world.tiktok.next("content_init").fails_with(500, after_effect=True)
     assert tiktok.photos(HERE + "one.jpg").status_code == 500
     assert world.tiktok.posts == []
     assert len(world.tiktok.catch_up()) == 1

@@ -62,15 +62,7 @@ def test_a_film_goes_in_segments_and_is_processed(world: World, x: XClient, cloc
     done = x.look(media_id).json()["data"]["processing_info"]
     assert done["state"] == "succeeded"
     assert "check_after_secs" not in done
-    media = world.x.media.all[media_id]
-    assert media.sha256 == hashlib.sha256(MP4).hexdigest()
-    assert media.early_polls == 0
-
-
-def test_a_look_before_its_time_is_noticed(world: World, x: XClient) -> None:
-    media_id = x.video()
-    x.look(media_id)
-    assert world.x.media.all[media_id].early_polls == 1
+    assert world.x.media.all[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
 
 
 def test_segments_may_come_twice_and_out_of_order(world: World, x: XClient) -> None:
@@ -174,12 +166,12 @@ def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, x: XClient) -> 
     assert x.call("POST", "/2/media/metadata", json=too_long).status_code == 400
 
 
-def test_a_film_larger_than_the_shelf_keeps_its_size_and_hash(world: World, x: XClient) -> None:
+def test_of_a_video_that_is_too_large_to_keep_only_the_size_is_known(world: World, x: XClient) -> None:
     world.x.media.cache.capacity = 400
     media_id = x.initialize(len(MP4))
     for index, start in enumerate(range(0, len(MP4), 150)):
         x.append(media_id, index, MP4[start : start + 150])
     x.finalize(media_id)
     media = world.x.media.all[media_id]
-    assert (media.size, media.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
+    assert (media.size, media.sha256) == (len(MP4), "")
     assert world.x.media.cache.used <= 400

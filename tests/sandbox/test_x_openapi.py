@@ -11,7 +11,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.x import requests
+from socialpub.sandbox.x import api
 from socialpub.sandbox.x.api import MediaReferences, NewPost, ReplyTarget
 from tests.sandbox.files import MP4, PNG
 from tests.sandbox.x_client import XClient
@@ -112,12 +112,12 @@ def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect: str
 
 def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
     for name, parameter, held in (
-        ("x.json", "PostFieldsParameter", requests.POST_FIELDS["new"]),
-        ("x.json", "UserFieldsParameter", requests.USER_FIELDS),
-        ("x-2.166.json", "TweetFieldsParameter", requests.POST_FIELDS["old"]),
-        ("x-2.166.json", "UserFieldsParameter", requests.USER_FIELDS),
-        ("x.json", "PostExpansionsParameter", requests.EXPANSIONS["new"]),
-        ("x-2.166.json", "TweetExpansionsParameter", requests.EXPANSIONS["old"]),
+        ("x.json", "PostFieldsParameter", api.POST_FIELDS["new"]),
+        ("x.json", "UserFieldsParameter", api.USER_FIELDS),
+        ("x-2.166.json", "TweetFieldsParameter", api.POST_FIELDS["old"]),
+        ("x-2.166.json", "UserFieldsParameter", api.USER_FIELDS),
+        ("x.json", "PostExpansionsParameter", api.EXPANSIONS["new"]),
+        ("x-2.166.json", "TweetExpansionsParameter", api.EXPANSIONS["old"]),
     ):
         assert held <= set(official(name)["components"]["parameters"][parameter]["schema"]["items"]["enum"])
 

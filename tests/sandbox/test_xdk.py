@@ -177,7 +177,6 @@ def test_a_video_in_pieces_is_processed_and_posted(client: Client, world: World,
         shown = known(client.media.get_upload_status(video.id, command="STATUS"))
         states.append(shown.processing_info.state)
     assert states == ["in_progress", "succeeded"]
-    assert video.early_polls == 0
     post(client, "In time", media={"media_ids": [video.id]})
     assert [one.id for one in world.x.posts[0].media] == [video.id]
 

@@ -7,14 +7,19 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.oauth import SCOPES
+from socialpub.sandbox.oauth import TIKTOK_SCOPES
 from tests.sandbox.client import SandboxClient
 from tests.sandbox.files import MP4
 
 
 class TikTokClient(SandboxClient):
     def __init__(
-        self, web: TestClient, world: World, username: str = "demo", scopes: tuple[str, ...] = SCOPES, **grant: Any
+        self,
+        web: TestClient,
+        world: World,
+        username: str = "demo",
+        scopes: tuple[str, ...] = tuple(TIKTOK_SCOPES),
+        **grant: Any,
     ) -> None:
         super().__init__(web, "/tiktok/v2", world.tiktok.grant(username, scopes, **grant))
         self.user = world.tiktok.existing_account(username)

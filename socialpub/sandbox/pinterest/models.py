@@ -158,7 +158,4 @@ class Pin:
     created_at: datetime
     """By the world's clock."""
     client_id: str | None = None
-    received_at: datetime | None = None
-    """When the call's first byte arrived, by the machine's clock."""
-    received_monotonic: float = 0.0
     ai_disclosures: list[str] = field(default_factory=list)

@@ -1,17 +1,17 @@
-"""The memory of Pinterest: accounts, boards, registered videos, pins."""
+"""The memory of Pinterest: accounts, boards, registered videos, pins. And its replies: refusals, pages of lists."""
 
+import base64
 import secrets
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from datetime import datetime
-from typing import Any, ClassVar
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
 
-from socialpub.sandbox.faults import FateQueue
+from socialpub.sandbox.media import FateQueue
 from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
-from socialpub.sandbox.messages import Reply
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.pinterest import replies
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
     FATES,
@@ -24,8 +24,44 @@ from socialpub.sandbox.pinterest.models import (
     PinterestSwitches,
 )
 
+ERRORS: dict[str, tuple[int, int, str]] = {
+    "invalid_request": (400, 1, "Invalid request."),
+    "invalid_url": (400, 1, "Entered URL is invalid."),
+    "unreachable_url": (400, 1, "Sorry! We are unable to reach the URL. Please check it and try again."),
+    "2787": (400, 2787, "Sorry, something went wrong on our end."),
+    "authentication_failed": (401, 2, "Authentication failed."),
+    "unapproved": (401, 3, "Your application consumer type is not supported, please contact support."),
+    "missing_scope": (403, 3, "Your token is missing the required scopes: pins:write"),
+    "trial": (
+        403,
+        29,
+        "Apps with Trial access may not create Pins in production. Use the API Sandbox (api-sandbox.pinterest.com).",
+    ),
+    "not_permitted": (403, 29, "You are not permitted to access that resource."),
+    "pinner_data": (
+        403,
+        403,
+        "PINNER_DATA_ACCESS_DENIED: this app may not read data of accounts that are no business.",
+    ),
+    "image_too_small": (403, 233, "The image is too small."),
+    "image_broken": (403, 235, "The image is broken."),
+    "account_disapproved": (403, 2625, "Your account was disapproved."),
+    "account_under_review": (403, 2626, "Your account is under review."),
+    "board_not_found": (404, 40, "Board not found."),
+    "section_not_found": (404, 2031, "Board section not found."),
+    "pin_not_found": (404, 50, "Pin not found."),
+    "media_not_found": (404, 404, "Media upload not found."),
+    "conflict": (409, 409, "Could not get exclusive access to the board. Please try again."),
+    "rate_limited": (429, 8, "You have exceeded your rate limit. Try again later."),
+    "spam": (429, 8, "This was blocked because it looks like spam."),
+    "server_error": (500, 500, "Sorry, something went wrong."),
+    "ramped_down": (503, 4197, "This endpoint is ramped down for now. Please try again later."),
+}
+
+T = TypeVar("T")
+
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
-JOURNALED = tuple(name for name in Pin.__slots__ if name not in ("kind", "received_at"))
+JOURNALED = tuple(name for name in Pin.__slots__ if name != "kind")
 BOARD_FACTS = ("id", "name", "owner_id", "privacy", "sections")
 PIN_FACTS = tuple(name for name in Pin.__slots__ if name != "film_id")
 MEDIA_FACTS = ("id", "owner_id", "status", "mime_type", "size", "sha256", "uploads", "pinned_in")
@@ -34,23 +70,12 @@ MEDIA_FACTS = ("id", "owner_id", "status", "mime_type", "size", "sha256", "uploa
 
 class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     name = "pinterest"
+    label = "Pinterest"
     endpoints = (
-        "authorize",
-        "token",
-        "revoke",
-        "user_account",
-        "list_boards",
-        "read_board",
-        "create_board",
-        "list_sections",
-        "create_section",
-        "create_pin",
-        "list_pins",
-        "register_media",
-        "upload_media",
-        "media_status",
-    )
-    refusals = tuple(replies.ERRORS)
+        "authorize", "token", "revoke", "user_account", "list_boards", "read_board", "create_board", "list_sections",
+        "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
+    )  # fmt: skip
+    refusals = tuple(ERRORS)
     """The names for `next(…).refuses(name)`."""
     default_scopes = ALL_SCOPES
     account_fields = ("business_name", "account_type")
@@ -227,16 +252,84 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
-        return replies.named_error(self, code)
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        """Return the error with this name of ours. Raise ValueError for another name."""
+        if code not in ERRORS:
+            raise ValueError(f"pinterest has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+        status, number, message = ERRORS[code]
+        detail = {"message_detail": "spam"} if code == "spam" else {}
+        return ok(self, status, {"code": number, "message": message, **detail})
 
-    def http_error(self, status: int) -> Reply:
+    def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
-        return replies.error(self, status, 5 if status == 405 else status, message)
+        return ok(self, status, {"code": 5 if status == 405 else status, "message": message})
 
-    def unauthorized_reply(self) -> Reply:
-        return replies.named_error(self, "authentication_failed")
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:
+        return self.refusal_reply(endpoint, "authentication_failed")
 
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        return replies.rate_limited(self, seconds, told_in)
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
+        reply = with_rate_headers(self.refusal_reply(endpoint, "rate_limited"), [])
+        if told_in in ("window", "day"):
+            reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
+        elif told_in == "retry-after":
+            reply.headers.append(("retry-after", str(int(seconds))))
+        return reply
+
+
+# --- replies ---------------------------------------------------------------------------------------------------------
+
+
+def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
+    """Return a reply with its request id and rate headers."""
+    limit = pinterest.limits["org_read"]
+    headers = [
+        ("x-pinterest-rid", secrets.token_hex(8)),
+        ("x-ratelimit-limit", f"{limit}, {limit};w=60"),
+        ("x-ratelimit-remaining", str(limit - 1)),
+        ("x-ratelimit-reset", "60"),
+    ]
+    return json_reply(status, data, headers)
+
+
+def invalid(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Refusal:
+    return Refusal(ok(pinterest, status, {"code": code, "message": message}))
+
+
+def refused(pinterest: PinterestSandbox, name: str) -> Refusal:
+    return Refusal(pinterest.refusal_reply("", name))
+
+
+def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
+    """Replace the rate headers of a reply."""
+    reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
+    return reply
+
+
+def paged(pinterest: PinterestSwitches, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+    query = request.query()
+    written = query.get("page_size", "25")
+    if not written.isdecimal() or not 1 <= int(written) <= 250:
+        raise invalid(pinterest, 400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
+    size, begin = int(written), _begin(pinterest, query.get("bookmark", ""))
+    more = begin + size < len(found)
+    bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
+    items = [show(one) for one in found[begin : begin + size]]
+    return ok(pinterest, 200, {"items": items, "bookmark": bookmark})
+
+
+def _begin(pinterest: PinterestSwitches, bookmark: str) -> int:
+    if not bookmark:
+        return 0
+    try:
+        word, _, number = base64.urlsafe_b64decode(bookmark).decode().partition(":")
+    except ValueError:
+        word, number = "", ""
+    if word != "from" or not number.isdecimal():
+        raise invalid(pinterest, 400, 1, "Invalid request: the bookmark is not valid.")
+    return int(number)
+
+
+def zoneless(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -15,20 +15,18 @@ from pydantic import Field, StringConstraints
 
 from socialpub.sandbox.media import dimensions, sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape
-from socialpub.sandbox.pinterest import replies
-from socialpub.sandbox.pinterest.boards import readable_board
-from socialpub.sandbox.pinterest.models import SECRET, SUCCEEDED, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.pinterest.replies import paged, zoneless
-from socialpub.sandbox.pinterest.requests import (
+from socialpub.sandbox.pinterest.api import (
     Base64Text,
     Index,
     Link,
     ObjectId,
     PinterestCaller,
     api_call,
+    readable_board,
     valid_body,
 )
+from socialpub.sandbox.pinterest.models import SECRET, SUCCEEDED, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
+from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 SMALLEST_SIDE = 100
 """Pixels."""
@@ -103,42 +101,42 @@ def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pin
     covers = sum(name in source for name in COVERS)
     if kind == "video" and (covers > 1 or (pinterest.cover_needed and not covers)):
         message = "Invalid request: give one of cover_image_url, cover_image_data with its content type, or"
-        raise replies.invalid(pinterest, 400, 1, f"{message} cover_image_key_frame_time.")
+        raise invalid(pinterest, 400, 1, f"{message} cover_image_key_frame_time.")
     board = _board(pinterest, body, caller)
     video = _video(pinterest, source, caller) if kind == "video" else None
     images = _images_in(pinterest, source)
     if len({(image.width, image.height) for image, _ in images}) > 1:
-        raise replies.invalid(pinterest, 400, 1, "Invalid request: all images of a carousel must have the same size.")
+        raise invalid(pinterest, 400, 1, "Invalid request: all images of a carousel must have the same size.")
     pin = Pin(
         pinterest.new_id(), caller.account.id, caller.account.username, board.id, body.get("board_section_id"),
         kind, body.get("title"), body.get("description"), body.get("alt_text"), body.get("link"),
         body.get("dominant_color"), tuple(image for image, _ in images), video.id if video else None,
-        source.get("cover_image_key_frame_time"), pinterest.now(), caller.token.client_id, request.received_at,
-        request.received_monotonic, (body.get("ai_disclosures") or {}).get("values", []),
+        source.get("cover_image_key_frame_time"), pinterest.now(), caller.token.client_id,
+        (body.get("ai_disclosures") or {}).get("values", []),
     )  # fmt: skip
     pinterest.add_pin(pin, images)
-    return replies.ok(pinterest, pinterest.create_status, pin_json(pinterest, request, pin, caller))
+    return ok(pinterest, pinterest.create_status, pin_json(pinterest, request, pin, caller))
 
 
 def _board(pinterest: PinterestSandbox, body: dict[str, Any], caller: PinterestCaller) -> PinterestBoard:
     board = pinterest.boards.get(body["board_id"])
     if board is None:
-        raise replies.refused(pinterest, "board_not_found")
+        raise refused(pinterest, "board_not_found")
     secret = board.privacy == SECRET and not caller.may("boards:write_secret", "pins:write_secret")
     if not board.takes_pins_of(caller.account) or secret:
-        raise replies.refused(pinterest, "not_permitted")
+        raise refused(pinterest, "not_permitted")
     section = body.get("board_section_id")
     if section is not None and section not in board.sections:
-        raise replies.refused(pinterest, "section_not_found")
+        raise refused(pinterest, "section_not_found")
     return board
 
 
 def _video(pinterest: PinterestSandbox, source: dict[str, Any], caller: PinterestCaller) -> PinterestMedia:
     media = pinterest.media.get(source["media_id"])
     if media is None or media.owner_id != caller.account.id:
-        raise replies.refused(pinterest, "media_not_found")
+        raise refused(pinterest, "media_not_found")
     if media.status != SUCCEEDED or (media.pinned_in and not pinterest.media_reuse_allowed):
-        raise replies.invalid(pinterest, 400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
+        raise invalid(pinterest, 400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
     return media
 
 
@@ -168,9 +166,9 @@ def _image(
         data = b""
     width, height = dimensions(data, whole=True) if sniff(data) == content_type else (0, 0)
     if not width:
-        raise replies.refused(pinterest, "image_broken")
+        raise refused(pinterest, "image_broken")
     if min(width, height) < SMALLEST_SIDE:
-        raise replies.refused(pinterest, "image_too_small")
+        raise refused(pinterest, "image_too_small")
     digest = hashlib.sha256(data).hexdigest()
     return PinImage(pinterest.new_id(), sniff(data), len(data), digest, width, height, **texts), data
 

@@ -1,12 +1,89 @@
-"""TikTok's queries: the account, what it may post, the status of a share, and its public videos."""
+"""TikTok's API: who may call, who may post, the account, the status of a share, and its public videos."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
-from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest
-from socialpub.sandbox.tiktok import access
-from socialpub.sandbox.tiktok.access import TikTokCaller, api_call, json_object
-from socialpub.sandbox.tiktok.models import COMPLETE, FILE_UPLOAD, PublishTask, TikTokAccount
+from socialpub.sandbox.messages import Reply, SandboxRequest
+from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.tiktok.models import COMPLETE, FILE_UPLOAD, ONLY_ME, PublishTask, TikTokAccount
 from socialpub.sandbox.tiktok.network import TikTokSandbox
+
+MINUTE, DAY = 60, 86400
+UNAUDITED_USER_CAP = 5
+"""Posting users of an unaudited app in 24 hours."""
+
+TikTokCaller = ApiCaller[TikTokAccount]
+UserHandler = Callable[[TikTokSandbox, SandboxRequest, TikTokCaller], Reply]
+
+
+def api_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[TikTokSandbox, SandboxRequest], Reply]]:
+    """Make a handler of `(tiktok, request, caller)` one of `(tiktok, request)`. One of the scopes is enough. `label`
+    names its limit in `world.tiktok.limits`. The order is: bearer, scope, rate."""
+
+    def wrap(handler: UserHandler) -> Callable[[TikTokSandbox, SandboxRequest], Reply]:
+        @functools.wraps(handler)
+        def checked(tiktok: TikTokSandbox, request: SandboxRequest) -> Reply:
+            token = tiktok.tokens.bearer(request.bearer)
+            account = tiktok.account_of(token) if token else None
+            if token is None or account is None:
+                return tiktok.unauthorized_reply()
+            if not set(scopes) & set(token.scopes):
+                return tiktok.refusal_reply(label, "scope_not_authorized")
+            limit = tiktok.limits.get(label, 600)
+            if not tiktok.windows.admits((label, token.account_id, token.client_id), limit, MINUTE, tiktok.timestamp()):
+                return tiktok.refusal_reply(label, "rate_limit_exceeded")
+            return handler(tiktok, request, ApiCaller(token, account))
+
+        return checked
+
+    return wrap
+
+
+def json_object(tiktok: TikTokSandbox, request: SandboxRequest) -> dict[str, Any]:
+    """Return the body if it is a JSON object declared as such. Raise Refusal."""
+    body = request.json_object()
+    if body is None:
+        raise tiktok.invalid("The request body is not a JSON object.")
+    return body
+
+
+def refusal_code(tiktok: TikTokSandbox, caller: TikTokCaller) -> str:
+    """Return the code that keeps this account from posting now, or an empty text."""
+    open_id, client_key = caller.account.open_id, caller.token.client_id or ""
+    if caller.account.banned:
+        return "spam_risk_user_banned_from_posting"
+    if tiktok.tasks.direct_posts_today(open_id, tiktok.posts_per_day) >= tiktok.posts_per_day:
+        return "spam_risk_too_many_posts"
+    cap = tiktok.audited_user_cap if tiktok.audited else UNAUDITED_USER_CAP
+    if cap:
+        since = tiktok.timestamp() - DAY
+        posting = {who for (key, who), at in tiktok.posted_at.items() if key == client_key and at > since}
+        if open_id not in posting and len(posting) >= cap:
+            return "reached_active_user_cap"
+    return ""
+
+
+def refuse_direct(tiktok: TikTokSandbox, caller: TikTokCaller, privacy: str | None) -> None:
+    account = caller.account
+    code = "" if privacy in account.privacy_options else "privacy_level_option_mismatch"
+    code = code or refusal_code(tiktok, caller)
+    if not code and not tiktok.audited and not (account.private and privacy == ONLY_ME):
+        code = "unaudited_client_can_only_post_to_private_accounts"
+    if code:
+        raise tiktok.refused("video_init", code)
+
+
+def refuse_draft(tiktok: TikTokSandbox, account: TikTokAccount) -> None:
+    code = "spam_risk_user_banned_from_posting" if account.banned else ""
+    cap = tiktok.pending_shares_per_day
+    if not code and tiktok.tasks.pending_today(account.open_id, cap) >= cap:
+        code = "spam_risk_too_many_pending_share"
+    if code:
+        raise tiktok.refused("inbox_init", code)
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
 
 USER_FIELDS = {
     **dict.fromkeys(("open_id", "union_id", "display_name", "avatar_url"), "user.info.basic"),
@@ -33,12 +110,12 @@ def user_info(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCall
         "profile_deep_link": f"{request.base_url}/tiktok/@{account.username}",
         "is_verified": False,
     }
-    return tiktok.envelope(200, "ok", "", {"user": {name: user[name] for name in fields}})
+    return tiktok.ok({"user": {name: user[name] for name in fields}})
 
 
 @api_call("creator_info", "video.publish")
 def creator_info(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
-    if code := access.refusal_code(tiktok, caller):
+    if code := refusal_code(tiktok, caller):
         return tiktok.refusal_reply("creator_info", code)
     account = caller.account
     facts = {
@@ -51,7 +128,7 @@ def creator_info(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
         "stitch_disabled": account.stitch_disabled or account.private,
         "max_video_post_duration_sec": account.max_duration,
     }
-    return tiktok.envelope(200, "ok", "", facts)
+    return tiktok.ok(facts)
 
 
 async def pull_first(tiktok: TikTokSandbox, request: SandboxRequest) -> None:
@@ -77,7 +154,7 @@ def fetch_status(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     if task.status == COMPLETE and tiktok.post_ids != "missing":
         data["publicaly_available_post_id"] = _post_ids(tiktok, task)
     data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = tiktok.tasks.counted(task)
-    return tiktok.envelope(200, "ok", "", data)
+    return tiktok.ok(data)
 
 
 def _post_ids(tiktok: TikTokSandbox, task: PublishTask) -> list[int] | list[str]:
@@ -97,7 +174,7 @@ def query_videos(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     filters = json_object(tiktok, request).get("filters")
     wanted = filters.get("video_ids") if isinstance(filters, dict) else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MAX_VIDEOS:
-        return tiktok.envelope(400, "invalid_params", "filters.video_ids must be 1 to 20 ids as strings.")
+        raise tiktok.invalid("filters.video_ids must be 1 to 20 ids as strings.")
     fields, videos = _fields(tiktok, request, VIDEO_FIELDS), []
     for post in tiktok.posts:
         passed = post.is_public and tiktok.seconds_since(post.created_at) >= tiktok.moderation_seconds
@@ -110,14 +187,14 @@ def query_videos(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
                 "video_description": post.title,
             }
             videos.append({name: video[name] for name in fields})
-    return tiktok.envelope(200, "ok", "", {"videos": videos})
+    return tiktok.ok({"videos": videos})
 
 
 def _fields(tiktok: TikTokSandbox, request: SandboxRequest, known: Any) -> list[str]:
     """Return the members of the parameter `fields`. Raise Refusal."""
     fields = [name for name in request.query().get("fields", "").split(",") if name]
     if not fields or not set(fields) <= set(known):
-        raise Refusal(tiktok.envelope(400, "invalid_params", "fields is missing or names an unknown field."))
+        raise tiktok.invalid("fields is missing or names an unknown field.")
     return fields
 
 

@@ -11,15 +11,20 @@ from annotated_types import Len
 
 from socialpub.sandbox.messages import (
     KEPT_BYTES,
-    Refusal,
     Reply,
     SandboxRequest,
     SandboxShape,
     StreamedBody,
     check_shape,
+    dotted_path,
 )
-from socialpub.sandbox.tiktok import access
-from socialpub.sandbox.tiktok.access import TikTokCaller, api_call, json_object
+from socialpub.sandbox.tiktok.api import (
+    TikTokCaller,
+    api_call,
+    json_object,
+    refuse_direct,
+    refuse_draft,
+)
 from socialpub.sandbox.tiktok.models import (
     DOWNLOADING,
     FILE_UPLOAD,
@@ -79,16 +84,14 @@ def init_video(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCal
     body = json_object(tiktok, request)
     source, info = _source(tiktok, body, ChunkedSource), _post_info(tiktok, body)
     _refuse_long(tiktok, info, "title", VIDEO_TITLE)
-    access.refuse_direct(tiktok, caller, info.get("privacy_level"))
-    reply = _begin_video(tiktok, request, caller, source, info, direct=True)
-    access.record_posting(tiktok, caller)
-    return reply
+    refuse_direct(tiktok, caller, info.get("privacy_level"))
+    return _begin_video(tiktok, request, caller, source, info, direct=True)
 
 
 @api_call("inbox_init", "video.upload")
 def init_inbox(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
     source = _source(tiktok, json_object(tiktok, request), ChunkedSource)
-    access.refuse_draft(tiktok, caller.account)
+    refuse_draft(tiktok, caller.account)
     return _begin_video(tiktok, request, caller, source, {}, direct=False)
 
 
@@ -97,32 +100,30 @@ def init_content(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     body = json_object(tiktok, request)
     mode = body.get("post_mode")
     if body.get("media_type") != PHOTO or mode not in ("DIRECT_POST", "MEDIA_UPLOAD"):
-        raise _invalid(tiktok, "Invalid media_type or post_mode")
+        raise tiktok.invalid("Invalid media_type or post_mode")
     direct = mode == "DIRECT_POST"
     if not caller.may("video.publish" if direct else "video.upload"):
-        raise Refusal(tiktok.refusal_reply("content_init", "scope_not_authorized"))
+        raise tiktok.refused("content_init", "scope_not_authorized")
     source = _source(tiktok, body, PulledSource)
     urls, cover = source["photo_images"], source["photo_cover_index"]
     if not 0 <= cover < len(urls):
-        raise _invalid(tiktok, NO_SOURCE)
+        raise tiktok.invalid(NO_SOURCE)
     info = _post_info(tiktok, body) if direct or "post_info" in body else {}
     _refuse_long(tiktok, info, "title", PHOTO_TITLE)
     _refuse_long(tiktok, info, "description", PHOTO_DESCRIPTION)
     if direct:
-        access.refuse_direct(tiktok, caller, info.get("privacy_level"))
+        refuse_direct(tiktok, caller, info.get("privacy_level"))
     else:
         info = {name: info[name] for name in ("title", "description") if name in info}
-        if _version(caller.account.app_version) < OLDEST_APP_FOR_PHOTO_DRAFTS:
-            raise Refusal(tiktok.refusal_reply("content_init", "app_version_check_failed"))
-        access.refuse_draft(tiktok, caller.account)
+        if tuple(map(int, caller.account.app_version.split("."))) < OLDEST_APP_FOR_PHOTO_DRAFTS:
+            raise tiktok.refused("content_init", "app_version_check_failed")
+        refuse_draft(tiktok, caller.account)
     if not all(may_pull(tiktok, url) for url in urls):
-        raise Refusal(tiktok.refusal_reply("content_init", "url_ownership_unverified"))
-    task = _task(tiktok, request, caller, f"p_pub_url~v2.{tiktok.new_id()}", PHOTO, direct)
+        raise tiktok.refused("content_init", "url_ownership_unverified")
+    task = _task(tiktok, caller, f"p_pub_url~v2.{tiktok.new_id()}", PHOTO, direct)
     task.post_info, task.urls = info | {"photo_cover_index": cover}, tuple(urls)
     tiktok.begin(task)
-    if direct:
-        access.record_posting(tiktok, caller)
-    return tiktok.envelope(200, "ok", "", {"publish_id": task.publish_id})
+    return tiktok.ok({"publish_id": task.publish_id})
 
 
 def _begin_video(
@@ -136,27 +137,24 @@ def _begin_video(
 ) -> Reply:
     size, chunk_size, count = source["video_size"], source["chunk_size"], source["total_chunk_count"]
     if wrong := chunk_plan_complaint(size, chunk_size, count):
-        raise _invalid(tiktok, wrong)
+        raise tiktok.invalid(wrong)
     number = tiktok.new_id()
     publish_id = f"v_pub_file~v2-1.{number}" if direct else f"v_inbox_file~v2.{number}"
-    task = _task(tiktok, request, caller, publish_id, VIDEO, direct)
+    task = _task(tiktok, caller, publish_id, VIDEO, direct)
     task.post_info, task.size, task.chunk_size, task.chunk_count = info, size, chunk_size, count
     task.upload_token = secrets.token_urlsafe(32)
     task.upload_expires_at = tiktok.timestamp() + tiktok.upload_seconds
     tiktok.begin(task)
     host = f"https://{tiktok.upload_host}" if tiktok.upload_host else request.base_url
     url = f"{host}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
-    return tiktok.envelope(200, "ok", "", {"publish_id": publish_id, "upload_url": url})
+    return tiktok.ok({"publish_id": publish_id, "upload_url": url})
 
 
-def _task(
-    tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller, publish_id: str, kind: str, direct: bool
-) -> PublishTask:
+def _task(tiktok: TikTokSandbox, caller: TikTokCaller, publish_id: str, kind: str, direct: bool) -> PublishTask:
     source, status = (FILE_UPLOAD, UPLOADING) if kind == VIDEO else (PULL_FROM_URL, DOWNLOADING)
     return PublishTask(
         publish_id, kind, direct, source, caller.account.open_id, caller.account.username, caller.token.client_id, {},
-        tiktok.now(), tiktok.fate, status=status, received_at=request.received_at,
-        received_monotonic=request.received_monotonic,
+        tiktok.now(), tiktok.fate, status=status,
     )  # fmt: skip
 
 
@@ -178,30 +176,22 @@ def chunk_plan_complaint(size: int, chunk_size: int, count: int) -> str:
 def _source(tiktok: TikTokSandbox, body: dict[str, Any], shape: type[SandboxShape]) -> dict[str, Any]:
     source: dict[str, Any] = body.get("source_info", {})
     if check_shape(shape, source):
-        raise _invalid(tiktok, NO_SOURCE)
+        raise tiktok.invalid(NO_SOURCE)
     return source
 
 
 def _post_info(tiktok: TikTokSandbox, body: dict[str, Any]) -> dict[str, Any]:
     info: dict[str, Any] | None = body.get("post_info")
     if not info:
-        raise _invalid(tiktok, NO_POST_INFO)
+        raise tiktok.invalid(NO_POST_INFO)
     if found := check_shape(PostInfo, info):
-        raise _invalid(tiktok, f"{NO_POST_INFO}: {found[0].dotted}")
+        raise tiktok.invalid(f"{NO_POST_INFO}: {dotted_path(found[0])}")
     return dict(info)
 
 
 def _refuse_long(tiktok: TikTokSandbox, info: dict[str, Any], name: str, limit: int) -> None:
     if len(info.get(name, "").encode("utf-16-le", "surrogatepass")) // 2 > limit:
-        raise _invalid(tiktok, f"The {name} is longer than {limit} UTF-16 characters")
-
-
-def _invalid(tiktok: TikTokSandbox, message: str) -> Refusal:
-    return Refusal(tiktok.envelope(400, "invalid_params", message))
-
-
-def _version(written: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in written.split(".")[:2] if part.isdecimal())
+        raise tiktok.invalid(f"The {name} is longer than {limit} UTF-16 characters")
 
 
 # --- the upload host -------------------------------------------------------------------------------------------------

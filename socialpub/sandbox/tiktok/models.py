@@ -232,9 +232,6 @@ class PublishTask:
     ended_at: datetime | None = None
     posts: list[TikTokPost] = field(default_factory=list)
     fetching: bool = False
-    received_at: datetime | None = None
-    """When the init's first byte arrived, by the machine's clock."""
-    received_monotonic: float = 0.0
     digest: Any = field(default_factory=hashlib.sha256, repr=False)
     head: bytes = b""
 

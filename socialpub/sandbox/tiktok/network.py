@@ -1,20 +1,19 @@
 """The memory of TikTok: users, shares, posts, and the addresses that were verified. And the words of its refusals."""
 
 import secrets
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.sandbox.faults import FaultScript
 from socialpub.sandbox.media import fetch
 from socialpub.sandbox.memory import SandboxContext, SlidingWindows, from_facts, json_facts
-from socialpub.sandbox.messages import Reply, json_reply
+from socialpub.sandbox.messages import Refusal, Reply, json_reply
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSwitches
 from socialpub.sandbox.tiktok.tasks import MediaIntake, TaskStore
 
+SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
     "access_token_invalid": (401, "The access token is invalid or not found in the request."),
     "scope_not_authorized": (401, "The user did not authorize the scope required for completing this request."),
@@ -36,62 +35,14 @@ ERRORS: dict[str, tuple[int, str]] = {
     ),
     "url_ownership_unverified": (403, "Verify the ownership of this URL's domain or prefix first."),
     "privacy_level_option_mismatch": (403, "The privacy level is missing or not one of this user's options."),
-    "internal_error": (500, "Something is wrong. Please try again later."),
+    "internal_error": (500, SOMETHING_WRONG),
 }
 SENT_WITH_200 = frozenset({
     "spam_risk_too_many_posts", "spam_risk_user_banned_from_posting", "reached_active_user_cap",
 })  # fmt: skip
 """By `creator_info`."""
-
-
-def status_and_message(endpoint: str, code: str) -> tuple[int, str]:
-    """Return status and message. Raise ValueError for a code that TikTok does not have."""
-    if code not in ERRORS:
-        raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
-    status, message = ERRORS[code]
-    return (200 if endpoint == "creator_info" and code in SENT_WITH_200 else status), message
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthErrorReplies:
-    """The scripted errors of the token endpoints. They are flat, and everything else has an envelope."""
-
-    new_log_id: Callable[[], str]
-
-    def http_error(self, status: int) -> Reply:
-        return self._reply(status, "server_error" if status >= 500 else "invalid_request")
-
-    def unauthorized_reply(self) -> Reply:
-        return self._reply(401, "invalid_client")
-
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        return _with_retry_after(self._reply(429, "rate_limit_exceeded"), seconds, told_in)
-
-    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002
-        raise ValueError("tiktok sells no credits")
-
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
-        return self._reply(400, code)
-
-    def _reply(self, status: int, error: str) -> Reply:
-        facts = {"error": error, "error_description": "Something is wrong.", "log_id": self.new_log_id()}
-        return json_reply(status, facts)
-
-
-def _with_retry_after(reply: Reply, seconds: float, told_in: str) -> Reply:
-    if told_in == "retry-after":
-        reply.headers.append(("retry-after", str(int(seconds))))
-    return reply
-
-
-@dataclass(slots=True)
-class UrlProperty:
-    """A URL prefix that somebody claims, and the file that verifies it. The portal shows both."""
-
-    prefix: str
-    file_name: str = field(default_factory=lambda: f"tiktok{secrets.token_hex(8)}.txt")
-    content: str = field(default_factory=lambda: f"tiktok-developers-site-verification={secrets.token_urlsafe(24)}")
-    verified: bool = False
+OAUTH_ENDPOINTS = ("token", "revoke")
+"""Their errors are flat, and everything else has an envelope."""
 
 
 def may_pull(switches: TikTokSwitches, url: object) -> bool:
@@ -125,7 +76,7 @@ POST_FACTS = (
     "client_key", "media",
 )  # fmt: skip
 TASK_FACTS = (
-    "publish_id", "kind", "direct", "source", "username", "created_at", "received_at", "received_monotonic", "status",
+    "publish_id", "kind", "direct", "source", "username", "created_at", "status",
     "fail_reason", "post_info", "size", "chunk_size", "chunk_count", "received", "puts", "media",
 )  # fmt: skip
 """What the control API shows."""
@@ -133,19 +84,11 @@ TASK_FACTS = (
 
 class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     name = "tiktok"
+    label = "TikTok"
     endpoints = (
-        "authorize",
-        "token",
-        "revoke",
-        "user_info",
-        "creator_info",
-        "video_init",
-        "inbox_init",
-        "content_init",
-        "upload_chunk",
-        "status_fetch",
-        "video_query",
-    )
+        "authorize", *OAUTH_ENDPOINTS, "user_info", "creator_info", "video_init", "inbox_init", "content_init",
+        "upload_chunk", "status_fetch", "video_query",
+    )  # fmt: skip
     refusals = tuple(ERRORS)
     """The codes for `next(…).refuses(code)`."""
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
@@ -157,12 +100,8 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
         TikTokSwitches.__init__(self)
-        self.spent_at: dict[str, float] = {}
-        """When a refresh token was used."""
         self.posted_at: dict[tuple[str, str], float] = {}
         """When a user last posted through an app: by client key and open_id."""
-        self.properties: dict[str, UrlProperty] = {}
-        """By prefix."""
         self.windows = SlidingWindows()
         self.tasks = TaskStore(self, context, self.accounts, self.write)
         self.intake = MediaIntake(self, context, self.accounts, self.tasks)
@@ -200,6 +139,8 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
 
     def begin(self, task: PublishTask) -> None:
         self.tasks.begin(task)
+        if task.direct:
+            self.posted_at[(task.client_key or "", task.open_id)] = self.timestamp()
         if self.context.serving:
             self.intake.pull_in_background(task)
 
@@ -223,32 +164,22 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
                 json_facts(task, TASK_FACTS) | {"posts": [post.id for post in task.posts]}
                 for task in self.tasks.all.values()
             ],
-            "properties": [asdict(claim) for claim in self.properties.values()],
         }
 
     async def before_view(self) -> None:
         await self.intake.pull_all()
 
-    # --- URL properties ------------------------------------------------------------------------------------------
-
-    def add_property(self, prefix: str, file_name: str = "", content: str = "") -> UrlProperty:
-        """Claim a URL prefix, which ends in `/`."""
+    def verify(self, prefix: str, file_name: str, content: str) -> bool:
+        """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
         if not prefix.endswith("/"):
             raise ValueError("a URL prefix ends in /")
-        claim = self.properties[prefix] = UrlProperty(prefix)
-        claim.file_name, claim.content = file_name or claim.file_name, content or claim.content
-        return claim
-
-    def verify(self, prefix: str) -> bool:
-        """Fetch the file of a property and compare it, as the button in the portal does. Never on the event loop."""
-        claim = self.properties[prefix]
-        found = fetch(claim.prefix + claim.file_name, self.fetch)
+        found = fetch(prefix + file_name, self.fetch)
         data = found.data if found is not None else None
-        claim.verified = data is not None and data.decode("utf-8", "replace").strip() == claim.content.strip()
-        if claim.verified and prefix not in self.verified_prefixes:
+        verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
+        if verified and prefix not in self.verified_prefixes:
             self.verified_prefixes.append(prefix)
             self.write("prefix", prefix=prefix)
-        return claim.verified
+        return verified
 
     # --- from the journal ----------------------------------------------------------------------------------------
 
@@ -269,34 +200,53 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
 
     # --- replies -------------------------------------------------------------------------------------------------
 
-    def log_id(self) -> str:
+    def _log_id(self) -> str:
         return f"{self.now():%Y%m%d%H%M%S}{secrets.token_hex(10).upper()}"
 
     def envelope(self, status: int, code: str, message: str, data: Any = None) -> Reply:
         """Return the shape of every response but those of the token endpoints."""
-        error = {"code": code, "message": message, "log_id": self.log_id()}
-        return json_reply(status, {"data": {} if data is None else data, "error": error})
+        error = {"code": code, "message": message, "log_id": self._log_id()}
+        return json_reply(status, {"data": data or {}, "error": error})
 
-    def oauth_error(self, error: str, description: str) -> Reply:
-        """Return the shape of the token endpoints."""
-        facts = {"error": error, "error_description": description, "log_id": self.log_id()}
-        return json_reply(self.oauth_error_status, facts)
+    def ok(self, data: Any) -> Reply:
+        return self.envelope(200, "ok", "", data)
 
-    def next(self, endpoint: str) -> FaultScript:
-        if endpoint in ("token", "revoke"):
-            return FaultScript(self._faults[endpoint], OAuthErrorReplies(self.log_id), endpoint)
-        return super().next(endpoint)
+    def invalid(self, message: str) -> Refusal:
+        return Refusal(self.envelope(400, "invalid_params", message))
 
-    def http_error(self, status: int) -> Reply:
+    def refused(self, endpoint: str, code: str) -> Refusal:
+        return Refusal(self.refusal_reply(endpoint, code))
+
+    def oauth_error(self, error: str, description: str, status: int = 0) -> Reply:
+        """Return the shape of the token endpoints. `status` 0: as `oauth_error_status` says."""
+        facts = {"error": error, "error_description": description, "log_id": self._log_id()}
+        return json_reply(status or self.oauth_error_status, facts)
+
+    def http_error(self, status: int, endpoint: str = "") -> Reply:
+        if endpoint in OAUTH_ENDPOINTS:
+            return self.oauth_error("server_error" if status >= 500 else "invalid_request", SOMETHING_WRONG, status)
         code = "internal_error" if status >= 500 else "rate_limit_exceeded" if status == 429 else "invalid_params"
-        return self.envelope(status, code, "Something is wrong. Please try again later.")
+        return self.envelope(status, code, SOMETHING_WRONG)
 
-    def unauthorized_reply(self) -> Reply:
-        return self.refusal_reply("", "access_token_invalid")
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:
+        if endpoint in OAUTH_ENDPOINTS:
+            return self.oauth_error("invalid_client", SOMETHING_WRONG, 401)
+        return self.refusal_reply(endpoint, "access_token_invalid")
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        status, message = status_and_message(endpoint, code)
-        return self.envelope(status, code, message)
+        """Return the refusal with this code. Raise ValueError for a code that TikTok does not have."""
+        if endpoint in OAUTH_ENDPOINTS:
+            return self.oauth_error(code, SOMETHING_WRONG, 400)
+        if code not in ERRORS:
+            raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+        status, message = ERRORS[code]
+        return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
 
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        return _with_retry_after(self.refusal_reply("", "rate_limit_exceeded"), seconds, told_in)
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        if endpoint in OAUTH_ENDPOINTS:
+            reply = self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
+        else:
+            reply = self.refusal_reply(endpoint, "rate_limit_exceeded")
+        if told_in == "retry-after":
+            reply.headers.append(("retry-after", str(int(seconds))))
+        return reply

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.sandbox.faults import FateQueue
-from socialpub.sandbox.media import dimensions, fetch, probe_video, sniff
+from socialpub.sandbox.media import FateQueue, dimensions, fetch, probe_video, sniff
 from socialpub.sandbox.memory import ByteCache, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import KEPT_BYTES, StreamedBody
 from socialpub.sandbox.tiktok.models import (
@@ -25,7 +24,6 @@ from socialpub.sandbox.tiktok.models import (
     TikTokPost,
     TikTokSwitches,
 )
-from socialpub.sandbox.tokens import WriteJournal
 
 VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
@@ -80,7 +78,7 @@ class TaskStore:
         switches: TikTokSwitches,
         context: SandboxContext,
         accounts: dict[str, TikTokAccount],
-        write: WriteJournal,
+        write: Callable[..., None],
     ) -> None:
         self._switches = switches
         self._context = context

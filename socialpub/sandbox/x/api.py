@@ -1,31 +1,44 @@
-"""X's API of accounts and posts: read the own account, create a post, list the posts of an account."""
+"""X's API of accounts and posts: who may call, what a request may contain, create a post, list posts."""
 
+import functools
 import html
+import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from annotated_types import Len
 from pydantic import Field
+from pydantic_core import ErrorDetails
 
-from socialpub.sandbox.messages import Digits, Reply, SandboxRequest, SandboxShape, json_reply
-from socialpub.sandbox.x import problems
-from socialpub.sandbox.x.models import XAccount, XMedia, XPost, XSwitches
-from socialpub.sandbox.x.network import XSandbox
-from socialpub.sandbox.x.requests import (
-    REFERENCES,
-    USER_FIELDS,
-    XCaller,
-    checked_query,
-    field_list,
-    json_object,
-    post_fields,
-    require_valid,
-    user_call,
+from socialpub.sandbox.messages import (
+    Digits,
+    Headers,
+    Refusal,
+    Reply,
+    SandboxRequest,
+    SandboxShape,
+    check_shape,
+    dotted_path,
+    json_reply,
 )
-from socialpub.sandbox.x.text import FORBIDDEN, cashtags, links, mentions, weighted_length, wrap
+from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.x.models import XAccount, XMedia, XPost, XSwitches
+from socialpub.sandbox.x.network import (
+    XSandbox,
+    forbidden,
+    invalid,
+    invalid_fields,
+    problem,
+    transaction_header,
+    type_uri,
+    window_headers,
+)
+from socialpub.sandbox.x.text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
+WINDOW_SECONDS = 900
+DAY_SECONDS = 86400
 SHORT_TEXT = 276
 EXCLUSIVE = ("quote_tweet_id", "media")
 NOT_PERMITTED = "You are not permitted to perform this action."
@@ -33,6 +46,160 @@ NOT_MENTIONED = (
     "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author "
     "of the post you are replying to."
 )
+
+XCaller = ApiCaller[XAccount]
+UserHandler = Callable[[XSandbox, SandboxRequest, XCaller], Reply]
+
+
+# --- who may call ----------------------------------------------------------------------------------------------------
+
+
+def user_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[XSandbox, SandboxRequest], Reply]]:
+    """Make a handler of `(x, request, caller)` one of `(x, request)`. `label` names its limit in `world.x.limits`.
+
+    The order is: bearer, rate limits, account, credits, scopes. Every response carries the rate headers.
+    """
+
+    def wrap(handler: UserHandler) -> Callable[[XSandbox, SandboxRequest], Reply]:
+        @functools.wraps(handler)
+        def checked(x: XSandbox, request: SandboxRequest) -> Reply:
+            headers: Headers = [transaction_header()]
+            try:
+                caller = _caller(x, request, label, headers)
+                if x.credits_depleted:
+                    raise Refusal(x.credits_reply(x.credits_depleted))
+                if not caller.may(*scopes):
+                    raise forbidden()
+                reply = handler(x, request, caller)
+            except Refusal as refusal:
+                reply = refusal.reply
+            reply.headers.extend(headers)
+            return reply
+
+        return checked
+
+    return wrap
+
+
+def _caller(x: XSandbox, request: SandboxRequest, label: str, headers: Headers) -> XCaller:
+    token, now, limit = x.tokens.bearer(request.bearer), x.timestamp(), x.limits.get(label, 900)
+    if token is None:
+        headers.extend(window_headers("x-rate-limit", limit, limit, now + WINDOW_SECONDS))
+        raise Refusal(x.unauthorized_reply())
+    window = x.windows.count((label, token.account_id), limit, WINDOW_SECONDS, now)
+    headers.extend(window_headers("x-rate-limit", limit, window.remaining, window.reset))
+    over = window.over
+    if label in x.daily_limits:
+        day = x.windows.count(("day", label, token.account_id), x.daily_limits[label], DAY_SECONDS, now)
+        headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
+        over = over or day.over
+    if over:
+        raise Refusal(problem(429))
+    account = x.account_of(token)
+    if account is None:
+        raise Refusal(x.unauthorized_reply())
+    if account.suspended:
+        detail = "The user used for authentication is suspended"
+        raise Refusal(problem(403, detail, type_uri(x, "user-suspended")))
+    return ApiCaller(token, account)
+
+
+# --- query parameters ------------------------------------------------------------------------------------------------
+
+USER_FIELDS = frozenset({
+    "created_at", "description", "id", "name", "profile_image_url", "protected", "public_metrics", "subscription_type",
+    "username", "verified", "verified_type",
+})  # fmt: skip
+_POST_FIELDS = frozenset({
+    "attachments", "conversation_id", "created_at", "entities", "id", "paid_partnership", "reply_settings", "text",
+})  # fmt: skip
+POST_FIELDS = {
+    "new": _POST_FIELDS | {"note_post"},
+    "old": _POST_FIELDS | {"author_id", "edit_history_tweet_ids", "note_tweet", "referenced_tweets"},
+}
+"""The fields that the sandbox knows, of X's two generations of names. A request uses one of them, never a mixture."""
+EXPANSIONS = {"new": frozenset({"referenced_posts"}), "old": frozenset({"referenced_tweets.id"})}
+REFERENCES = frozenset({"referenced_posts", "referenced_tweets", "referenced_tweets.id"})
+"""What asks for the post that a post replies to."""
+PARAMETERS = {"new": "post.fields", "old": "tweet.fields"}
+
+
+def checked_query(x: XSwitches, request: SandboxRequest, *names: str) -> dict[str, str]:
+    """Return the query if it has these parameters only. Raise Refusal."""
+    query = request.query()
+    for name in query:
+        if name not in names:
+            message = f"The query parameter [{name}] is not one of {sorted(names)}"
+            raise invalid(x, message, **{name: query[name]})
+    return query
+
+
+def post_fields(x: XSwitches, query: dict[str, str]) -> set[str]:
+    """Return the fields and expansions of posts that a query asks for. Raise Refusal."""
+    asked = [generation for generation, parameter in PARAMETERS.items() if parameter in query]
+    if len(asked) > 1:
+        raise invalid(x, "tweet.fields and post.fields belong to different documents", **query)
+    if x.one_dialect and asked not in ([], [x.dialect]):
+        parameter = PARAMETERS[asked[0]]
+        raise invalid(x, f"The query parameter [{parameter}] is not known", **{parameter: query[parameter]})
+    generations = asked or ([x.dialect] if x.one_dialect else ["new", "old"])
+    found = field_list(x, query, "expansions", *(EXPANSIONS[one] for one in generations))
+    for generation in asked:
+        found |= field_list(x, query, PARAMETERS[generation], POST_FIELDS[generation])
+    return found
+
+
+def field_list(x: XSwitches, query: dict[str, str], name: str, *known: frozenset[str]) -> set[str]:
+    """Return the members of a comma list if one of these sets contains all of them. Raise Refusal."""
+    if name not in query:
+        return set()
+    fields = query[name].split(",")
+    if len(set(fields)) != len(fields) or not any(one.issuperset(fields) for one in known):
+        message = f"The `{name}` query parameter value [{query[name]}] is not one of {sorted(known[0])}"
+        raise invalid(x, message, **{name: query[name]})
+    return set(fields)
+
+
+# --- JSON bodies -----------------------------------------------------------------------------------------------------
+
+MESSAGES = {
+    "missing": "is missing but it is required",
+    "extra_forbidden": "is not defined in the schema and the schema does not allow additional properties",
+    "string_type": "string expected",
+    "bool_type": "boolean expected",
+    "int_type": "integer expected",
+    "list_type": "array expected",
+    "model_type": "object expected",
+    "literal_error": "does not have a value in the enumeration [{expected}]",
+    "string_pattern_mismatch": "does not match the regex pattern {pattern}",
+    "string_too_long": "must be at most {max_length} characters long",
+    "too_short": "there must be at least {min_length} items in the array",
+    "too_long": "there must be at most {max_length} items in the array",
+}
+
+
+def json_object(x: XSwitches, request: SandboxRequest) -> dict[str, Any]:
+    """Return the body if it is a JSON object declared as such. Raise Refusal."""
+    if request.body and request.content_type != "application/json":
+        raise invalid(x, "Requests with bodies must have content-type of application/json.")
+    try:
+        body = json.loads(request.body) if request.body else None
+    except ValueError:
+        raise invalid(x, "Request body is not valid JSON.") from None
+    if not isinstance(body, dict):
+        raise invalid(x, "Request body must be a JSON object.")
+    return body
+
+
+def require_valid(x: XSwitches, shape: type[SandboxShape], body: dict[str, Any]) -> None:
+    """Raise Refusal with everything that is wrong with the body."""
+    if found := check_shape(shape, body):
+        raise invalid_fields(x, [({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
+
+
+def _message(finding: ErrorDetails) -> str:
+    words = MESSAGES.get(finding["type"], finding["msg"]).format(**finding.get("ctx", {}))
+    return f"$.{dotted_path(finding)}: {words}"
 
 
 # --- the account -----------------------------------------------------------------------------------------------------
@@ -97,23 +264,25 @@ def create_post(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     require_valid(x, NewPost, body)
     if x.needs_text and "text" not in body:
-        raise problems.invalid(x, "$.text: is missing but it is required", text="")
+        raise invalid(x, "$.text: is missing but it is required", text="")
     if all(name in body for name in EXCLUSIVE):
         message = "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
-        raise problems.invalid(x, message, **{name: body[name] for name in EXCLUSIVE})
-    if "quote_tweet_id" in body and not x.quotes_allowed:
-        raise problems.forbidden(NOT_PERMITTED)
+        raise invalid(x, message, **{name: body[name] for name in EXCLUSIVE})
+    if "quote_tweet_id" in body:
+        raise forbidden(NOT_PERMITTED)
     account, text = caller.account, unicodedata.normalize("NFC", body.get("text", ""))
     _check_text(x, account, text, body)
     reply_to = str(body.get("reply", {}).get("in_reply_to_tweet_id", ""))
     parent = _parent(x, account, reply_to) if reply_to else None
     media = _media(x, account, body)
     if text and x.was_posted_lately(account, text, reply_to):
-        raise problems.forbidden("You are not allowed to create a Tweet with duplicate content.")
+        raise forbidden("You are not allowed to create a Tweet with duplicate content.")
 
     post_id = x.new_id()
     page = f"https://x.com/{account.username}/status/{post_id}/{media[0].page_kind}/1" if media else ""
-    wrapped = wrap(_as_shown(x, text, account.username, parent), page, tuple(item.key for item in media))
+    shown = _as_shown(x, text, account.username, parent)
+    shown_text, entities = wrap(shown, page, tuple(item.key for item in media))
+    options = {name: value for name, value in body.items() if name not in ("text", "media")}
     x.add_post(
         XPost(
             post_id,
@@ -122,42 +291,39 @@ def create_post(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
             text,
             x.now(),
             media,
-            {name: value for name, value in body.items() if name not in ("text", "media")},
+            options,
             caller.token.client_id,
-            request.received_at,
             request.received_monotonic,
-            wrapped.text,
-            wrapped.entities,
+            shown_text,
+            entities,
             (parent.conversation_id or parent.id) if parent else post_id,
         )
     )
     history = "edit_history_post_ids" if x.dialect == "new" else "edit_history_tweet_ids"
-    return json_reply(201, {"data": {"id": post_id, "text": escaped(x, wrapped.text), history: [post_id]}})
+    return json_reply(201, {"data": {"id": post_id, "text": escaped(x, shown_text), history: [post_id]}})
 
 
 def _check_text(x: XSandbox, account: XAccount, text: str, body: dict[str, Any]) -> None:
     if not text.strip() and "media" not in body:
-        raise problems.invalid(x, "text is required when there is no media.", text=text)
+        raise invalid(x, "text is required when there is no media.", text=text)
     if FORBIDDEN.intersection(text):
-        raise problems.invalid(x, "text contains characters that are not allowed.", text=text)
+        raise invalid(x, "text contains characters that are not allowed.", text=text)
     if weighted_length(text) > account.longest_post:
         if x.too_long_status == 403:
-            raise problems.forbidden(NOT_PERMITTED)
+            raise forbidden(NOT_PERMITTED)
         message = "Your Tweet text is too long. For more information see the documentation."
-        raise problems.invalid(x, message, text=text)
+        raise invalid(x, message, text=text)
     if len(cashtags(text)) > 1:
-        raise problems.forbidden("Posts are limited to a maximum of one cashtag.")
-    if x.blocked_hosts and any(link.host in x.blocked_hosts for link in links(text)):
-        raise problems.forbidden("The Tweet contains an invalid URL.")
+        raise forbidden("Posts are limited to a maximum of one cashtag.")
 
 
 def _parent(x: XSandbox, account: XAccount, parent_id: str) -> XPost:
     """Return the post that is replied to. Raise Refusal."""
     parent = x.find_post(parent_id)
     if parent is None:
-        raise problems.forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
+        raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
     if parent.account_id != account.id and account.username.lower() not in mentions(parent.text):
-        raise problems.forbidden(NOT_MENTIONED)
+        raise forbidden(NOT_MENTIONED)
     return parent
 
 
@@ -167,7 +333,7 @@ def _media(x: XSandbox, account: XAccount, body: dict[str, Any]) -> tuple[XMedia
     media = tuple(item for media_id in ids if (item := x.media.usable(media_id, account.id)) is not None)
     mixed = len(media) > 1 and {item.category for item in media} != {"tweet_image"}
     if len(media) < len(ids) or len(set(ids)) < len(ids) or mixed:
-        raise problems.invalid_fields(x, [({"media.media_ids": ids}, "Your media IDs are invalid.")])
+        raise invalid_fields(x, [({"media.media_ids": ids}, "Your media IDs are invalid.")])
     return media
 
 
@@ -175,7 +341,7 @@ def _as_shown(x: XSandbox, text: str, username: str, parent: XPost | None) -> st
     """Return the text as X shows it, before its links are wrapped."""
     if x.strips_invisible:
         text = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in ("Cc", "Cf"))
-    if parent is None or not x.names_in_replies or parent.username == username:
+    if parent is None or parent.username == username:
         return text
     return text if parent.username.lower() in mentions(text) else f"@{parent.username} {text}".rstrip()
 
@@ -192,7 +358,7 @@ def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply: 
     fields = post_fields(x, query)
     account = x.accounts.get(request.path_params["id"])
     if account is None:
-        return json_reply(200, {"errors": [problems.no_such_user(x, request.path_params["id"])]})
+        return _no_such_user(x, request.path_params["id"])
     size = _integer(x, query, "max_results", 10, 5, 100)
     offset = _integer(x, query, "pagination_token", 0, 0, 10**9)
     posts = list(_chosen(x, x.posts_of(account), query))
@@ -205,7 +371,7 @@ def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply: 
     answer: dict[str, Any] = {"meta": meta}
     if page:
         answer["data"] = [post_json(x, post, fields) for post in page]
-    if "expansions" in query and (others := _referenced(x, page)):
+    if "expansions" in query and (others := _parents(x, page)):
         name = "posts" if x.dialect == "new" else "tweets"
         answer["includes"] = {name: [post_json(x, one, fields) for one in others]}
     return json_reply(200, answer)
@@ -216,7 +382,7 @@ def _chosen(x: XSandbox, posts: Iterable[XPost], query: dict[str, str]) -> Itera
     start = _time(x, query, "start_time")
     excluded = set(query["exclude"].split(",")) if "exclude" in query else set()
     if not excluded <= {"replies", "retweets"}:
-        raise problems.invalid(x, "exclude is `replies`, `retweets` or both", exclude=query["exclude"])
+        raise invalid(x, "exclude is `replies`, `retweets` or both", exclude=query["exclude"])
     for post in sorted(posts, key=lambda post: int(post.id), reverse=True):
         if (
             (start is None or int(post.created_at.timestamp()) >= start)
@@ -226,16 +392,23 @@ def _chosen(x: XSandbox, posts: Iterable[XPost], query: dict[str, str]) -> Itera
             yield post
 
 
-def _referenced(x: XSandbox, page: Iterable[XPost]) -> list[XPost]:
-    """Return the posts that the posts of a page reply to or quote, each once."""
-    ids = dict.fromkeys(referenced for post in page for referenced in _referenced_ids(post).values())
-    return [post for one in ids if (post := x.find_post(one)) is not None]
+def _no_such_user(x: XSandbox, user_id: str) -> Reply:
+    error = {
+        "value": user_id,
+        "detail": f"Could not find user with id: [{user_id}].",
+        "title": "Not Found Error",
+        "resource_type": "user",
+        "parameter": "id",
+        "resource_id": user_id,
+        "type": type_uri(x, "resource-not-found"),
+    }
+    return json_reply(200, {"errors": [error]})
 
 
-def _referenced_ids(post: XPost) -> dict[str, str]:
-    """Return them by kind of reference."""
-    found = {"replied_to": post.in_reply_to, "quoted": post.options.get("quote_tweet_id")}
-    return {kind: str(referenced) for kind, referenced in found.items() if referenced}
+def _parents(x: XSandbox, page: Iterable[XPost]) -> list[XPost]:
+    """Return the posts that the posts of a page reply to, each once."""
+    ids = dict.fromkeys(post.in_reply_to for post in page)
+    return [parent for one in ids if one and (parent := x.find_post(one)) is not None]
 
 
 def post_json(x: XSwitches, post: XPost, fields: set[str]) -> dict[str, Any]:
@@ -261,20 +434,14 @@ def post_json(x: XSwitches, post: XPost, fields: set[str]) -> dict[str, Any]:
         shown["paid_partnership"] = post.paid_partnership
     if "attachments" in fields and post.media:
         shown["attachments"] = {"media_keys": [item.key for item in post.media]}
-    if "entities" in fields and (entities := _within(post.entities, len(text))):
-        shown["entities"] = entities
+    if "entities" in fields and (urls := [url for url in post.entities.get("urls", ()) if url["end"] <= len(text)]):
+        shown["entities"] = {"urls": urls}
     if fields & {"note_post", "note_tweet"} and long:
         note = {"text": escaped(x, post.shown_text)}
         shown["note_post" if new else "note_tweet"] = note | ({"entities": post.entities} if post.entities else {})
-    if fields & REFERENCES and (references := _referenced_ids(post)):
-        listed = [{"type": kind, "id": referenced} for kind, referenced in references.items()]
-        shown["referenced_posts" if new else "referenced_tweets"] = listed
+    if fields & REFERENCES and post.in_reply_to:
+        shown["referenced_posts" if new else "referenced_tweets"] = [{"type": "replied_to", "id": post.in_reply_to}]
     return {name: value for name, value in shown.items() if name not in x.leaves_out}
-
-
-def _within(entities: dict[str, list[dict[str, Any]]], length: int) -> dict[str, list[dict[str, Any]]]:
-    kept = {kind: [one for one in found if one["end"] <= length] for kind, found in entities.items()}
-    return {kind: found for kind, found in kept.items() if found}
 
 
 def escaped(x: XSwitches, text: str) -> str:
@@ -286,7 +453,7 @@ def _integer(x: XSandbox, query: dict[str, str], name: str, default: int, low: i
     if written is None:
         return default
     if not (written.isascii() and written.isdecimal()) or not low <= int(written[:25]) <= high:
-        raise problems.invalid(x, f"The `{name}` query parameter value [{written}] is not valid", **{name: written})
+        raise invalid(x, f"The `{name}` query parameter value [{written}] is not valid", **{name: written})
     return int(written)
 
 
@@ -301,5 +468,5 @@ def _time(x: XSandbox, query: dict[str, str], name: str) -> int | None:
         instant = None
     if instant is None or instant.tzinfo is None or "T" not in written:
         message = f"The `{name}` query parameter value [{written}] is not a valid RFC3339 date time"
-        raise problems.invalid(x, message, **{name: written})
+        raise invalid(x, message, **{name: written})
     return int(instant.timestamp())

@@ -9,10 +9,9 @@ from annotated_types import Le
 from pydantic import Field, StringConstraints
 
 from socialpub.sandbox.messages import BodyPart, Digits, Refusal, Reply, SandboxRequest, SandboxShape, json_reply
-from socialpub.sandbox.x import problems
+from socialpub.sandbox.x.api import XCaller, checked_query, json_object, require_valid, user_call
 from socialpub.sandbox.x.models import IMAGE, MAX_BYTES, VIDEO, XMedia
-from socialpub.sandbox.x.network import XSandbox
-from socialpub.sandbox.x.requests import XCaller, checked_query, json_object, require_valid, user_call
+from socialpub.sandbox.x.network import XSandbox, forbidden, invalid
 
 SEGMENT = re.compile(r"[0-9]{1,6}")
 MAX_SEGMENT_BYTES = 5 * 1024 * 1024
@@ -46,13 +45,13 @@ def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     fields = _fields(x, request, "media", "media_category")
     part, category = _file(x, fields), fields.get("media_category")
     if category != IMAGE:
-        raise problems.invalid(x, f"media_category must be one of ['{IMAGE}']", media_category=category)
+        raise invalid(x, f"media_category must be one of ['{IMAGE}']", media_category=category)
     _refuse_size(x, category, part.body.size)
     media = x.media.begin(category, part.content_type or "", part.body.size, caller.account.id)
     x.media.append(media, 0, part.data)
     x.media.finalize(media)
     if media.state == "failed":
-        raise problems.invalid(x, "media type unrecognized.", media=part.filename)
+        raise invalid(x, "media type unrecognized.", media=part.filename)
     return json_reply(200, {"data": _media_json(x, media)})
 
 
@@ -72,12 +71,12 @@ def append(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     fields = _fields(x, request, "media", "segment_index")
     written = str(fields.get("segment_index"))
     if not SEGMENT.fullmatch(written) or int(written) > 999:
-        raise problems.invalid(x, "SegmentIndex must be between 0 and 999.", segment_index=written)
+        raise invalid(x, "SegmentIndex must be between 0 and 999.", segment_index=written)
     part = _file(x, fields)
     if part.body.size > MAX_SEGMENT_BYTES:
         raise Refusal(Reply(413))
     if media.finalized:
-        raise problems.invalid(x, "The upload is already finalized.", id=media.id)
+        raise invalid(x, "The upload is already finalized.", id=media.id)
     x.media.append(media, int(written), part.data)
     if x.append_answers == 204:
         return Reply(204)
@@ -90,10 +89,10 @@ def finalize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     media = _own(x, request.path_params["id"], caller)
     if not media.finalized:
         if sorted(media.segments) != list(range(len(media.segments))):
-            raise problems.invalid(x, "Segments are missing.", segments=sorted(media.segments))
+            raise invalid(x, "Segments are missing.", segments=sorted(media.segments))
         received = sum(media.segments.values())
         if received != media.declared_bytes:
-            raise problems.invalid(x, "Segments do not add up to provided total file size.", total_bytes=received)
+            raise invalid(x, "Segments do not add up to provided total file size.", total_bytes=received)
         x.media.finalize(media)
     return json_reply(200, {"data": _media_json(x, media)})
 
@@ -102,10 +101,10 @@ def finalize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
 def status(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     query = checked_query(x, request, "media_id", "command")
     if query.get("command", "STATUS") != "STATUS":
-        raise problems.invalid(x, "command must be STATUS", command=query["command"])
+        raise invalid(x, "command must be STATUS", command=query["command"])
     media = _own(x, query.get("media_id", ""), caller)
     if not media.finalized:
-        raise problems.invalid(x, NOT_FOUND, media_id=media.id)
+        raise invalid(x, NOT_FOUND, media_id=media.id)
     x.media.poll(media)
     return json_reply(200, {"data": _media_json(x, media)})
 
@@ -128,9 +127,9 @@ def metadata(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
 def _own(x: XSandbox, media_id: str, caller: XCaller) -> XMedia:
     media = x.media.alive(media_id)
     if media is None:
-        raise problems.invalid(x, NOT_FOUND, media_id=media_id)
+        raise invalid(x, NOT_FOUND, media_id=media_id)
     if caller.account.id != media.owner_id:
-        raise problems.forbidden("You are not allowed to use this media.")
+        raise forbidden("You are not allowed to use this media.")
     return media
 
 
@@ -162,7 +161,7 @@ def _media_json(x: XSandbox, media: XMedia) -> dict[str, Any]:
 def _refuse_size(x: XSandbox, category: str, size: int) -> None:
     if not 0 < size <= MAX_BYTES[category]:
         message = f"The size of the media is not between 1 and {MAX_BYTES[category]} bytes."
-        raise problems.invalid(x, message, total_bytes=size)
+        raise invalid(x, message, total_bytes=size)
 
 
 def _fields(x: XSandbox, request: SandboxRequest, *names: str) -> dict[str, Any]:
@@ -174,24 +173,24 @@ def _fields(x: XSandbox, request: SandboxRequest, *names: str) -> dict[str, Any]
             try:
                 part.body.write(base64.b64decode(fields["media"], validate=True))
             except (binascii.Error, ValueError):
-                raise problems.invalid(x, "media is not base64.", media="") from None
+                raise invalid(x, "media is not base64.", media="") from None
             fields["media"] = part
     else:
         try:
             parts = request.parts()
         except ValueError:
-            raise problems.invalid(x, "Requests with bodies must have content-type of application/json.") from None
+            raise invalid(x, "Requests with bodies must have content-type of application/json.") from None
         fields = {part.name: part if part.name == "media" else part.text for part in parts}
         if len(fields) < len(parts):
-            raise problems.invalid(x, "A field is given twice.")
+            raise invalid(x, "A field is given twice.")
     for name in fields:
         if name not in names:
-            raise problems.invalid(x, f"$.{name}: is not defined in the schema", **{name: ""})
+            raise invalid(x, f"$.{name}: is not defined in the schema", **{name: ""})
     return fields
 
 
 def _file(x: XSandbox, fields: dict[str, Any]) -> BodyPart:
     part = fields.get("media")
     if not isinstance(part, BodyPart):
-        raise problems.invalid(x, "media is missing but it is required", media="")
+        raise invalid(x, "media is missing but it is required", media="")
     return part

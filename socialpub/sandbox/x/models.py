@@ -1,8 +1,13 @@
-"""X's accounts, uploads and posts, and the switches for what the real X does in several ways."""
+"""What X keeps: accounts, uploads, posts. And the switches for what the real X does in several ways."""
 
+import hashlib
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from socialpub.sandbox.media import dimensions, sniff
+from socialpub.sandbox.memory import ByteCache, SandboxContext
 
 
 @dataclass
@@ -45,18 +50,14 @@ class XSwitches:
     list_lag_seconds: float = 0
     """How old a post must be to appear in lists."""
     too_long_status: int = 400
-    quotes_allowed: bool = False
     escapes_html: bool = False
     """Return `&amp;`, `&lt;`, `&gt;` in texts."""
     strips_invisible: bool = False
     """Return texts without zero-width, direction and control characters."""
-    names_in_replies: bool = True
-    """Begin a reply's text with the name of the author of its parent."""
     leaves_out: list[str] = field(default_factory=list)
     """Fields of posts that a list omits although the query names them, as after a failed hydration."""
     needs_text: bool = False
     """A body without `text` is 400, even with media, as behind X's gateway. Without it, an absent text is `""`."""
-    blocked_hosts: list[str] = field(default_factory=list)
 
     # money and limits
     credits_depleted: int = 0
@@ -124,7 +125,7 @@ class XMedia:
     declared_bytes: int
     size: int = 0
     sha256: str = ""
-    """Empty when the segments came out of order and were no longer kept."""
+    """Empty when the segments were too large to keep."""
     width: int = 0
     height: int = 0
     alt_text: str | None = None
@@ -133,9 +134,6 @@ class XMedia:
     """`pending`, `in_progress`, `succeeded`, `failed`; empty: needs no processing."""
     fate: str = "succeeds"
     polls: int = 0
-    early_polls: int = 0
-    """Calls for the status before `check_after_secs` was over."""
-    polled_at: datetime | None = None
     posted_in: list[str] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
     """Index and size of what was received."""
@@ -163,9 +161,8 @@ class XPost:
     """The other fields of the request."""
     client_id: str | None = None
     """The app that made it."""
-    received_at: datetime | None = None
-    """When the call's first byte arrived, by the machine's clock."""
     received_monotonic: float = 0.0
+    """When the call's first byte arrived, by the machine's clock."""
     shown_text: str = ""
     """As X returns it, with t.co links."""
     entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -188,3 +185,80 @@ class XPost:
     @property
     def reply_settings(self) -> str:
         return str(self.options.get("reply_settings", "everyone"))
+
+
+class XMediaStore:
+    """All uploads. Their bytes are kept only while there is room, their sizes always."""
+
+    def __init__(self, switches: XSwitches, context: SandboxContext) -> None:
+        self._switches = switches
+        self._context = context
+        self.cache = ByteCache()
+        self.all: dict[str, XMedia] = {}
+
+    def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
+        media_id = self._context.ids.new()
+        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._now() + self._switches.media_seconds
+        media = XMedia(media_id, key, category, mime_type, owner_id, expires_at, total_bytes)
+        self.all[media_id] = media
+        return media
+
+    def append(self, media: XMedia, index: int, data: bytes) -> None:
+        media.segments[index] = len(data)
+        self.cache.put((media.id, index), data)
+
+    def finalize(self, media: XMedia) -> None:
+        """Make a whole file of the segments, and begin its processing."""
+        pieces = [self.cache.take((media.id, index)) for index in sorted(media.segments)]
+        kept = [piece for piece in pieces if piece is not None]
+        begin = pieces[0] or b""
+        media.size = sum(media.segments.values())
+        if len(kept) == len(pieces):
+            begin = b"".join(kept)
+            media.sha256 = hashlib.sha256(begin).hexdigest()
+            self.cache.put(media.id, begin)
+        media.width, media.height = dimensions(begin)
+        media.finalized = True
+        media.fate = self._switches.processing
+        self._start_processing(media, sniff(begin))
+
+    def _start_processing(self, media: XMedia, found: str) -> None:
+        unfit = bool(found) and not found.startswith(f"{KINDS[media.category]}/")
+        ends_at_once = self._switches.processing_ticks == 0 and media.fate != "never_ends"
+        if unfit or (media.category != IMAGE and media.fate == "fails" and ends_at_once):
+            media.state = "failed"
+        elif media.category != IMAGE:
+            media.state = "succeeded" if ends_at_once else "pending"
+
+    def poll(self, media: XMedia) -> None:
+        """Count one call for the status. Every call advances the processing."""
+        if media.state not in ("pending", "in_progress"):
+            return
+        media.polls += 1
+        if media.polls < self._switches.processing_ticks or media.fate == "never_ends":
+            media.state = "in_progress"
+        else:
+            media.state = "failed" if media.fate == "fails" else "succeeded"
+
+    def alive(self, media_id: str) -> XMedia | None:
+        media = self.all.get(media_id)
+        return media if media is not None and self._now() < media.expires_at else None
+
+    def usable(self, media_id: str, account_id: str) -> XMedia | None:
+        """Return the media if a post of this account may carry it now."""
+        media = self.alive(media_id)
+        if (
+            media is None
+            or not media.ready
+            or media.fate == "refused_at_post"
+            or account_id != media.owner_id
+            or (media.posted_in and not self._switches.media_reuse_allowed)
+        ):
+            return None
+        return media
+
+    def seconds_left(self, media: XMedia) -> int:
+        return max(0, math.floor(media.expires_at - self._now()))
+
+    def _now(self) -> float:
+        return self._context.clock.now().timestamp()

@@ -1,164 +1,34 @@
-"""The memory of X: uploads and how they become usable, accounts, posts."""
+"""The memory of X: accounts, posts, tokens. And its refusals, in every shape that X is known to use."""
 
-import hashlib
 import math
 import secrets
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import asdict
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from http.client import responses
 from typing import Any, ClassVar
 
-from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
-from socialpub.sandbox.messages import Reply
+from socialpub.sandbox.memory import FixedWindows, SandboxContext, from_facts, json_facts
+from socialpub.sandbox.messages import Headers, Refusal, Reply, json_reply
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.x import problems
-from socialpub.sandbox.x.models import IMAGE, KEY_PREFIX, KINDS, SUBSCRIPTIONS, XAccount, XMedia, XPost, XSwitches
-
-
-@dataclass(slots=True)
-class SegmentHash:
-    """Hashes segments in their order, so that the bytes need not be kept. The last one may arrive twice."""
-
-    done: Any = field(default_factory=hashlib.sha256)
-    before_last: Any = None
-    next_index: int = 0
-    in_order: bool = True
-
-    def add(self, index: int, data: bytes) -> None:
-        if index == self.next_index - 1 and self.before_last is not None:
-            self.done = self.before_last
-        elif index == self.next_index:
-            self.next_index += 1
-        else:
-            self.in_order = False
-            return
-        self.before_last = self.done.copy()
-        self.done.update(data)
-
-
-class XMediaStore:
-    """All uploads. Their bytes are kept only while there is room, their sizes and hashes always."""
-
-    def __init__(self, switches: XSwitches, context: SandboxContext) -> None:
-        self._switches = switches
-        self._context = context
-        self.cache = ByteCache()
-        self.all: dict[str, XMedia] = {}
-        self._hashing: dict[str, SegmentHash] = {}
-
-    def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
-        media_id = self._context.ids.new()
-        media = XMedia(
-            media_id,
-            f"{KEY_PREFIX[category]}_{media_id}",
-            category,
-            mime_type,
-            owner_id,
-            self._now() + self._switches.media_seconds,
-            total_bytes,
-        )
-        self.all[media_id] = media
-        self._hashing[media_id] = SegmentHash()
-        return media
-
-    def append(self, media: XMedia, index: int, data: bytes) -> None:
-        media.segments[index] = len(data)
-        self._hashing[media.id].add(index, data)
-        self.cache.put((media.id, index), data)
-
-    def finalize(self, media: XMedia) -> None:
-        """Make a whole file of the segments, and begin its processing."""
-        indexes = sorted(media.segments)
-        pieces = [self.cache.take((media.id, index)) for index in indexes]
-        whole = b"".join(piece for piece in pieces if piece is not None) if None not in pieces else None
-        hashing = self._hashing.pop(media.id)
-        media.size = sum(media.segments.values())
-        if hashing.in_order:
-            media.sha256 = hashing.done.hexdigest()
-        elif whole is not None:
-            media.sha256 = hashlib.sha256(whole).hexdigest()
-        begin = whole if whole is not None else pieces[0] or b""
-        media.width, media.height = dimensions(begin)
-        if whole is not None:
-            self.cache.put(media.id, whole)
-        media.finalized = True
-        media.fate = self._switches.processing
-        self._start_processing(media, sniff(begin))
-
-    def _start_processing(self, media: XMedia, found: str) -> None:
-        unfit = bool(found) and not found.startswith(f"{KINDS[media.category]}/")
-        ends_at_once = self._switches.processing_ticks == 0 and media.fate != "never_ends"
-        if unfit or (media.category != IMAGE and media.fate == "fails" and ends_at_once):
-            media.state = "failed"
-        elif media.category != IMAGE:
-            media.state = "succeeded" if ends_at_once else "pending"
-        media.polled_at = self._context.clock.now()
-
-    def poll(self, media: XMedia) -> None:
-        """Count one call for the status. Every call advances the processing."""
-        if media.state not in ("pending", "in_progress"):
-            return
-        now = self._context.clock.now()
-        if media.polled_at and (now - media.polled_at).total_seconds() < self._switches.check_after_seconds:
-            media.early_polls += 1
-        media.polled_at = now
-        media.polls += 1
-        if media.polls < self._switches.processing_ticks or media.fate == "never_ends":
-            media.state = "in_progress"
-        else:
-            media.state = "failed" if media.fate == "fails" else "succeeded"
-
-    def alive(self, media_id: str) -> XMedia | None:
-        media = self.all.get(media_id)
-        return media if media is not None and self._now() < media.expires_at else None
-
-    def usable(self, media_id: str, account_id: str) -> XMedia | None:
-        """Return the media if a post of this account may carry it now."""
-        media = self.alive(media_id)
-        if (
-            media is None
-            or not media.ready
-            or media.fate == "refused_at_post"
-            or account_id != media.owner_id
-            or (media.posted_in and not self._switches.media_reuse_allowed)
-        ):
-            return None
-        return media
-
-    def seconds_left(self, media: XMedia) -> int:
-        return max(0, math.floor(media.expires_at - self._now()))
-
-    def _now(self) -> float:
-        return self._context.clock.now().timestamp()
-
+from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost, XSwitches
 
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 JOURNALED = (
     "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
     "conversation_id",
 )  # fmt: skip
-VIEWED = (
-    "id", "account_id", "username", "text", "created_at", "received_at", "received_monotonic", "client_id", "options",
-)  # fmt: skip
+VIEWED = ("id", "account_id", "username", "text", "created_at", "received_monotonic", "client_id", "options")
 JOURNALED_MEDIA = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
 
 
 class XSandbox(SandboxNetwork[XAccount], XSwitches):
     name = "x"
+    label = "X"
     endpoints = (
-        "authorize",
-        "token",
-        "revoke",
-        "me",
-        "upload_one_shot",
-        "upload_initialize",
-        "upload_append",
-        "upload_finalize",
-        "upload_status",
-        "metadata",
-        "create_post",
-        "list_posts",
-    )
+        "authorize", "token", "revoke", "me", "upload_one_shot", "upload_initialize", "upload_append",
+        "upload_finalize", "upload_status", "metadata", "create_post", "list_posts",
+    )  # fmt: skip
     default_scopes = ALL_SCOPES
     reveals_refresh_expiry = False
     account_fields = ("subscription_type", "protected", "suspended", "max_length")
@@ -179,23 +49,13 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
             account = XAccount(str(1000000000000000001 + number), username, name, tier)
             self.accounts[account.id] = account
 
-    # --- accounts, apps, tokens ----------------------------------------------------------------------------------
+    # --- accounts, tokens ----------------------------------------------------------------------------------------
 
-    def add_account(
-        self,
-        username: str,
-        *,
-        name: str | None = None,
-        subscription_type: str = "None",
-        protected: bool = False,
-        suspended: bool = False,
-        max_length: int | None = None,
-    ) -> XAccount:
-        """Create an account. Raise ValueError for a username that exists."""
+    def add_account(self, username: str, *, name: str | None = None, **facts: Any) -> XAccount:
+        """Create an account. `facts` are fields of `XAccount`, such as `protected=True`. Raise ValueError for a
+        username that exists."""
         self.refuse_taken(username)
-        return self.store_account(
-            XAccount(self.new_id(), username, name or username, subscription_type, protected, suspended, max_length)
-        )
+        return self.store_account(XAccount(self.new_id(), username, name or username, **facts))
 
     def account_named(self, username: str) -> XAccount | None:
         """Return the account. Upper and lower case are the same."""
@@ -207,13 +67,8 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
 
     # --- posts ---------------------------------------------------------------------------------------------------
 
-    def posts_of(self, account: XAccount | str) -> list[XPost]:
-        """Return the posts of an account, its id or its username, oldest first."""
-        if isinstance(account, str):
-            found = self.accounts.get(account) or self.account_named(account)
-            if found is None:
-                return []
-            account = found
+    def posts_of(self, account: XAccount) -> list[XPost]:
+        """Return the posts of an account, oldest first."""
         return list(self._posts_of.get(account.id, ()))
 
     def find_post(self, post_id: str) -> XPost | None:
@@ -261,28 +116,104 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
         for item in media:
             self.reserve_id(item["id"])
             kept.append(
-                XMedia(
-                    item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], 0,
-                    item["size"], item["size"], item["sha256"], alt_text=item["alt_text"], finalized=True,
-                )
-            )  # fmt: skip
+                XMedia(**item, owner_id=facts["account_id"], expires_at=0, declared_bytes=item["size"], finalized=True)
+            )
             self.media.all[item["id"]] = kept[-1]
         self._keep_post(XPost(post_id, created_at=datetime.fromisoformat(created_at), media=tuple(kept), **facts))
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def http_error(self, status: int) -> Reply:
-        return problems.problem(status)
+    def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return problem(status)
 
-    def unauthorized_reply(self) -> Reply:
-        return problems.unauthorized()
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return problem(401)
 
-    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
-        return problems.rate_limited(self.timestamp(), seconds, told_in)
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same
+        """Return a 429. `told_in` says where its wait is given: in the window's headers, the day's, `retry-after` (as
+        seconds or as a date), nowhere, or in `milliseconds`."""
+        now = self.timestamp()
+        reset = now + seconds
+        headers: dict[str, Headers] = {
+            "window": window_headers("x-rate-limit", 100, 0, reset),
+            "day": [
+                *window_headers("x-rate-limit", 100, 99, now + 1),
+                *window_headers("x-user-limit-24hour", 100, 0, reset),
+            ],
+            "retry-after": [("retry-after", str(math.ceil(seconds)))],
+            "date": [("retry-after", format_datetime(datetime.fromtimestamp(math.ceil(reset), UTC), usegmt=True))],
+            "milliseconds": window_headers("x-rate-limit", 100, 0, reset * 1000),
+            "nothing": [],
+        }
+        if told_in not in headers:
+            raise ValueError(f"told_in is one of {', '.join(headers)}, not {told_in!r}")
+        reply = problem(429)
+        reply.headers = [*headers[told_in], transaction_header()]
+        return reply
 
     def credits_reply(self, shape: int) -> Reply:
-        return problems.credits_depleted(shape)
+        if shape == 2:
+            facts: dict[str, Any] = {
+                "detail": "credits depleted",
+                "status": 402,
+                "title": "Payment Required",
+                "type": "https://api.x.com/2/problems/credits-depleted",
+            }
+        else:
+            enrolled = 1500000000000000001
+            facts = {
+                "account_id": enrolled,
+                "title": "CreditsDepleted",
+                "detail": f"Your enrolled account [{enrolled}] does not have any credits to fulfill this request.",
+                "type": "https://api.twitter.com/2/problems/credits",
+            }
+        return json_reply(402, facts)
 
 
 def _content_key(account_id: str, text: str, reply_to: str) -> tuple[str, str, str]:
     return account_id, " ".join(text.split()), reply_to
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def type_uri(x: XSwitches, slug: str) -> str:
+    host = "api.x.com" if x.dialect == "new" else "api.twitter.com"
+    return f"https://{host}/2/problems/{slug}"
+
+
+def problem(status: int, detail: str = "", kind: str = "about:blank") -> Reply:
+    """Return the plain shape. Without a detail it repeats the title."""
+    title = responses.get(status, "Error")
+    return json_reply(status, {"title": title, "detail": detail or title, "type": kind, "status": status})
+
+
+def invalid(x: XSwitches, message: str, **parameters: Any) -> Refusal:
+    """Return 400 in the validation shape. `parameters`: the names of the fields and their values."""
+    return invalid_fields(x, [({name: [str(value)[:200]] for name, value in parameters.items()}, message)])
+
+
+def invalid_fields(x: XSwitches, errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
+    facts = {
+        "errors": [{"parameters": parameters, "message": message} for parameters, message in errors],
+        "title": "Invalid Request",
+        "detail": "One or more parameters to your request was invalid.",
+        "type": type_uri(x, "invalid-request"),
+    }
+    return Refusal(json_reply(400, facts))
+
+
+def forbidden(detail: str = "") -> Refusal:
+    return Refusal(problem(403, detail))
+
+
+def window_headers(prefix: str, limit: int, remaining: int, reset: float) -> Headers:
+    return [
+        (f"{prefix}-limit", str(limit)),
+        (f"{prefix}-remaining", str(remaining)),
+        (f"{prefix}-reset", str(math.ceil(reset))),
+    ]
+
+
+def transaction_header() -> tuple[str, str]:
+    return ("x-transaction-id", secrets.token_hex(8))

@@ -7,7 +7,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -38,7 +38,6 @@ _EMOJI = re.compile(
     "(?:\u200d[\u2190-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]?+)*+"
 )
 _CASHTAG = re.compile(r"(?<![^\s(\"'.,!?])\$(?P<tag>[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?)(?![\w])")
-_HASHTAG = re.compile(r"(?<![\w&/])#(?P<tag>\w*[^\W\d]\w*)")
 _MENTION = re.compile(r"(?<![\w@/.])@(?P<tag>[A-Za-z0-9_]{1,15})(?![\w@])")
 
 
@@ -63,10 +62,6 @@ class TextLink:
     def display(self) -> str:
         shown = self.url.split("://", 1)[-1].removeprefix("www.")
         return shown if len(shown) <= 26 else shown[:26] + "…"
-
-    @property
-    def host(self) -> str:
-        return self.url.split("://", 1)[-1].split("/", 1)[0].split("?", 1)[0].split(":", 1)[0].lower()
 
 
 def links(text: str) -> Iterator[TextLink]:
@@ -156,16 +151,9 @@ def cashtags(text: str) -> list[str]:
     return [found["tag"] for found in _CASHTAG.finditer(text)] if "$" in text else []
 
 
-@dataclass(slots=True)
-class WrappedText:
-    """A text as X returns it, with its entities."""
-
-    text: str
-    entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-
-def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> WrappedText:
-    """Replace links by t.co links, and append one for media. Entities count code points of the new text."""
+def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> tuple[str, dict[str, list[Any]]]:
+    """Return the text with t.co links instead of its links, and one for media, and its entities: only links, counted
+    in code points of the new text."""
     pieces: list[str] = []
     urls: list[dict[str, Any]] = []
     position = length = 0
@@ -196,19 +184,7 @@ def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> W
             }
             for key in media_keys
         )
-    entities: dict[str, list[dict[str, Any]]] = {"urls": urls} if urls else {}
-    for kind, name, sign, pattern in (
-        ("hashtags", "tag", "#", _HASHTAG),
-        ("mentions", "username", "@", _MENTION),
-        ("cashtags", "tag", "$", _CASHTAG),
-    ):
-        if sign in new and (found := [_tagged(name, match) for match in pattern.finditer(new)]):
-            entities[kind] = found
-    return WrappedText(new, entities)
-
-
-def _tagged(name: str, match: "re.Match[str]") -> dict[str, Any]:
-    return {"start": match.start(), "end": match.end(), name: match["tag"]}
+    return new, {"urls": urls} if urls else {}
 
 
 def _short(url: str) -> str:

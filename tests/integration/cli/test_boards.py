@@ -141,11 +141,12 @@ def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(
     assert "has no board with the id" in unknown.stderr
 
 
-@pytest.mark.parametrize("fault", ["times_out_after_effect", "fails_after_effect"])
-def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, fault: str) -> None:
+@pytest.mark.parametrize("times_out", [True, False])
+def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, times_out: bool) -> None:
     before = names(terminal)
     for call in ("create_board", "create_section"):
-        getattr(terminal.world.pinterest.next(call), fault)(*([500] if fault == "fails_after_effect" else []))
+        script = terminal.world.pinterest.next(call)
+        script.times_out_after_effect() if times_out else script.fails_with(500, after_effect=True)
     done = terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
     assert done.exit_code == 0, done.stderr
     assert names(terminal) == [*before, "Prints"]

@@ -69,8 +69,8 @@ class TakenLock:
 class Engine:
     """The state of deliveries, by delivery id unless a field says otherwise."""
 
-    pending_writes: dict[str, tuple[Delivery, Any, Any]] = field(default_factory=dict)
-    """The delivery, result and run of each step that a network answered and the disk did not take yet."""
+    pending_writes: dict[str, Callable[[], Delivery | None]] = field(default_factory=dict)
+    """Stores the result of each step that a network answered and the disk did not take yet."""
     read_back_at: dict[str, float] = field(default_factory=dict)
     """When this process last read the delivery's account, or began to read it."""
     announced_at: dict[str, float] = field(default_factory=dict)

@@ -144,9 +144,9 @@ class Delivery:
     @property
     def unknown_calls(self) -> int:
         """How many calls that publish had an unknown outcome."""
-        return getattr(self.phase, "commits", 0)
+        return self.phase.commits
 
     @property
     def unknown_since(self) -> str | None:
         """When the first call that may have published was announced, or the backup of another installation was made."""
-        return getattr(self.phase, "since", None) or self.committed_at
+        return self.phase.since or self.committed_at

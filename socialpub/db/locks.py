@@ -26,7 +26,7 @@ class ProcessLock:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder = folder
         self.name = name
-        self._in_hand: dict[str, object] = {}
+        self._claimed: dict[str, object] = {}
         self._follows_a_death: bool | None = None
         for old in sorted(folder.glob("*.died"), key=lambda path: path.stat().st_mtime)[:-KEPT_DEATHS]:
             old.unlink(missing_ok=True)
@@ -94,20 +94,20 @@ class ProcessLock:
         """Whether a process that was found not to be alive had been asked to end, rather than died."""
         return _NAME.fullmatch(name) is None or not (self.folder / f"{name}.died").exists()
 
-    def take(self, row_id: str) -> bool:
-        """Take a row in hand, for one thread of this process. False: another thread has it."""
+    def claim_in_process(self, row_id: str) -> bool:
+        """Claim a row for one thread of this process. False: another thread has it."""
         mine = object()
-        return self._in_hand.setdefault(row_id, mine) is mine
+        return self._claimed.setdefault(row_id, mine) is mine
 
-    def let_go(self, row_id: str) -> None:
-        self._in_hand.pop(row_id, None)
+    def release(self, row_id: str) -> None:
+        self._claimed.pop(row_id, None)
 
     def works_on(self, name: str, row_id: str) -> bool:
         """Return whether a thread still works on a running row that names this process.
 
         A process that lives may have lost the thread that had the row, or failed to write down how it ended.
         """
-        return row_id in self._in_hand if name == self.name else self.is_alive(name)
+        return row_id in self._claimed if name == self.name else self.is_alive(name)
 
     def close(self) -> None:
         self._lock.path.unlink(missing_ok=True)

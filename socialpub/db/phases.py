@@ -25,8 +25,19 @@ class PhaseName(StrEnum):
     WAITING_FOR_RECONNECT = "waiting_for_reconnect"
 
 
+class _Absent:
+    """The values of fields that a phase does not have."""
+
+    __slots__ = ()
+    commits = 0
+    why = ""
+    since: str | None = None
+    dated_since: str | None = None
+    earlier: tuple[dict[str, Any], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(_Absent):
     name: ClassVar[PhaseName]
     reads_back: ClassVar[bool] = False
     """The next run searches the account instead of running a step of the plan."""

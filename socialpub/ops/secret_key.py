@@ -24,7 +24,7 @@ from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
-from socialpub.publishing.delivery import step
+from socialpub.publishing.delivery import engine
 
 REASON = "Its tokens were sealed with a secret.key that is lost."
 
@@ -192,4 +192,4 @@ def _seal_anew(
 
 
 def _longest_url(settings: Settings) -> timedelta:
-    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, step.public_url_lifetime(settings))
+    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, engine.public_url_lifetime(settings))

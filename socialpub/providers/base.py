@@ -283,8 +283,10 @@ class CallTrace:
     """Shown with a step that went well; never a secret."""
     answered: bool = False
     """Whether any call was answered; noted by the engine."""
-    grant: bytes | None = None
+    grant: bytes | None = field(default=None, repr=False)
     """The sealed access token of these calls; noted by the engine."""
+    started_at: str | None = None
+    """When the run began; noted by the engine."""
 
 
 class Call(Protocol):

@@ -106,7 +106,7 @@ class Rejected(ProviderError):
 
 
 class AppRefused(ProviderError):
-    """Refused for the whole app (402, not approved, capped): hold the network's lane and probe slowly."""
+    """Refused for the whole app (402, not approved, capped): hold the queue of the network and probe slowly."""
 
 
 # --- how long a refusal lasts ----------------------------------------------------------------------------------------

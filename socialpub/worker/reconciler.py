@@ -11,8 +11,9 @@ from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
+from socialpub.db.queries import profile_queue
 from socialpub.ops.health import HEARTBEAT_SECONDS, beat
-from socialpub.publishing.delivery import profile_queue
+from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 
 RECONCILE_SECONDS = 1.0
@@ -34,7 +35,7 @@ class Reconciler:
         self._thread.join(timeout=5)
 
     def once(self) -> int:
-        """Wake every lane with something to do, and show that this went well; returns how many were woken."""
+        """Wake the worker for every profile with something to do, and show that this went well. Return how many."""
         self.rt.db.look_at_clock()
         woken = self._wake_due()
         if self.rt.clock.monotonic() >= self._beat_at:
@@ -45,7 +46,7 @@ class Reconciler:
     def _wake_due(self) -> int:
         if appliance_state.paused_at(self.rt.reader):
             return 0
-        due = profile_queue.due_queues(self.rt.reader, self.rt.stamp(), self.rt.process)
+        due = engine.due_queues(self.rt.reader, self.rt.stamp(), self.rt.process)
         for delivery_id in due:
             self.rt.wakeup.notify(delivery_id)
         return len(due)

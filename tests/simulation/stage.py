@@ -12,8 +12,9 @@ from socialpub.core.clock import parse
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db import appliance_state
+from socialpub.db.queries import profile_queue
 from socialpub.providers.http import Http
-from socialpub.publishing.delivery import engine, profile_queue
+from socialpub.publishing.delivery import engine
 from tests.providers.grid import PATIENCE
 from tests.simulation import drawn_faults, paths
 from tests.simulation.drawn_faults import DrawnFaults
@@ -144,7 +145,7 @@ class Stage:
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
             rt.db.look_at_clock()  # as the reconciler does every second
-            due = profile_queue.due_queues(rt.reader, rt.stamp(), rt.process)
+            due = engine.due_queues(rt.reader, rt.stamp(), rt.process)
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False
             try:

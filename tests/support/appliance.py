@@ -24,8 +24,7 @@ from socialpub.db.states import State
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
 from socialpub.providers.provider import Provider
-from socialpub.publishing.delivery import deliveries
-from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
@@ -149,8 +148,8 @@ def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
     return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
 
 
-def end_unsent(tx: Tx, delivery: Delivery, state: State, message: str) -> None:
+def end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, state: State, message: str) -> None:
     """End a delivery as failed, or as unconfirmed after its first call."""
     if state is State.UNCONFIRMED:
         delivery.progress.phase = Committing()
-    deliveries.fail(tx, delivery, state, message, Run(tx.stamp))
+    Settlement(rt, tx, delivery).fail(message, state=state)

@@ -1,7 +1,8 @@
 """Does everything that is due and moves the clock to what comes next, until nothing is left."""
 
 from socialpub.core.clock import parse
-from socialpub.publishing.delivery import engine, profile_queue
+from socialpub.db.queries import profile_queue
+from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 
@@ -13,7 +14,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     rt.db.look_at_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = profile_queue.due_queues(rt.reader, rt.stamp(), rt.process)
+        due = engine.due_queues(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
         for delivery_id in due:
             engine.work(rt, delivery_id)

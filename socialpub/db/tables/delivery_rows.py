@@ -185,7 +185,7 @@ def delete_of_post(tx: Tx, post_id: str) -> None:
     tx.execute("DELETE FROM delivery WHERE post_id = ?", (post_id,))
 
 
-# --- of one lane -----------------------------------------------------------------------------------------------------
+# --- of one profile --------------------------------------------------------------------------------------------------
 
 
 def running_in(store: Reader, profile_id: str) -> list[Row]:

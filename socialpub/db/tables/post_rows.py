@@ -1,10 +1,16 @@
-"""Statements about the tables `post` and `media`. The API's view of them is in `queries/api_json.py`."""
+"""Statements about the tables `post` and `media`. The API's view of them is in `queries/api_json.py`.
+
+A post's status never says more than the states of its deliveries, and the counters change in the same write.
+"""
 
 from collections.abc import Sequence
 
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
-from socialpub.db.states import PostStatus
+from socialpub.db.states import PostStatus, State
+from socialpub.db.tables import artifact_rows, audience_rows, counters, delivery_rows
+
+FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 _AT_ONCE = 500
 """SQLite takes so many parameters without a doubt."""
@@ -40,7 +46,7 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
         some = post_ids[start : start + _AT_ONCE]
         rows = reader.all(
             f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({placeholders(some)})",
-            (PostStatus.SETTLED, PostStatus.CANCELED, *some),
+            (*FINAL, *some),
         )
         found += [row[0] for row in rows]
     return found
@@ -62,7 +68,7 @@ def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int
         """SELECT id, created_at, length(outcomes) AS deliveries FROM post
             WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
             ORDER BY created_at, id LIMIT ?""",
-        (*beyond, before, before, PostStatus.SETTLED, PostStatus.CANCELED, most),
+        (*beyond, before, before, *FINAL, most),
     )
 
 
@@ -70,7 +76,7 @@ def count_final_before(reader: Reader, before: str) -> int:
     return int(
         reader.value(
             "SELECT count(*) FROM post WHERE created_at <= ? AND updated_at <= ? AND status IN (?, ?)",
-            (before, before, PostStatus.SETTLED, PostStatus.CANCELED),
+            (before, before, *FINAL),
         )
     )
 
@@ -79,7 +85,7 @@ def is_final(post: Row, before: str) -> bool:
     """Return whether the post is final, and was neither created nor changed since then."""
     # Both times count: a post that was created before the clock was set back has changed before it was created.
     latest = max(post.created_at, post.updated_at)
-    return post.status in (PostStatus.SETTLED, PostStatus.CANCELED) and bool(latest <= before)
+    return post.status in FINAL and bool(latest <= before)
 
 
 def delete(tx: Tx, post_id: str) -> None:
@@ -109,6 +115,45 @@ def oldest_created_at(reader: Reader) -> str | None:
 def newest_created_at(reader: Reader) -> str | None:
     at: str | None = reader.value("SELECT max(created_at) FROM post")
     return at
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def set_status(tx: Tx, post_id: str, status: PostStatus) -> None:
+    """Set the status of a post and the outcomes of its deliveries, and note the time of the change."""
+    post = find(tx, post_id)
+    assert post is not None
+    _put(tx, post, status, delivery_rows.states_of_post(tx, post_id))
+
+
+def begin(tx: Tx, post_id: str) -> None:
+    """Make a scheduled post pending: its first delivery starts."""
+    post = find(tx, post_id)
+    if post is not None and post.status == PostStatus.SCHEDULED:
+        set_status(tx, post_id, PostStatus.PENDING)
+
+
+def settle_if_resolved(tx: Tx, post_id: str) -> None:
+    """Settle a post in the write that resolves its last delivery."""
+    post = find(tx, post_id)
+    assert post is not None
+    states = delivery_rows.states_of_post(tx, post_id)
+    _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
+
+
+def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
+    outcomes = "".join(state.letter for _, state in states)
+    update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
+    if (post.status, post.outcomes) != (status, outcomes):
+        audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes)
+        audience_rows.add_post(tx, post.audience_id, status, outcomes)
+    if status in FINAL and post.status not in FINAL:
+        # The post keeps its media. The artifacts that only its options name are unused from now on.
+        artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)
+    for before, (provider, state) in zip(post.outcomes, states, strict=True):
+        if state.final and before != state.letter:
+            counters.count_outcome(tx, provider, state.outcome)
 
 
 # --- media -----------------------------------------------------------------------------------------------------------

@@ -1,34 +1,40 @@
 """Claim a delivery: decide who may start what, in the transaction that starts it."""
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from socialpub.core import units
-from socialpub.core.clock import after, parse
+from socialpub.accounts import hints
+from socialpub.core import logging, units
+from socialpub.core.clock import after, parse, parse_id
+from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, holds, log_entries, profile_rows
+from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import deliveries, profile_queue, read_back, step, transitions, waiting
-from socialpub.publishing.delivery.deliveries import Run
+from socialpub.publishing.delivery import read_back, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
-from socialpub.publishing.delivery.step import NeedsReauth, Undecidable
+from socialpub.publishing.delivery.settle import NeedsReauth, Settlement, Undecidable
 from socialpub.publishing.delivery.transitions import PhaseEvent
-from socialpub.publishing.posts import content, post_status
+from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-EQUAL_CONTENT_SECONDS = 15.0
-EXAMINED_AGAIN_SECONDS = 5.0
+log = logging.get_logger("socialpub.publisher")
+
+# --- the plan --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What the first claim stores: the plan, or why there is none. Made from the content by `engine.prepare`."""
+    """What the first claim stores: the plan, or why there is none."""
 
     content: Content
     options: Mapping[str, Any]
@@ -38,87 +44,154 @@ class Preflight:
     """Why it could not be made just now."""
 
 
+def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
+    """Check the content as `validate` does and make the plan. Only reads; the claim stores the plan."""
+    profile = profile_rows.find(rt.reader, delivery.profile_id)
+    assert profile is not None
+    content = post_content.load_content(rt, rt.reader, delivery.post_id)
+
+    def refuse(message: str, *, content_refused: bool = True) -> Preflight:
+        return Preflight(content, delivery.options, refused=Refused(message, content=content_refused))
+
+    try:
+        with mark_examination(rt, delivery.id):
+            problems = post_content.check_content(rt, profile, content, delivery.options)
+            if problems:
+                return refuse(" ".join(problem.message for problem in problems))
+            provider = rt.providers[delivery.provider]
+            steps = provider.plan(content, provider.read_options(delivery.options)[0])
+    except Deadly:
+        died = f"the worker died {MAX_EXAMINATION_DEATHS} times while it examined this post"
+        return refuse(f"Not sent: {died}. Change it.")
+    except (Unavailable, sqlite3.OperationalError, OSError) as error:
+        log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
+        return Preflight(content, delivery.options, later="It could not be examined just now.")
+    except Exception:
+        # The rest of its queue would wait behind it forever.
+        log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
+        failed = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
+        return refuse(failed, content_refused=False)
+    return Preflight(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
+
+
+# --- the claim -------------------------------------------------------------------------------------------------------
+
+EQUAL_CONTENT_SECONDS = 15.0
+EXAMINED_AGAIN_SECONDS = 5.0
+
+
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
     """Claim a delivery that is due, or whose process died. None: it is not due, not allowed, or claimed already.
 
-    The caller holds it in this process (`ProcessLock.take`), so a row that runs under the name of this process was left
+    The caller has the row (`ProcessLock.claim_in_process`), so a row that runs under the name of this process was left
     by a thread. If the next step is the commit, the row announces it from here on.
     """
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
         return None
-    if profile_queue.is_busy(tx, delivery):
+    # Another delivery of this profile runs. One whose process died comes first: it may be past its commit.
+    if any(row.id != delivery_id for row in delivery_rows.running_in(tx, delivery.profile_id)):
         return None
+    settlement = Settlement(rt, tx, delivery)
     if delivery.state is State.RUNNING:
         if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
             return None
-        if not _take_over(rt, tx, delivery):
+        if not _take_over(settlement):
             return None
     elif delivery.run_at > tx.stamp:
         return None
-    if _ended_by_deadline(rt, tx, delivery) or deliveries.stopped(tx, delivery) or _is_unusable(rt, tx, delivery):
+    if _ended_by_deadline(settlement) or settlement.ended_by_stop() or _is_unusable(settlement):
         return None
-    if delivery.plan is None and not delivery.phase.reads_back:
-        if preflight is None or not _still_fits(rt, tx, delivery, preflight):
-            return None
-        if preflight.later is not None:
-            _put_off(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
-            return None
-        if preflight.refused is not None:
-            _end_unsent(rt, tx, delivery, preflight.refused)
-            return None
-        delivery.plan = list(preflight.plan)
-        transitions.enter_step(delivery)
+    if delivery.plan is None and not delivery.phase.reads_back and not _has_plan(settlement, preflight):
+        return None
     if delivery.progress.stopped and delivery.phase.may_be_public and not delivery.asks:
-        deliveries.close(rt, tx, delivery, Run(tx.stamp), STOPPED)
+        settlement.close(STOPPED)
         return None
-    if _must_wait(rt, tx, delivery, planned=preflight is None):
+    if _must_wait(settlement, planned=preflight is None):
         return None
     if not read_back.confirm_first(rt, delivery):
         if holds.any_hold(tx):
             holds.claim_probe(tx, delivery)
-    elif _must_wait_to_check(rt, tx, delivery):
+    elif _must_wait_to_check(tx, delivery):
         return None
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
-        post_status.begin_post(tx, delivery.post_id)
-    delivery.state = State.RUNNING
-    delivery.held_by = rt.process.name
-    delivery.run_at = tx.stamp
-    deliveries.announce(rt, tx, delivery)
+        post_rows.begin(tx, delivery.post_id)
+    delivery.state, delivery.held_by, delivery.run_at = State.RUNNING, rt.process.name, tx.stamp
+    read_back.announce(rt, delivery, tx.stamp)
     delivery_rows.store(tx, delivery)
     return delivery
 
 
-def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -> bool:
-    """Return whether the plan was made from the present content: a change may have reached the disk meanwhile."""
-    return preflight.options == delivery.options and preflight.content == content.load_content(rt, tx, delivery.post_id)
+def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
+    """Take the plan from the preflight. Return whether there is one."""
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
+    if preflight is None or preflight.options != delivery.options:
+        return False
+    if preflight.content != post_content.load_content(rt, tx, delivery.post_id):
+        return False  # a change has reached the disk meanwhile
+    if preflight.later is not None:
+        _put_off(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
+        return False
+    if preflight.refused is not None:
+        _end_unsent(settlement, preflight.refused)
+        return False
+    delivery.plan = list(preflight.plan)
+    transitions.enter_step(delivery)
+    return True
 
 
-def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Return whether the account was disconnected, or must be connected again first. Then nothing can be sent."""
-    profile = profile_rows.find(tx, delivery.profile_id)
-    assert profile is not None
-    match step.interpret_unusable(delivery, profile):
-        case NeedsReauth(message):
-            deliveries.wait_for_reconnect(rt, tx, delivery, Run(tx.stamp), message)
-        case Refused(message):
-            deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
-        case Undecidable(hint):
-            deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
+def interpret_unusable(delivery: Delivery, profile: Profile) -> Refused | NeedsReauth | Undecidable | None:
+    """Return what it means that nothing can be sent for this profile. None: the profile can be used."""
+    match profile.status:
+        case ProfileStatus.DISCONNECTED if delivery.phase.may_be_public:
+            return not_readable("The profile was disconnected.")
+        case ProfileStatus.DISCONNECTED:
+            how = hints.reconnect(profile.provider)
+            return Refused(
+                f"The profile was disconnected. To connect the account again, {how}. Then create the post again."
+            )
+        case ProfileStatus.REAUTH_REQUIRED:
+            return NeedsReauth(waiting.reconnect_reason(profile))
         case _:
+            return None
+
+
+def not_readable(message: str) -> Undecidable:
+    return Undecidable(f"It could not be read back: {message} Look at the account.")
+
+
+def _is_unusable(settlement: Settlement) -> bool:
+    """Return whether the account was disconnected, or must be connected again first. Then nothing can be sent."""
+    delivery = settlement.delivery
+    profile = profile_rows.find(settlement.tx, delivery.profile_id)
+    assert profile is not None
+    match interpret_unusable(delivery, profile):
+        case NeedsReauth(message):
+            settlement.wait_for_reconnect(message)
+        case Refused(message):
+            settlement.fail(message)
+        case Undecidable(hint):
+            settlement.fail_unconfirmed(hint)
+        case None:
             if delivery.waits_for_reconnect:
                 transitions.move(delivery, PhaseEvent.RECONNECTED)
             return False
     return True
 
 
-def _ended_by_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+def _ended_by_deadline(settlement: Settlement) -> bool:
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     if delivery.waits_for_reconnect and delivery.progress.reconnected_at is None:
-        return deliveries.ended_unconnected(rt, tx, delivery)
+        # An account that was connected again too late.
+        profile, until = profile_rows.find(tx, delivery.profile_id), waiting.start_deadline(rt, tx, delivery)
+        if until >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
+            return False
+        settlement.end_unconnected("The account had to be connected again.")
+        return True
     if delivery.started_at is None:
-        if message := _too_late(rt, tx, delivery):
-            _end_unsent(rt, tx, delivery, Refused(f"Not sent: {message}"))
+        if message := _too_late(settlement):
+            _end_unsent(settlement, Refused(f"Not sent: {message}"))
             return True
         if not waiting.was_put_off(tx, delivery):
             return False
@@ -127,21 +200,21 @@ def _ended_by_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     since = "the first start" if delivery.started_at else "its time"
     if (delivery.progress.reconnected_at or "") > (delivery.started_at or delivery.due_at):
         since = "its account was connected again"
-    hours = deliveries.format_hours(rt.settings.publishing.give_up_after)
-    deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {hours} after {since}")
+    settlement.give_up(f"gave up {waiting.format_hours(rt.settings.publishing.give_up_after)} after {since}")
     return True
 
 
-def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused) -> None:
+def _end_unsent(settlement: Settlement, refused: Refused) -> None:
     """End a delivery of which this installation sends nothing. Another installation may have published it."""
-    if delivery.phase.may_be_public:
-        deliveries.close(rt, tx, delivery, Run(tx.stamp), refused.message)
+    if settlement.delivery.phase.may_be_public:
+        settlement.close(refused.message)
     else:
-        deliveries.fail(tx, delivery, State.FAILED, refused.message, Run(tx.stamp), content=refused.content)
+        settlement.fail(refused.message, content=refused.content)
 
 
-def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
+def _too_late(settlement: Settlement) -> str | None:
     """Return why a delivery that has not started is too late to start. None: it may start."""
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     latest, limit = waiting.start_deadline(rt, tx, delivery), rt.settings.publishing.max_lateness
     if tx.now <= latest:
         return None
@@ -154,24 +227,24 @@ def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
         return None
     if tx.now - jumped > latest or not jumps:
         return (
-            f"it could not start within {deliveries.format_hours(limit)} of its time, because socialpub was down, "
+            f"it could not start within {waiting.format_hours(limit)} of its time, because socialpub was down, "
             "paused or held. Create the post again if it should still go out."
         )
     at, seconds = max(jumps, key=lambda jump: jump[1])
     return (
-        f"it is more than {deliveries.format_hours(limit)} later than its time (publishing.max_lateness). The clock "
+        f"it is more than {waiting.format_hours(limit)} later than its time (publishing.max_lateness). The clock "
         f"was set forward by {units.in_words(seconds)} at {at}. If the clock is correct now, "
         "create the post again. Otherwise, set the clock first."
     )
 
 
-def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> bool:
+def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
     """Postpone a delivery that waits for its network, or for an equal post. `planned`: its row had a plan before."""
-    rests = waiting.find_cooldown(tx, delivery)
-    if rests is not None:
-        until, reason = rests
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
+    if cooldown := waiting.find_cooldown(tx, delivery):
+        until, reason = cooldown
         if parse(until) > waiting.give_up_at(rt, tx, delivery):
-            deliveries.give_up(rt, tx, delivery, Run(tx.stamp), waiting.too_long(until, reason))
+            settlement.give_up(waiting.too_long(until, reason))
         elif delivery.progress.stopped or planned:
             # The queue does not wait for a call that it may never make. What the queue offers although its row says
             # what it waits on would wait too long by `not_before.outlasts`, and not by its own deadline.
@@ -194,13 +267,12 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> boo
     return True
 
 
-def _must_wait_to_check(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
     """Postpone a delivery whose read-back before a call has to wait, like any question. The call itself might go."""
-    rests = waiting.find_cooldown(tx, delivery)
-    until, reason = rests or holds.closed_until(tx, delivery) or (None, "")
-    if until is not None:
-        _put_off(tx, delivery, until, reason)
-    return until is not None
+    wait = waiting.find_cooldown(tx, delivery) or holds.closed_until(tx, delivery)
+    if wait:
+        _put_off(tx, delivery, *wait)
+    return wait is not None
 
 
 def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
@@ -220,8 +292,9 @@ SUSPECT_SECONDS = 2.0
 """The pause of a suspect while another one runs."""
 
 
-def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+def _take_over(settlement: Settlement) -> bool:
     """Take over from a process that died in the middle of a step. False: it died too often, so the delivery ended."""
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):
         delivery.progress.deaths += 1
@@ -234,25 +307,24 @@ def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
     log_entries.record_attempt(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
-    delivery.state = State.QUEUED
-    delivery.held_by = None
-    delivery.run_at = tx.stamp
+    delivery.state, delivery.held_by, delivery.run_at = State.QUEUED, None, tx.stamp
     if delivery.progress.deaths >= MAX_DEATHS and not committing:
-        _end_deadly(tx, delivery, step)
+        _end_deadly(settlement, step)
         return False
     delivery_rows.store(tx, delivery)
     return True
 
 
-def _end_deadly(tx: Tx, delivery: Delivery, step: str) -> None:
+def _end_deadly(settlement: Settlement, step: str) -> None:
     """End a delivery whose next run would stop everything else again."""
+    delivery = settlement.delivery
     died = f"the worker died {delivery.progress.deaths} times in a row in its step {step}; its log may say why"
     if delivery.phase.may_be_public:
         hint = f"{died[0].upper()}{died[1:]}. Look at the account."
-        deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
+        settlement.fail_unconfirmed(hint)
     else:
         message = f"Not sent: {died}. Change the post or its media and create it again."
-        deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
+        settlement.fail(message)
 
 
 def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
@@ -261,3 +333,50 @@ def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         return False
     others = delivery_rows.running_after_death(tx)
     return any(row.id != delivery.id and rt.process.works_on(row.held_by, row.id) for row in others)
+
+
+# --- examinations that kill the worker -------------------------------------------------------------------------------
+
+MAX_EXAMINATION_DEATHS = 3
+MAX_MARKS = MAX_EXAMINATION_DEATHS - 1
+"""The first of the deaths left none."""
+
+
+class Deadly(Exception):
+    """The examination of this post has killed too many workers."""
+
+
+@contextmanager
+def mark_examination(rt: Runtime, delivery_id: str) -> Iterator[None]:
+    """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
+    # The id of a row that a stranger wrote may be anything, a path for example.
+    if not rt.process.follows_a_death or parse_id(delivery_id) is None:
+        yield
+        return
+    folder = _marks_dir(rt)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mark = folder / delivery_id
+    begun = mark.stat().st_size if mark.exists() else 0
+    if begun >= MAX_MARKS:
+        mark.unlink(missing_ok=True)
+        raise Deadly
+    with mark.open("ab") as file:
+        file.write(b".")
+    try:
+        yield
+    except Exception:
+        mark.unlink(missing_ok=True)
+        raise
+    mark.unlink(missing_ok=True)
+
+
+def clean_marks(rt: Runtime) -> None:
+    """Remove the marks of deliveries that ended otherwise."""
+    folder = _marks_dir(rt)
+    for mark in folder.iterdir() if folder.is_dir() else ():
+        if not delivery_rows.is_open(rt.reader, mark.name):
+            mark.unlink(missing_ok=True)
+
+
+def _marks_dir(rt: Runtime) -> Path:
+    return rt.settings.run_dir / "examined"

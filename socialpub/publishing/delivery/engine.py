@@ -1,48 +1,81 @@
 """Run a profile's due deliveries: claim in a short transaction, call the network, settle in a short transaction."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
 
+from socialpub.accounts import tokens
 from socialpub.core import logging
-from socialpub.core.clock import parse, parse_id
-from socialpub.core.errors import Unavailable
-from socialpub.db.delivery import Delivery
-from socialpub.db.tables import delivery_rows, profile_rows
-from socialpub.providers.base import CallTrace, Held, Published, Refused, Unknown
-from socialpub.publishing.delivery import claim, profile_queue, read_back, settle
-from socialpub.publishing.delivery import step as step_delivery
-from socialpub.publishing.delivery.claim import Preflight
-from socialpub.publishing.delivery.deliveries import Run
-from socialpub.publishing.delivery.step import Limited, NeedsReauth, Result, Retry, Undecidable
+from socialpub.core.clock import parse
+from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.core.secrets import redaction, signed_urls
+from socialpub.core.settings.loader import Settings
+from socialpub.db import clock_jumps
+from socialpub.db.connection import Reader
+from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.locks import ProcessLock
+from socialpub.db.phases import ConfirmingInherited
+from socialpub.db.queries import profile_queue
+from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import delivery_rows, holds, profile_rows
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.base import (
+    Again,
+    CallTrace,
+    CannotTell,
+    Done,
+    Held,
+    Job,
+    MediaFile,
+    Published,
+    Readback,
+    Refused,
+    Unfit,
+    Unknown,
+    Withdrawn,
+)
+from socialpub.providers.errors import (
+    AppRefused,
+    AuthExpired,
+    NoAnswer,
+    NotSent,
+    ProviderError,
+    Rejected,
+    Throttled,
+    plausible_wait,
+)
+from socialpub.publishing.delivery import claim, read_back, settle, waiting
+from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
+from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
+from socialpub.publishing.delivery.settle import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.publisher")
 
-_LOGGED_AS: dict[type, str] = {read_back.NotFoundOnAccount: "missing", NeedsReauth: "needsowner"}
-"""The `outcome` of log events, where it is not the name of the result's class."""
+# --- the queue of a profile ------------------------------------------------------------------------------------------
 
 
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
-    """Take up what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
+    """Run what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
 
     Return True when it stopped for another profile: more may be due. Otherwise nothing is left, nothing can be done
-    now, or somebody else works on the queue. Raises Unavailable when the database takes no claim.
+    now, or another thread or process works on the queue. Raises Unavailable when the database takes no claim.
     """
     profile_id = delivery_rows.profile_of(rt.reader, delivery_id)
     last = None
     while profile_id is not None and not rt.stopping.is_set():
-        candidate = profile_queue.next_due(rt.reader, profile_id, rt.stamp(), rt.process)
-        if candidate is None or candidate.id == last or not rt.process.take(candidate.id):
+        candidate = next_due(rt.reader, profile_id, rt.stamp(), rt.process)
+        if candidate is None or candidate.id == last or not rt.process.claim_in_process(candidate.id):
             return False
         try:
             _run_delivery(rt, candidate)
         finally:
-            rt.process.let_go(candidate.id)
+            rt.process.release(candidate.id)
         last = candidate.id
         if others_wait():
             # A pause, or a full disk, has changed nothing: then the next round of the reconciler is soon enough.
@@ -50,13 +83,30 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
     return False
 
 
+def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
+    """Return what of this profile comes next: an orphaned delivery, else the oldest due one. None while one runs."""
+    running = delivery_rows.running_in(reader, profile_id)
+    if not running:
+        return profile_queue.oldest_due(reader, profile_id, now)
+    if process.works_on(running[0].held_by, running[0].id):
+        return None
+    return delivery_rows.find(reader, running[0].id)
+
+
+def due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
+    """Return one delivery of each profile that has something due or orphaned, the longest waiting first."""
+    orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
+    return orphans + profile_queue.due_per_profile(reader, now)
+
+
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
     delivery: Delivery | None
-    pending = rt.engine.pending_writes.get(candidate.id)
-    if pending is not None:
-        delivery = _settle(rt, *pending)
+    write_again = rt.engine.pending_writes.get(candidate.id)
+    if write_again is not None:
+        delivery = write_again()
     else:
-        preflight = None if candidate.plan or candidate.phase.reads_back else prepare(rt, candidate)
+        planned = candidate.plan or candidate.phase.reads_back
+        preflight = None if planned else claim.prepare(rt, candidate)
         delivery = rt.write(claim.claim, candidate.id, preflight)
     while delivery is not None:
         delivery = advance(rt, delivery)
@@ -65,143 +115,297 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
         read_back.forget(rt, candidate.id)
 
 
-def forget_ended(rt: Runtime) -> None:
-    """Drop what is remembered of deliveries that others have ended: an owner who stopped them, say."""
-    remembered = {*rt.engine.read_back_at, *rt.engine.announced_at}
-    for delivery_id in remembered:
-        if not delivery_rows.is_open(rt.reader, delivery_id):
-            read_back.forget(rt, delivery_id)
-    clean_marks(rt)
-
-
-def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
-    """Check the content as `validate` does and make the plan. Pure but for reading; the claim stores it."""
-    profile = profile_rows.find(rt.reader, delivery.profile_id)
-    assert profile is not None
-    content = post_content.load_content(rt, rt.reader, delivery.post_id)
-    try:
-        with mark_examination(rt, delivery.id):
-            problems = post_content.check_content(rt, profile, content, delivery.options)
-            if problems:
-                refused = " ".join(problem.message for problem in problems)
-                return Preflight(content, delivery.options, refused=Refused(refused, content=True))
-            provider = rt.providers[delivery.provider]
-            steps = provider.plan(content, provider.read_options(delivery.options)[0])
-    except Deadly:
-        refused = f"Not sent: the worker died {MAX_EXAMINATION_DEATHS} times while it examined this post. Change it."
-        return Preflight(content, delivery.options, refused=Refused(refused, content=True))
-    except (Unavailable, sqlite3.OperationalError, OSError) as error:
-        log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
-        return Preflight(content, delivery.options, later="It could not be examined just now.")
-    except Exception:
-        # The rest of its queue would wait behind it forever.
-        log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
-        refused = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
-        return Preflight(content, delivery.options, refused=Refused(refused))
-    return Preflight(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
-
-
 def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
-    """Run the next step of a claimed delivery and settle it. The delivery again when it goes on at once."""
+    """Run the next step of a claimed delivery and settle it. Return the delivery if it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
-        started_at, step, seen = rt.stamp(), delivery.step_name, CallTrace()
-        result = step_delivery.run(rt, delivery, seen)
-        run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message, seen.grant)
-        following = _settle(rt, delivery, result, run)
-        _log(rt, delivery, step, result, run)
+        trace, step = CallTrace(started_at=rt.stamp()), delivery.step_name
+        # No result quotes a token of the account.
+        result = redaction.mask_value(_run_step(rt, delivery, trace))
+        shown = (trace.code, trace.message, trace.request_id)
+        trace.code, trace.message, trace.request_id = redaction.mask_value(shown)
+        following = _settle(rt, delivery, result, trace)
+        _log(rt, delivery, step, result, trace)
     return following
 
 
-def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
-    """Write down how it ended. What the disk does not take is kept, and written when the delivery is taken up again."""
+def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
+    """Store how a step ended. If the disk does not take it, it is stored when the delivery is claimed again."""
     try:
-        following = rt.write(settle.settle, delivery, result, run)
+        following = rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.engine.pending_writes[delivery.id] = (delivery, result, run)
+        rt.engine.pending_writes[delivery.id] = partial(_settle, rt, delivery, result, trace)
         log.error("the end of a step could not be written down yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
-        following = rt.write(settle.settle, delivery, step_delivery.interpret_crash(delivery), run)
+        following = rt.write(settle.settle, delivery, _interpret_crash(delivery), trace)
     rt.engine.pending_writes.pop(delivery.id, None)
     return following
 
 
-def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -> None:
-    level: logging.Level
+def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: CallTrace) -> None:
+    level: logging.Level = "debug"
+    outcome, text, run_at = type(result).__name__.lower(), "", delivery_rows.queued_until(rt.reader, delivery.id)
     match result:
-        case Refused(message) | Unknown(message) | Undecidable(message):
+        case Published(post_id, url):
+            notes = delivery.memo.get("notes", ())
+            level, text, run_at = "info", " ".join(filter(None, ("published", post_id, url, *notes))), None
+        case Refused(message):
+            level, text, run_at = "warning", message, None
+        case Unknown(message) | Undecidable(message) | Retry(message) | Limited(message=message):
             level, text = "warning", message
         case NeedsReauth(message):
-            level, text = "warning", message
-        case Held(message):
-            level, text = "debug", message  # reported once, when the hold begins
-        case Retry(message) | Limited(message=message):
-            level, text = "warning", message
-        case Published(post_id, url):
-            parts = (post_id, url, *delivery.memo.get("notes", ()))
-            level, text = "info", " ".join(("published", *filter(None, parts)))
-        case _:
-            level, text = "debug", ""
-    outcome = _LOGGED_AS.get(type(result)) or type(result).__name__.lower()
+            level, text, outcome = "warning", message, "needsowner"
+        case NotFoundOnAccount():
+            outcome = "missing"
+        case Held(reason):
+            text = reason  # reported once, when the hold begins
     log.write(
         level,
         text or f"{step}: {outcome}",
         step=step,
         outcome=outcome,
-        provider_code=run.code,
-        provider_request_id=run.request_id,
-        waits_until=_waits_until(rt, delivery) if not isinstance(result, Published | Refused) else None,
+        provider_code=trace.code,
+        provider_request_id=trace.request_id,
+        waits_until=None if run_at is None else parse(run_at),
     )
 
 
-def _waits_until(rt: Runtime, delivery: Delivery) -> datetime | None:
-    run_at = delivery_rows.queued_until(rt.reader, delivery.id)
-    return None if run_at is None else parse(run_at)
+def forget_ended(rt: Runtime) -> None:
+    """Drop what this process remembers of deliveries that others have ended, such as an owner who stopped them."""
+    for delivery_id in {*rt.engine.read_back_at, *rt.engine.announced_at}:
+        if not delivery_rows.is_open(rt.reader, delivery_id):
+            read_back.forget(rt, delivery_id)
+    claim.clean_marks(rt)
 
 
-# --- examinations that kill the worker -------------------------------------------------------------------------------
-
-MAX_EXAMINATION_DEATHS = 3
-MAX_MARKS = MAX_EXAMINATION_DEATHS - 1
-"""The first of the deaths left none."""
+# --- one step --------------------------------------------------------------------------------------------------------
 
 
-class Deadly(Exception):
-    """The examination of this post has killed too many workers."""
+class ReadbackDue(Exception):
+    """What came before a second call took so long that the account must be read back again first."""
 
 
-@contextmanager
-def mark_examination(rt: Runtime, delivery_id: str) -> Iterator[None]:
-    """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
-    # The id of a row that a stranger wrote may be anything, a path for example.
-    if not rt.process.follows_a_death or parse_id(delivery_id) is None:
-        yield
-        return
-    folder = _marks_dir(rt)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mark = folder / delivery_id
-    begun = mark.stat().st_size if mark.exists() else 0
-    if begun >= MAX_MARKS:
-        mark.unlink(missing_ok=True)
-        raise Deadly
-    with mark.open("ab") as file:
-        file.write(b".")
+def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
+    """Run the next step, or read the account back. Everything that a network does becomes a result.
+
+    `trace` takes what the calls showed.
+    """
+    profile = _profile(rt, delivery)
+    unusable = interpret_unusable(delivery, profile)
+    if unusable is not None:
+        return unusable
     try:
-        yield
+        token = tokens.load_fresh(rt, profile.id)
+        try:
+            return _call_network(rt, delivery, token, trace)
+        except AuthExpired:
+            return _call_network(rt, delivery, tokens.replace_spent(rt, profile.id, spent=token), trace)
+    except ProviderError as error:
+        trace.request_id = error.request_id or trace.request_id
+        return _interpret_error(rt, delivery, error, asked=trace.answered)
+    except Withdrawn as withdrawn:
+        if delivery.phase.may_be_public and str(withdrawn) == STOPPED:
+            return Retry(STOPPED, seconds=0.0)  # the claim reads the account back once more, and ends it
+        return _not_sendable(delivery, str(withdrawn))
+    except ReadbackDue:
+        return Retry("The account is looked at again first.", seconds=0.0)
+    except Unfit as unfit:
+        return Refused(str(unfit), content=True)
+    except FileNotFoundError as missing:
+        name = _file_name(rt, delivery, missing)
+        return Refused(f"A media file is missing in socialpub's storage: {name}.", content=True)
+    except Unavailable as error:
+        return Retry(error.detail)
+    except OperatorError as error:
+        return _not_sendable(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
-        mark.unlink(missing_ok=True)
-        raise
-    mark.unlink(missing_ok=True)
+        log.error("a step failed unexpectedly", exc_info=True, step=delivery.step_name)
+        return _interpret_crash(delivery)
 
 
-def clean_marks(rt: Runtime) -> None:
-    """Remove the marks of deliveries that ended otherwise."""
-    folder = _marks_dir(rt)
-    for mark in folder.iterdir() if folder.is_dir() else ():
-        if not delivery_rows.is_open(rt.reader, mark.name):
-            mark.unlink(missing_ok=True)
+def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
+    provider, phase = rt.providers[delivery.provider], delivery.phase
+    job = _build_job(rt, delivery, token, trace)
+    if delivery.step_kind == "prepare" and not phase.reads_back:
+        for media in job.content.media:
+            media.path.stat()
+    if read_back.is_due(rt, delivery):
+        raise ReadbackDue
+    if not phase.reads_back:
+        outcome = provider.run(delivery.step_name, job)
+        return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
+    match provider.recover(job):
+        case CannotTell() if isinstance(phase, ConfirmingInherited):
+            return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
+        case CannotTell(hint):
+            return Undecidable(hint)
+        case Done() as arrived:
+            return arrived
+        case Readback() as readback:
+            found = _find_post(rt, delivery, readback)
+            return _find_earlier(rt, delivery, job) or found if isinstance(found, NotFoundOnAccount) else found
 
 
-def _marks_dir(rt: Runtime) -> Path:
-    return rt.settings.run_dir / "examined"
+def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published | NotFoundOnAccount:
+    """Return the candidate that is the post of this delivery.
+
+    What another delivery made is not ours. A candidate that does not show its words belongs to no delivery while the
+    outcome of another delivery is unknown.
+    """
+    reader = rt.reader
+    seen_at, doubt = rt.clock.monotonic(), False
+    for post in readback.candidates:
+        of_another = delivery_rows.is_outcome_of_another(reader, delivery, post.post_id)
+        if post.post_id in readback.vague and (of_another or delivery_rows.others_past_commit(reader, delivery)):
+            doubt = True
+        elif not of_another:
+            return post
+    # An owner who sends it after a restore wants it beside posts with other words. One without words may be this post.
+    similar = () if isinstance(delivery.phase, ConfirmingInherited) else readback.similar
+    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
+    return NotFoundOnAccount(seen_at, readback.whole, doubt or not all(others))
+
+
+def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
+    """Search for the content before an edit: another installation may have published that before."""
+    provider = rt.providers[delivery.provider]
+    for content, given in post_content.earlier_contents(rt, delivery):
+        readback = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
+        found = _find_post(rt, delivery, readback) if isinstance(readback, Readback) else None
+        if isinstance(found, Published):
+            return Undecidable(
+                f"The account shows the text from before the last edit ({found.url or found.post_id}). "
+                "Delete that post first if the new text should be published."
+            )
+        if found is not None and found.similar:
+            return found
+    return None
+
+
+def _profile(rt: Runtime, delivery: Delivery) -> Profile:
+    profile = profile_rows.find(rt.reader, delivery.profile_id)
+    assert profile is not None
+    return profile
+
+
+def _file_name(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
+    for media in post_content.load_content(rt, rt.reader, delivery.post_id).media:
+        if str(media.path) == str(missing.filename):
+            return f"{media.file_name} (media item {media.position + 1})"
+    return "one of its files"
+
+
+# --- the job: what a network's adapter may know and use --------------------------------------------------------------
+
+SLICE_SECONDS = 10.0
+"""Bytes go in slices of about this long, so that no profile queue occupies a worker for a whole video."""
+
+
+def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Job:
+    profile = _profile(rt, delivery)
+    trace.grant = profile.access_token
+    began, asked = rt.clock.monotonic(), False
+    moved = clock_jumps.moved(rt.reader, rt.clock)
+    place = ("delivery", delivery.id, "memo")
+    committed_at = delivery.unknown_since
+
+    def check_still_allowed() -> None:
+        """Send nothing for a profile that was disconnected, or a post that was stopped, in the meantime."""
+        row = delivery_rows.state_of(rt.reader, delivery.id)
+        if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
+            raise Withdrawn("The profile was disconnected.")
+        if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
+            raise Withdrawn("The post was stopped.")
+        if delivery.commits_next and not asked:  # announced, but the call has not left yet
+            if Progress.read(row.progress).stopped:
+                raise Withdrawn(STOPPED)
+            if read_back.is_due(rt, delivery):
+                raise ReadbackDue
+
+    def call(method: str, url: str, **arguments: Any) -> Any:
+        nonlocal asked
+        try:
+            response = rt.http_of(delivery.provider).call(method, url, gate=check_still_allowed, **arguments)
+        finally:
+            asked = True
+        trace.answered = True
+        if "token" in arguments:  # without a token, it is not the network's API that responds
+            read_back.note_date(rt, delivery.provider, response)
+        return response
+
+    def public_url(media: MediaFile) -> str:
+        key, lifetime = renditions.storage_key(rt, media), public_url_lifetime(rt.settings)
+        return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), lifetime)
+
+    return Job(
+        content=post_content.load_content(rt, rt.reader, delivery.post_id),
+        options=rt.providers[delivery.provider].read_options(delivery.options)[0],
+        account=post_content.to_account(profile),
+        memo=dict(delivery.memo),
+        token=token,
+        call=call,
+        fit=lambda media, limits: renditions.fit_media(rt, delivery.id, media, limits),
+        now=rt.now() - moved,
+        slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
+        committed_at=parse(committed_at) - moved if committed_at else None,
+        since=lambda: read_back.search_from(rt, delivery),
+        unknown_before=delivery.unknown_calls > 0,
+        public_url=public_url,
+        seal=lambda text: rt.secrets.seal(text, *place).decode(),
+        open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
+        times_back=delivery.progress.again,
+        trace=trace,
+    )
+
+
+def public_url_lifetime(settings: Settings) -> timedelta:
+    """Return how long a network may fetch media: until the delivery is settled."""
+    return settings.publishing.give_up_after + timedelta(hours=2)
+
+
+# --- what a failed call means for the post ---------------------------------------------------------------------------
+#
+# Exceptions describe the call, results describe the post. A network's own error table is asked first.
+
+LOCKED_SECONDS = 10.0
+
+
+def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
+    """`asked`: the network answered a call of this run, rather than one that came before it (a token)."""
+    match error:
+        case tokens.Locked():
+            return Retry(error.message, seconds=LOCKED_SECONDS)
+        case NotSent():
+            return Retry(error.message, error.code)
+        case Throttled():
+            # Under the steps' names, which every delivery of the profile shares.
+            endpoints = {holds.endpoint_of(delivery.step_name), *error.steps}
+            return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
+        case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
+            # An account that cannot be asked does not keep a post from being published.
+            return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
+        case AppRefused():
+            return Held(error.message, error.code)
+        case AuthExpired() | Rejected(reauth=True):
+            return NeedsReauth(waiting.reconnect_message(delivery.provider, error.message), error.code)
+        case Rejected() if delivery.phase.reads_back:
+            return not_readable(error.message)
+        case Rejected():
+            return Refused(error.message, error.code, content=error.content)
+        case NoAnswer() if delivery.commits_next:
+            return Unknown(error.message, error.code)
+        case _:
+            return Retry(error.message, error.code)
+
+
+def _interpret_crash(delivery: Delivery) -> Result:
+    """Return what an unexpected exception means."""
+    if delivery.commits_next:
+        return Unknown("socialpub failed unexpectedly during the call; its log says why")
+    return Retry("socialpub failed unexpectedly; its log says why.")
+
+
+def _not_sendable(delivery: Delivery, message: str) -> Result:
+    """Nothing more can be sent. It cannot be found out either whether something is public."""
+    return not_readable(message) if delivery.phase.may_be_public else Refused(message)

@@ -5,11 +5,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Reader, Row, Tx
-from socialpub.db.delivery import Delivery
-from socialpub.db.locks import ProcessLock
+from socialpub.db.connection import Reader, Row
 from socialpub.db.queries import profile_queue
-from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables import waits
 from socialpub.providers.errors import MAX_WAIT_SECONDS
 from socialpub.publishing.delivery.waiting import COMMITS
 from socialpub.runtime import Runtime
@@ -35,40 +33,14 @@ class Overdue:
 NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
-def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
-    """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
-    running = delivery_rows.running_in(reader, profile_id)
-    if not running:
-        return profile_queue.oldest_due(reader, profile_id, now)
-    if process.works_on(running[0].held_by, running[0].id):
-        return None
-    return delivery_rows.find(reader, running[0].id)
-
-
-def due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
-    """One delivery of each profile that has something due or orphaned, the longest waiting first."""
-    orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
-    return orphans + profile_queue.due_per_profile(reader, now)
-
-
-def next_run_at(reader: Reader, now: str) -> str | None:
-    """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
-    return profile_queue.next_run_at(reader, now)
-
-
 def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
-    """The deliveries that should have been taken up that long ago and were not, or run longer than any step takes (a
-    suspended worker keeps its lane). Holds are reported separately."""
+    """Return the deliveries that should have started that long ago, or run longer than any step takes (a suspended
+    worker keeps its profiles). Holds are reported separately."""
     found = profile_queue.overdue(reader, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
     if found is None:
         return NOT_OVERDUE
     count, since, provider = found
     return Overdue(count, (parse(now) - parse(since)).total_seconds(), provider)
-
-
-def is_busy(tx: Tx, delivery: Delivery) -> bool:
-    """Whether another delivery of the lane runs. One whose process died comes first, too: it may be past its commit."""
-    return any(row.id != delivery.id for row in delivery_rows.running_in(tx, delivery.profile_id))
 
 
 def publishes_at(
@@ -151,11 +123,6 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
         committed=totals.committed,
         next=tuple(WaitingDelivery(row.post_id, row.body, row.due_at, _reason(row, now)) for row in found),
     )
-
-
-def counts(reader: Reader) -> dict[str, int]:
-    """How many deliveries wait, by profile; without those that run at the moment."""
-    return dict(profile_queue.count_queued_by_profile(reader))
 
 
 def _reason(row: Row, now: str) -> WaitReason:

@@ -105,8 +105,8 @@ def begin_inherited(
         move(delivery, event)  # the plan continues with a question, which sends nothing
         return
     values = {"message": message} if message else {}
-    began, why = getattr(phase, "since", None) or since, getattr(phase, "why", None) or MAYBE_SENT
-    move(delivery, event, since=min(since, began, announced_at), why=why, **values)
+    since = min(since, phase.since or since, announced_at)
+    move(delivery, event, since=since, why=phase.why or MAYBE_SENT, **values)
     delivery.committed_at = announced_at
     delivery.step = max(delivery.step, delivery.commit_step)
     _begin_round(rt, delivery)
@@ -121,10 +121,8 @@ def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapp
     if isinstance(phase, Processing):
         move(delivery, PhaseEvent.RESTORED_AHEAD)
     else:
-        former = phase.earlier if isinstance(phase, Inherited) else ()
-        since = min(since, getattr(phase, "since", None) or since)
-        earlier = (*former, *(dict(content) for content in earlier))
-        move(delivery, PhaseEvent.RESTORED_AHEAD, since=since, earlier=earlier)
+        contents = (*phase.earlier, *(dict(content) for content in earlier))
+        move(delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), earlier=contents)
     delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
@@ -240,20 +238,21 @@ def network_now(rt: Runtime, provider: str) -> datetime | None:
     return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
 
 
-def note_announcement(rt: Runtime, delivery: Delivery) -> None:
-    """Note when the first commit of a delivery is announced: the account is searched from then on."""
-    if isinstance(delivery.phase, Committing):
-        now = network_now(rt, delivery.provider)
-        delivery.progress.phase = Committing(None if now is None else stamp(now))
+def announce(rt: Runtime, delivery: Delivery, now: str) -> None:
+    """Write down a commit before it is sent. The account is searched from the first one on."""
+    if delivery.commits_next and not delivery.unknown_calls:
+        delivery.committed_at = now
+    if delivery.commits_next and isinstance(delivery.phase, Committing):
+        at = network_now(rt, delivery.provider)
+        delivery.progress.phase = Committing(None if at is None else stamp(at))
         rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     """Return the earliest time, on the network's clock, that the result of the first commit can have."""
     phase = delivery.phase
-    dated_since = getattr(phase, "dated_since", None)
-    if dated_since is not None:
-        return parse(dated_since) - SLACK
+    if phase.dated_since is not None:
+        return parse(phase.dated_since) - SLACK
     now = network_now(rt, delivery.provider)
     announced = rt.engine.announced_at.get(delivery.id)
     if now is not None and announced is not None:

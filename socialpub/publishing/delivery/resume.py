@@ -20,7 +20,6 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.publishing.delivery import read_back, transitions
 from socialpub.publishing.delivery.transitions import PhaseEvent
-from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
 
 
@@ -114,7 +113,7 @@ def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> Non
         attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, why, next_at=delivery.run_at)
         log_entries.record_attempt(tx, delivery, attempt)
     delivery_rows.store(tx, delivery)
-    post_status.begin_post(tx, delivery.post_id)
+    post_rows.begin(tx, delivery.post_id)
 
 
 def _is_called_already(delivery: Delivery) -> bool:

@@ -1,115 +1,114 @@
-"""Settle a step: store what its result means for the delivery."""
+"""Settle a run: store what its result means for the delivery, in one short transaction.
+
+The row is the only truth. A worker may die between any two lines of the engine, and the next worker must know what is
+certain. So a commit (the call that makes something public) is announced in the row before it is sent. Its outcome is
+stored, or read back from the account. It is never guessed, and never repeated blindly.
+"""
 
 import random
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from socialpub.core import logging
-from socialpub.core.clock import after
-from socialpub.db import appliance_state
+from socialpub.core.clock import after, parse, stamp
+from socialpub.db import appliance_state, phases
 from socialpub.db.connection import Row, Tx
 from socialpub.db.delivery import Delivery, Progress
-from socialpub.db.phases import Committing, CommittingAgain, ConfirmingInherited, Processing, ProcessingInherited
 from socialpub.db.states import ProfileStatus, State
-from socialpub.db.tables import counters, delivery_rows, holds, log_entries, profile_rows, waits
-from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.db.tables import counters, delivery_rows, holds, log_entries, post_rows, profile_rows, waits
+from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.providers.base import (
+    Again,
+    CallTrace,
+    Done,
+    Held,
+    Memo,
+    More,
+    Outcome,
+    Published,
+    Refused,
+    Unknown,
+    Wait,
+)
 from socialpub.providers.errors import MAX_WAIT_SECONDS, plausible_wait
-from socialpub.publishing.delivery import deliveries, read_back, transitions, waiting
-from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN, Run
-from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, NotFoundOnAccount
-from socialpub.publishing.delivery.step import Limited, NeedsReauth, Result, Retry, Undecidable
+from socialpub.publishing.delivery import read_back, transitions, waiting
+from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.transitions import PhaseEvent
-from socialpub.publishing.posts import post_status
 from socialpub.runtime import Runtime
+
+OUTCOME_UNKNOWN = "Outcome unknown: "
 
 log = logging.get_logger("socialpub.settlement")
 
+# --- results besides the network's own outcomes ----------------------------------------------------------------------
 
-def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
-    """Store the result of a step. Return the delivery if its next step runs at once."""
-    row = delivery_rows.state_of(tx, delivery.id)
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A failure that passes: ask again in `seconds`, or after a growing pause. It certainly made nothing public."""
+
+    message: str
+    code: str | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A rate limit of this profile and these endpoints: ask again in `seconds` (None: the network named no time)."""
+
+    seconds: float | None
+    endpoints: Set[str]
+    message: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsReauth:
+    """The account must be connected again before anything else is asked for it. `message` says how."""
+
+    message: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """The network cannot tell what became of the commit. `hint` says where the owner can look."""
+
+    hint: str
+
+
+Result = Outcome | Retry | Limited | NotFoundOnAccount | NeedsReauth | Undecidable
+
+# --- the settlement --------------------------------------------------------------------------------------------------
+
+
+def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
+    """Store the result of a run. Return the delivery if its next step runs at once.
+
+    A settlement may fail half-way and run again, so the caller's delivery stays as it was.
+    """
+    row = delivery_rows.state_of(tx, ran.id)
     if row is None or State(row.state).final:
         return None
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # another process took the row; only a post that is certainly up still counts
-    delivery = _as_stored(delivery, row)
-    committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
-    waiting.note_step(tx, delivery, row.run_at)
-    if committing and isinstance(result, Done | Published | Unknown):
-        waiting.keep_distance(rt, tx, delivery)
-    match result:
-        case Done(memo):
-            step_name = _advance(delivery, memo)
-            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, run.message, step_name=step_name)
-            _update_holds(tx, delivery, result, run, committing, asked, scopes)
-            return _go_on(rt, tx, delivery)
-        case More(memo):
-            delivery.memo, delivery.progress.tries = memo, 0
-            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.WAITING, "Goes on.")
-            deliveries.requeue(rt, tx, delivery, 0)
-        case Again():
-            _go_back(rt, tx, delivery, result, run)
-        case Wait(named, reason, memo):
-            seconds = plausible_wait(named) or 60 * _backoff(delivery)
-            delivery.memo = memo or delivery.memo
-            _clear(delivery, committing)
-            delivery.progress.tries = 0
-            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, reason)
-        case Limited():
-            _clear(delivery, committing)
-            seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
-            until = after(tx.stamp, min(seconds, MAX_WAIT_SECONDS))
-            give_up_after = rt.settings.publishing.give_up_after
-            for endpoint in result.endpoints:
-                waits.begin_cooldown(tx, delivery.profile_id, endpoint, until, result.message, give_up_after)
-            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
-        case Held(reason, code):
-            _clear(delivery, committing)
-            probe_at = _hold(tx, delivery, result)
-            if deliveries.stopped(tx, delivery):
-                return None
-            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, reason, code, probe_at)
-            deliveries.requeue(rt, tx, delivery, 0, notify=False)
-            return None
-        case Retry(message, code, named):
-            _clear(delivery, committing)
-            seconds = 5 * _backoff(delivery) if named is None else named
-            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.RETRYING, message, code)
-        case Published():
-            _publish(rt, tx, delivery, result, run)
-        case Refused():
-            _refuse(rt, tx, delivery, result, run, committing)
-        case NeedsReauth(message, code):
-            _clear(delivery, committing)
-            _wait_for_reconnect(rt, tx, delivery, run, message, code)
-        case Unknown(message, code, memo):
-            delivery.memo = memo or delivery.memo
-            deliveries.record_attempt(
-                tx, delivery, run, AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code
-            )
-            read_back.begin(rt, delivery, message)
-            deliveries.requeue(rt, tx, delivery, read_back.READ_BACK_AFTER_SECONDS[0])
-        case NotFoundOnAccount():
-            _conclude(rt, tx, delivery, run, result)
-        case Undecidable(hint):
-            deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    _update_holds(tx, delivery, result, run, committing, asked, scopes)
-    return None
+    settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
+    waiting.note_step(tx, ran, row.run_at)
+    if ran.commits_next and isinstance(result, Done | Published | Unknown):
+        waiting.keep_distance(rt, tx, ran)
+    settlement.store(result)
+    settlement.update_holds(ran, result)
+    return settlement.run_next_step() if isinstance(result, Done) else None
 
 
-def _as_stored(delivery: Delivery, row: Row) -> Delivery:
-    """Return a copy with what may have changed during the call: a stop, and the times that a set clock has moved.
-
-    A settlement may fail half-way and run again, so the caller's delivery stays as it was.
-    """
-    own, stored = delivery.progress, Progress.read(row.progress)
+def _as_stored(ran: Delivery, row: Row) -> Delivery:
+    """Return a copy with what may have changed during the call: a stop, and the times that a set clock has moved."""
+    own, stored = ran.progress, Progress.read(row.progress)
     phase = stored.phase if stored.phase.name is own.phase.name else own.phase
     return replace(
-        delivery,
+        ran,
         due_at=row.due_at,
         started_at=row.started_at,
         committed_at=row.committed_at,
@@ -117,211 +116,395 @@ def _as_stored(delivery: Delivery, row: Row) -> Delivery:
     )
 
 
-def _update_holds(
-    tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool, asked: bool, scopes: tuple[str, ...]
-) -> None:
-    """Release what this run proves to be accepted again: publishing by an answered commit, questions by any answer,
-    a step by its success. A run that proves nothing returns its probe."""
-    if not holds.any_hold(tx):
-        return
-    if committing and (isinstance(result, Done | Published) or (_is_refusal(result) and run.answered)):
-        _release(tx, delivery.provider, holds.PUBLISHING)
-    answered = isinstance(result, Done | More | Again | Wait | NotFoundOnAccount | Published)
-    if asked and (answered or (run.answered and isinstance(result, Refused | Undecidable))):
-        _release(tx, delivery.provider, holds.QUESTIONS)
-    if isinstance(result, Done | More) and not asked:
-        _release(tx, delivery.provider, scopes[-1])
-    match result:
-        case Published() | Refused() | NeedsReauth() | Undecidable():
-            holds.release_probe(tx, delivery.provider, scopes, tx.stamp)
-        case More() | Again() | Wait() | NotFoundOnAccount():
-            holds.release_probe(tx, delivery.provider, scopes, max(tx.stamp, delivery.run_at))
+@dataclass(slots=True)
+class Settlement:
+    """What is stored of one delivery in one write: after a run, or instead of a run."""
 
+    rt: Runtime
+    tx: Tx
+    delivery: Delivery
+    trace: CallTrace = field(default_factory=CallTrace)
+    """What the run showed. Empty if nothing ran."""
 
-def _is_refusal(result: Result) -> bool:
-    return isinstance(result, Refused) and not result.reauth
+    def store(self, result: Result) -> None:
+        """Store what a result means for the delivery, except the next step after `Done`."""
+        delivery = self.delivery
+        if isinstance(result, Wait | Limited | Held | Retry | NeedsReauth):
+            self._clear_commit()
+        match result:
+            case Done(memo):
+                done = self._advance(memo)
+                self.record_attempt(AttemptOutcome.DONE, self.trace.message, step_name=done)
+            case More(memo):
+                delivery.memo, delivery.progress.tries = memo, 0
+                self.record_attempt(AttemptOutcome.WAITING, "Goes on.")
+                self.requeue()
+            case Again():
+                self._go_back(result)
+            case Wait(named, reason, memo):
+                seconds = plausible_wait(named) or 60 * self._backoff()
+                delivery.memo, delivery.progress.tries = memo or delivery.memo, 0
+                self.ask_later(seconds, AttemptOutcome.WAITING, reason)
+            case Limited(named, endpoints, message, code):
+                seconds = named if named is not None else 60 * self._backoff()
+                for endpoint in endpoints:
+                    self._begin_cooldown(endpoint, seconds, message)
+                self.ask_later(seconds, AttemptOutcome.WAITING, message, code)
+            case Held(reason, code):
+                probe_at = self._hold(result)
+                if not self.ended_by_stop():
+                    self.record_attempt(AttemptOutcome.HELD, reason, code, probe_at)
+                    self.requeue(notify=False)
+            case Retry(message, code, named):
+                seconds = 5 * self._backoff() if named is None else named
+                self.ask_later(seconds, AttemptOutcome.RETRYING, message, code)
+            case Published():
+                self._publish(result)
+            case Refused():
+                self._refuse(result)
+            case NeedsReauth(message, code):
+                self._require_reauth(message, code)
+            case Unknown(message, code, kept):
+                delivery.memo = kept or delivery.memo
+                self.record_attempt(AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code)
+                read_back.begin(self.rt, delivery, message)
+                self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
+            case NotFoundOnAccount():
+                self._conclude(result)
+            case Undecidable(hint):
+                self.fail_unconfirmed(hint)
 
+    # --- the next run ---
 
-def _hold(tx: Tx, delivery: Delivery, held: Held) -> str:
-    publishing, *step = holds.scopes_of(delivery)
-    scope = step[0] if held.this_step and step else publishing
-    if not holds.is_held(tx, delivery.provider, scope):
-        # Log this once: every probe meets the same response.
-        message = f"the network refuses this app; {holds.what(scope)}"
-        about = {"provider": delivery.provider, "reason": held.reason, "code": held.code}
-        tx.after_commit(partial(log.warning, message, **about))
-    return holds.begin(tx, delivery.provider, scope, held.reason, held.code)
+    def run_next_step(self) -> Delivery | None:
+        """Run the next step at once, unless it has to wait."""
+        rt, tx, delivery = self.rt, self.tx, self.delivery
+        if self.ended_by_stop():
+            return None
+        if (
+            appliance_state.paused_at(tx)
+            or waiting.find_cooldown(tx, delivery)
+            or waiting.equal_comes_first(tx, delivery)
+            or rt.stopping.is_set()
+        ):
+            self.requeue()
+            return None
+        delivery.run_at = tx.stamp
+        read_back.confirm_first(rt, delivery)
+        read_back.announce(rt, delivery, tx.stamp)
+        delivery_rows.store(tx, delivery)
+        return delivery
 
+    def requeue(self, seconds: float = 0, *, notify: bool = True) -> None:
+        """Release the delivery until its next run."""
+        delivery, tx = self.delivery, self.tx
+        delivery.state, delivery.held_by = State.QUEUED, None
+        delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
+        delivery_rows.store(tx, delivery)
+        if notify and not seconds:
+            tx.after_commit(self.rt.wakeup.notify, delivery.id)
 
-def _release(tx: Tx, provider: str, scope: str) -> None:
-    if holds.release(tx, provider, scope):
-        message = f"the network accepts this app again; {holds.released(scope)}"
-        tx.after_commit(partial(log.info, message, provider=provider))
+    def ask_later(self, seconds: float, outcome: AttemptOutcome, message: str, code: str | None = None) -> None:
+        """Run again in `seconds`, at most a day. A wait beyond the deadline ends the delivery at once."""
+        until = after(self.tx.stamp, seconds)
+        if parse(until) > waiting.give_up_at(self.rt, self.tx, self.delivery):
+            self.give_up(waiting.too_long(until, message), code)
+        elif not self.ended_by_stop():
+            seconds = min(seconds, MAX_WAIT_SECONDS)
+            self.record_attempt(outcome, message, code, after(self.tx.stamp, seconds))
+            self.requeue(seconds)
 
+    def record_attempt(
+        self,
+        outcome: AttemptOutcome,
+        message: str | None = None,
+        code: str | None = None,
+        next_at: str | None = None,
+        *,
+        step_name: str | None = None,
+    ) -> None:
+        step, trace = step_name or self.delivery.step_name, self.trace
+        started_at = trace.started_at or self.tx.stamp
+        attempt = Attempt(step, started_at, outcome, message, code or trace.code, trace.request_id, next_at)
+        log_entries.record_attempt(self.tx, self.delivery, attempt)
 
-def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> str:
-    """Continue after the step that is done. Return the name of that step.
+    def _clear_commit(self) -> None:
+        """Clear the mark of a commit that certainly did not happen. An earlier one may have."""
+        if self.delivery.commits_next and not self.delivery.unknown_calls:
+            self.delivery.committed_at = None
 
-    What was read back and has arrived continues after the commit, whatever the step was.
-    """
-    accepted = delivery.phase.reads_back or delivery.commits_next
-    done = delivery.commit_step if delivery.phase.reads_back else delivery.step
-    delivery.memo = dict(memo) or delivery.memo
-    delivery.step, delivery.progress.tries = done + 1, 0
-    if not accepted:
-        transitions.enter_step(delivery)
-    elif isinstance(delivery.phase, ConfirmingInherited):
-        transitions.move(delivery, PhaseEvent.ACCEPTED, why=read_back.MAYBE_SENT)
-    else:
-        transitions.move(delivery, PhaseEvent.ACCEPTED)
-    return (delivery.plan or [("start", "")])[done][0]
+    def _backoff(self) -> float:
+        """Return 1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
+        progress = self.delivery.progress
+        progress.tries += 1
+        return float(min(2 ** (progress.tries - 1), 180)) * (1 + random.random() / 4)
 
+    # --- another step ---
 
-def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
-    """Run the next step at once, unless it has to wait."""
-    if deliveries.stopped(tx, delivery):
-        return None
-    waits = (
-        appliance_state.paused_at(tx) or waiting.find_cooldown(tx, delivery) or waiting.equal_comes_first(tx, delivery)
-    )
-    if waits or rt.stopping.is_set():
-        deliveries.requeue(rt, tx, delivery, 0)
-        return None
-    delivery.run_at = tx.stamp
-    read_back.confirm_first(rt, delivery)
-    deliveries.announce(rt, tx, delivery)
-    delivery_rows.store(tx, delivery)
-    return delivery
+    def _advance(self, memo: Memo) -> str:
+        """Continue after the step that is done. Return the name of that step.
 
-
-def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
-    """Return to an earlier step, as the network demands."""
-    phase = delivery.phase
-    if isinstance(phase, ProcessingInherited):
-        hint = f"{again.reason.rstrip('.')}, which the original may have done. {CHECK_ACCOUNT}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-        return
-    if isinstance(phase, Processing) and phase.message:  # no further call is made
-        deliveries.fail(tx, delivery, State.FAILED, phase.message, run)
-        return
-    next_at = after(tx.stamp, again.seconds)
-    deliveries.record_attempt(tx, delivery, run, AttemptOutcome.RETRYING, again.reason, next_at=next_at)
-    times = delivery.progress.again
-    times[again.reason] = times.get(again.reason, 0) + 1
-    delivery.memo = again.memo
-    if isinstance(phase, Processing):
-        transitions.move(delivery, PhaseEvent.VOIDED)
-    delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
-    if isinstance(phase, Committing | CommittingAgain) and not delivery.commits_next:
-        transitions.move(delivery, PhaseEvent.WENT_BACK)
-    transitions.enter_step(delivery)
-    if not delivery.unknown_calls:
-        delivery.committed_at = None
-    if not deliveries.stopped(tx, delivery):
-        deliveries.requeue(rt, tx, delivery, again.seconds)
-
-
-def _conclude(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, found: NotFoundOnAccount) -> None:
-    """Read back again later, or end what the read-backs were for."""
-    read_back.note_readback(rt, delivery, found.seen_at)
-    seconds = read_back.seconds_until_next(rt, delivery)
-    if seconds is not None:
-        message = "The account does not show the post yet; looking again."
-        deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, message)
-        return
-    event, message = read_back.conclude(rt, delivery, found)
-    match event:
-        case PhaseEvent.ABSENT:
-            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, message)
-            transitions.move(delivery, event)
+        What was read back and has arrived continues after the commit, whatever the step was.
+        """
+        delivery = self.delivery
+        accepted = delivery.phase.reads_back or delivery.commits_next
+        done = delivery.commit_step if delivery.phase.reads_back else delivery.step
+        delivery.memo = dict(memo) or delivery.memo
+        delivery.step, delivery.progress.tries = done + 1, 0
+        if not accepted:
             transitions.enter_step(delivery)
-            deliveries.requeue(rt, tx, delivery, 0)
-        case PhaseEvent.CLOSED:
-            deliveries.close(rt, tx, delivery, run, message)
-        case PhaseEvent.FAILED:
-            deliveries.fail(tx, delivery, State.FAILED, message, run)
-        case _:
-            deliveries.fail_unconfirmed(tx, delivery, message, run)
+        elif isinstance(delivery.phase, phases.ConfirmingInherited):
+            transitions.move(delivery, PhaseEvent.ACCEPTED, why=read_back.MAYBE_SENT)
+        else:
+            transitions.move(delivery, PhaseEvent.ACCEPTED)
+        return (delivery.plan or [("start", "")])[done][0]
 
+    def _go_back(self, again: Again) -> None:
+        """Return to an earlier step, as the network demands."""
+        delivery, phase = self.delivery, self.delivery.phase
+        if isinstance(phase, phases.ProcessingInherited):
+            self.fail_unconfirmed(f"{again.reason.rstrip('.')}, which the original may have done. {CHECK_ACCOUNT}")
+            return
+        if isinstance(phase, phases.Processing) and phase.message:  # no further call is made
+            self.fail(phase.message)
+            return
+        next_at = after(self.tx.stamp, again.seconds)
+        self.record_attempt(AttemptOutcome.RETRYING, again.reason, next_at=next_at)
+        times = delivery.progress.again
+        times[again.reason] = times.get(again.reason, 0) + 1
+        delivery.memo = again.memo
+        if isinstance(phase, phases.Processing):
+            transitions.move(delivery, PhaseEvent.VOIDED)
+        delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
+        if isinstance(phase, phases.Committing | phases.CommittingAgain) and not delivery.commits_next:
+            transitions.move(delivery, PhaseEvent.WENT_BACK)
+        transitions.enter_step(delivery)
+        if not delivery.unknown_calls:
+            delivery.committed_at = None
+        if not self.ended_by_stop():
+            self.requeue(again.seconds)
 
-def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
-    transitions.move(delivery, PhaseEvent.PUBLISHED)
-    try:
+    def _conclude(self, found: NotFoundOnAccount) -> None:
+        """Read back again later, or end what the read-backs were for."""
+        rt, delivery = self.rt, self.delivery
+        read_back.note_readback(rt, delivery, found.seen_at)
+        seconds = read_back.seconds_until_next(rt, delivery)
+        if seconds is not None:
+            self.ask_later(seconds, AttemptOutcome.WAITING, "The account does not show the post yet; looking again.")
+            return
+        event, message = read_back.conclude(rt, delivery, found)
+        match event:
+            case PhaseEvent.ABSENT:
+                self.record_attempt(AttemptOutcome.DONE, message)
+                transitions.move(delivery, event)
+                transitions.enter_step(delivery)
+                self.requeue()
+            case PhaseEvent.CLOSED:
+                self.close(message)
+            case PhaseEvent.FAILED:
+                self.fail(message)
+            case _:
+                self.fail_unconfirmed(message)
+
+    # --- the end ---
+
+    def _publish(self, post: Published) -> None:
+        tx, delivery = self.tx, self.delivery
+        transitions.move(delivery, PhaseEvent.PUBLISHED)
+        try:
+            delivery_rows.update(
+                tx,
+                delivery.id,
+                state=State.PUBLISHED,
+                published_at=tx.stamp,
+                provider_post_id=post.post_id,
+                url=post.url,
+                owner=None,
+            )
+        except sqlite3.IntegrityError:
+            hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
+            self.fail(OUTCOME_UNKNOWN + hint, AttemptOutcome.UNKNOWN, state=State.UNCONFIRMED)
+            return
+        self.record_attempt(AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
+        profile_rows.count_post(tx, delivery.profile_id)
+        counters.count_sending_delay(tx, delivery)
+        log_entries.record(tx, delivery.id, "published")
+        post_rows.settle_if_resolved(tx, delivery.post_id)
+
+    def _refuse(self, refused: Refused) -> None:
+        tx, delivery, phase, message = self.tx, self.delivery, self.delivery.phase, refused.message
+        if refused.rest_seconds:
+            self._begin_cooldown(waits.ANY_ENDPOINT, refused.rest_seconds, message)
+        if refused.too_long:
+            profile_rows.expect_account_data(tx, delivery.profile_id)
+        if refused.reauth and not refused.verdict:
+            self._clear_commit()
+            self._require_reauth(message, refused.code)
+            return
+        if refused.reauth:
+            profile_rows.require_reauth(tx, delivery.profile_id, message)
+        # Of a delivery that came with a backup before its commit, the original may have begun another task since.
+        of_another = isinstance(phase, phases.ProcessingInherited | phases.ReadingBackInherited) and bool(phase.why)
+        if (refused.verdict and not of_another) or not phase.may_be_public:
+            self.fail(message, code=refused.code, content=refused.content)
+        elif delivery.asks:
+            # A refused question is no verdict on the post.
+            self.fail_unconfirmed(message, AttemptOutcome.REFUSED, refused.code)
+        else:
+            # The call before this one may have arrived, and may be the reason for the refusal.
+            self.close(message, refused.code, AttemptOutcome.REFUSED)
+
+    def ended_by_stop(self) -> bool:
+        """End a stopped delivery whose commit certainly did not happen. Return whether it ended."""
+        delivery = self.delivery
+        if not delivery.progress.stopped or delivery.past_commit or delivery.phase.inherited:
+            return False
+        Settlement(self.rt, self.tx, delivery).fail(STOPPED)
+        return True
+
+    def give_up(self, why: str, code: str | None = None) -> None:
+        """End a delivery whose deadline is over."""
+        delivery, may_be_public = self.delivery, self.delivery.phase.may_be_public
+        if may_be_public and not delivery.asks:
+            not_sent = "Not sent again" if delivery.unknown_calls else "Not sent"
+            self.close(f"{not_sent}: socialpub {why}. The account does not show the post.", code)
+        elif may_be_public or delivery.past_commit:
+            self.fail_unconfirmed(f"socialpub {why}.", code=code)
+        else:
+            self.fail(f"Not sent: socialpub {why}.", code=code)
+
+    def close(self, message: str, code: str | None = None, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN) -> None:
+        """End a delivery without another call, after one more round of read-backs: the post may be public already."""
+        delivery = self.delivery
+        self.record_attempt(outcome, f"{message} The account is read back before this counts.", code)
+        if isinstance(delivery.phase, phases.Inherited):
+            post_rows.begin(self.tx, delivery.post_id)
+        read_back.begin_closing(self.rt, delivery, self.tx.stamp, message)
+        self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
+
+    def fail(
+        self,
+        message: str,
+        outcome: AttemptOutcome = AttemptOutcome.REFUSED,
+        code: str | None = None,
+        *,
+        content: bool = False,
+        state: State = State.FAILED,
+    ) -> None:
+        """End a delivery. `content`: the post itself was refused."""
+        tx, delivery = self.tx, self.delivery
+        transitions.move(delivery, PhaseEvent[state.name])
         delivery_rows.update(
             tx,
             delivery.id,
-            state=State.PUBLISHED,
-            published_at=tx.stamp,
-            provider_post_id=post.post_id,
-            url=post.url,
+            state=state,
+            failed_at=tx.stamp,
+            error_message=message,
+            content_refused=content,
             owner=None,
+            started_at=delivery.started_at,
+            progress=delivery_rows.as_json(delivery.progress.as_dict()),
         )
-    except sqlite3.IntegrityError:
-        hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, AttemptOutcome.UNKNOWN)
-        return
-    deliveries.record_attempt(
-        tx, delivery, run, AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None
-    )
-    profile_rows.count_post(tx, delivery.profile_id)
-    counters.count_sending_delay(tx, delivery)
-    log_entries.record(tx, delivery.id, "published")
-    post_status.settle_if_resolved(tx, delivery.post_id)
+        self.record_attempt(outcome, message, code)
+        log_entries.record(tx, delivery.id, "failed")
+        post_rows.begin(tx, delivery.post_id)
+        post_rows.settle_if_resolved(tx, delivery.post_id)
 
+    def fail_unconfirmed(
+        self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None
+    ) -> None:
+        """End a delivery whose post may be public. `hint` says what the owner can do."""
+        phase = self.delivery.phase
+        default = read_back.MAYBE_SENT if isinstance(phase, phases.Inherited) else "the result of the call is not known"
+        why = (phase.why or default).rstrip(".")
+        self.fail(f"{OUTCOME_UNKNOWN}{why}. {hint}", outcome, code, state=State.UNCONFIRMED)
 
-def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
-    if refused.rest_seconds:
-        until = after(tx.stamp, min(refused.rest_seconds, MAX_WAIT_SECONDS))
-        give_up_after = rt.settings.publishing.give_up_after
-        waits.begin_cooldown(tx, delivery.profile_id, waits.ANY_ENDPOINT, until, refused.message, give_up_after)
-    if refused.too_long:
-        profile_rows.expect_account_data(tx, delivery.profile_id)
-    # Of a delivery that came with a backup before its commit, the original may have begun another task since.
-    of_another = delivery.phase.inherited and bool(getattr(delivery.phase, "why", ""))
-    if refused.reauth and not refused.verdict:
-        _clear(delivery, committing)
-        _wait_for_reconnect(rt, tx, delivery, run, refused.message, refused.code)
-        return
-    if refused.reauth:
-        profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
-    end = partial(deliveries.fail, tx, delivery, State.FAILED, refused.message, run, content=refused.content)
-    if refused.verdict and not of_another:
-        end(AttemptOutcome.REFUSED, refused.code)
-    elif delivery.phase.may_be_public and not delivery.asks:
-        # The call before this one may have arrived, and may be the reason for the refusal.
-        deliveries.close(rt, tx, delivery, run, refused.message, refused.code, AttemptOutcome.REFUSED)
-    elif delivery.phase.may_be_public:
-        # A refused question is no verdict on the post.
-        deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
-    else:
-        end(AttemptOutcome.REFUSED, refused.code)
+    # --- the wait for a reconnection ---
 
+    def _require_reauth(self, message: str, code: str | None) -> None:
+        """Wait for the account to be connected again, unless it was connected or disconnected during the call."""
+        tx, trace = self.tx, self.trace
+        if self.ended_by_stop():
+            return
+        profile = profile_rows.find(tx, self.delivery.profile_id)
+        if profile is not None and profile.status is ProfileStatus.DISCONNECTED:
+            self.ask_later(1.0, AttemptOutcome.RETRYING, "The profile was disconnected meanwhile.")
+            return
+        if profile is not None and trace.grant is not None and profile.access_token == trace.grant:
+            profile_rows.require_reauth(tx, profile.id, message)
+        elif profile is not None and profile.status is ProfileStatus.ACTIVE:
+            self.ask_later(1.0, AttemptOutcome.RETRYING, "The account was connected again meanwhile.")
+            return
+        self.wait_for_reconnect(message, code)
 
-def _wait_for_reconnect(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None) -> None:
-    """Wait for the account to be connected again, unless it was connected or disconnected during the call."""
-    if deliveries.stopped(tx, delivery):
-        return
-    profile = profile_rows.find(tx, delivery.profile_id)
-    if profile is not None and profile.status is ProfileStatus.DISCONNECTED:
-        ended = "The profile was disconnected meanwhile."
-        deliveries.ask_later(rt, tx, delivery, run, 1.0, AttemptOutcome.RETRYING, ended)
-        return
-    if profile is not None and run.grant is not None and profile.access_token == run.grant:
-        profile_rows.require_reauth(tx, delivery.profile_id, message)
-    elif profile is not None and profile.status is ProfileStatus.ACTIVE:
-        again = "The account was connected again meanwhile."
-        deliveries.ask_later(rt, tx, delivery, run, 1.0, AttemptOutcome.RETRYING, again)
-        return
-    deliveries.wait_for_reconnect(rt, tx, delivery, run, message, code)
+    def wait_for_reconnect(self, message: str, code: str | None = None) -> None:
+        """Wait until the account is connected again, at most as long as a post may be late (contract 4)."""
+        tx, delivery = self.tx, self.delivery
+        until = waiting.start_deadline(self.rt, tx, delivery)
+        if delivery.progress.stopped:
+            hint = f"Stopped by the owner while the account could not be asked. {message} Look at the account."
+            self.fail_unconfirmed(hint, code=code)
+        elif until <= tx.now:
+            self.end_unconnected(message, code)
+        else:
+            if not delivery.waits_for_reconnect:
+                transitions.move(delivery, PhaseEvent.NEEDS_RECONNECT)
+            delivery.progress.reconnected_at = None
+            delivery.state, delivery.held_by = State.QUEUED, None
+            delivery.run_at = stamp(until)
+            self.record_attempt(AttemptOutcome.HELD, message, code, delivery.run_at)
+            delivery_rows.store(tx, delivery)
 
+    def end_unconnected(self, message: str, code: str | None = None) -> None:
+        """End a delivery whose account was not connected again in time."""
+        hours = waiting.format_hours(self.rt.settings.publishing.max_lateness)
+        late = f"It was not connected within {hours} of the post's time."
+        if self.delivery.phase.may_be_public:
+            self.fail_unconfirmed(f"{message} {late} Look at the account.", code=code)
+        else:
+            text = f"Not sent: {message[0].lower()}{message[1:]} {late} Create the post again afterwards."
+            self.fail(text, code=code)
 
-def _clear(delivery: Delivery, committing: bool) -> None:
-    """Clear the mark of a commit that certainly did not happen. An earlier one may have."""
-    if committing and not delivery.unknown_calls:
-        delivery.committed_at = None
+    # --- holds and cooldowns ---
 
+    def _begin_cooldown(self, endpoint: str, seconds: float, message: str) -> None:
+        until = after(self.tx.stamp, min(seconds, MAX_WAIT_SECONDS))
+        give_up_after = self.rt.settings.publishing.give_up_after
+        waits.begin_cooldown(self.tx, self.delivery.profile_id, endpoint, until, message, give_up_after)
 
-def _backoff(delivery: Delivery) -> float:
-    """1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
-    delivery.progress.tries += 1
-    return float(min(2 ** (delivery.progress.tries - 1), 180)) * (1 + random.random() / 4)
+    def _hold(self, held: Held) -> str:
+        """Hold the network, or one step there. Return when the next probe is due."""
+        provider = self.delivery.provider
+        publishing, *step = holds.scopes_of(self.delivery)
+        scope = step[0] if held.this_step and step else publishing
+        if not holds.is_held(self.tx, provider, scope):
+            # Log this once: every probe meets the same response.
+            message = f"the network refuses this app; {holds.what(scope)}"
+            about = {"provider": provider, "reason": held.reason, "code": held.code}
+            self.tx.after_commit(partial(log.warning, message, **about))
+        return holds.begin(self.tx, provider, scope, held.reason, held.code)
+
+    def update_holds(self, ran: Delivery, result: Result) -> None:
+        """Release what this run proves to be accepted again: publishing by an answered commit, questions by any answer,
+        a step by its success. A run that proves nothing returns its probe."""
+        tx, asked, scopes, answered = self.tx, ran.asks, holds.scopes_of(ran), self.trace.answered
+        if not holds.any_hold(tx):
+            return
+        refused = isinstance(result, Refused) and not result.reauth
+        if ran.commits_next and (isinstance(result, Done | Published) or (refused and answered)):
+            self._release(holds.PUBLISHING)
+        informed = isinstance(result, Done | More | Again | Wait | NotFoundOnAccount | Published)
+        if asked and (informed or (answered and isinstance(result, Refused | Undecidable))):
+            self._release(holds.QUESTIONS)
+        if isinstance(result, Done | More) and not asked:
+            self._release(scopes[-1])
+        match result:
+            case Published() | Refused() | NeedsReauth() | Undecidable():
+                holds.release_probe(tx, ran.provider, scopes, tx.stamp)
+            case More() | Again() | Wait() | NotFoundOnAccount():
+                holds.release_probe(tx, ran.provider, scopes, max(tx.stamp, self.delivery.run_at))
+
+    def _release(self, scope: str) -> None:
+        if holds.release(self.tx, self.delivery.provider, scope):
+            message = f"the network accepts this app again; {holds.released(scope)}"
+            self.tx.after_commit(partial(log.info, message, provider=self.delivery.provider))

@@ -4,7 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.accounts import hints
@@ -77,8 +77,13 @@ def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
 
 
 def too_long(until: str, reason: str) -> str:
-    """Why to give up at once, for `deliveries.give_up`."""
+    """Return why to give up at once."""
     return f"would have to wait until {until}, later than its deadline (publishing.give_up_after): {reason.rstrip('.')}"
+
+
+def format_hours(span: timedelta) -> str:
+    hours = span.total_seconds() / 3600
+    return f"{hours:g} hours" if hours != 1 else "1 hour"
 
 
 def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:

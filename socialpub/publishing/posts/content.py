@@ -32,7 +32,7 @@ def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dic
     present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
         (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
-        for kept in getattr(delivery.phase, "earlier", ())
+        for kept in delivery.phase.earlier
         if kept != present
     ]
 

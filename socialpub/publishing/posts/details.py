@@ -14,7 +14,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.providers.registry import DRAFT_MODES
-from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN
+from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 
 IN_APP = "inApp"
 """The outcome of a draft that waits in the network's own app."""

@@ -16,6 +16,7 @@ from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.delivery import Delivery
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import (
     artifact_rows,
@@ -28,9 +29,11 @@ from socialpub.db.tables import (
 )
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
-from socialpub.publishing.delivery import deliveries, read_back, waiting
+from socialpub.publishing.delivery import read_back, waiting
+from socialpub.publishing.delivery.read_back import STOPPED
+from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import content, drafts, post_status
+from socialpub.publishing.posts import content, drafts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -149,7 +152,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
-    post_status.set_status(tx, post_id, status)
+    post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
@@ -190,10 +193,32 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     if post.status == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
         _cancel(tx, post_id)
     else:
-        deliveries.stop(tx, post_id)
+        _stop_deliveries(rt, tx, post_id)
     if post.status in (PostStatus.SCHEDULED, PostStatus.PENDING):
         record(tx, AuditAction.POST_STOPPED, post_id, post.body)
     return {row.id: row.state for row in delivery_rows.of_post(tx, post_id)}
+
+
+def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
+    """Fail each delivery before its commit. Read back once more what may be public, and never send it again."""
+    # The original may have published what was due since the backup. The resume reads that back.
+    unclear = _is_unclear(tx, post_id)
+    for delivery in delivery_rows.open_of_post(tx, post_id):
+        if not may_be_sent(tx, delivery, tx.stamp):
+            Settlement(rt, tx, delivery).fail(STOPPED)
+            continue
+        delivery.progress.stopped = True
+        delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+        reads_back = delivery.phase.reads_back and not delivery.waits_for_reconnect
+        if delivery.state is State.QUEUED and not reads_back and not unclear:
+            # A wait of hours is over: the next run is a read-back.
+            delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
+
+
+def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
+    """Return whether an open delivery may be public, here or by another installation: it can only be read back."""
+    unclear = delivery.due_at <= now and _is_unclear(store, delivery.post_id)
+    return delivery.past_commit or delivery.phase.inherited or unclear
 
 
 def check_stoppable(status: str) -> None:
@@ -238,7 +263,12 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
 
 def _may_be_out(store: Reader, post: Row, now: str) -> bool:
     """Whether a scheduled post came with the backup and was due before the resume."""
-    return deliveries.is_unclear(store, post.id) and (post.scheduled_at or "") <= now
+    return _is_unclear(store, post.id) and (post.scheduled_at or "") <= now
+
+
+def _is_unclear(store: Reader, post_id: str) -> bool:
+    """Return whether this post came with a backup that was restored and not resumed yet."""
+    return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
 def _note_elsewhere(tx: Tx, post: Row) -> None:
@@ -256,7 +286,7 @@ def _cancel(tx: Tx, post_id: str) -> None:
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, row.id, "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
-    post_status.set_status(tx, post_id, PostStatus.CANCELED)
+    post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 
 
 def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:

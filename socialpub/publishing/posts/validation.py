@@ -10,7 +10,7 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Reader
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.base import Problem
-from socialpub.publishing.delivery import deliveries, profile_queue, waiting
+from socialpub.publishing.delivery import profile_queue, waiting
 from socialpub.publishing.posts import content as post_content
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
@@ -48,7 +48,7 @@ def validate(
         if limits := provider.app_limits(chosen):
             notes = [" ".join(limits.sentences), *notes]
         if profile.status is ProfileStatus.REAUTH_REQUIRED:
-            hours = deliveries.format_hours(rt.settings.publishing.max_lateness)
+            hours = waiting.format_hours(rt.settings.publishing.max_lateness)
             wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."
             notes = [f"{waiting.reconnect_reason(profile)} {wait}", *notes]
         else:

@@ -7,7 +7,7 @@ from socialpub.db.connection import Row
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery.deliveries import OUTCOME_UNKNOWN
+from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 from socialpub.publishing.posts import details
 
 MAX_EXCERPT_LETTERS = 200

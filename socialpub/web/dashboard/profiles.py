@@ -11,6 +11,7 @@ from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import ConsentRow
+from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
 from socialpub.providers.pinterest import Pinterest
@@ -33,7 +34,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         disconnected=[row for row in rows if row.status == ProfileStatus.DISCONNECTED],
         warnings={row.id: upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
-        waiting=profile_queue.counts(rt.reader),
+        waiting=dict(count_queued_by_profile(rt.reader)),
         pictures=avatars.versions(rt),
         attempts=consents.waiting(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},

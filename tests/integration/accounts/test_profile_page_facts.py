@@ -9,6 +9,7 @@ from socialpub.accounts import profiles, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock as clocks
 from socialpub.core.errors import NotFound
+from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.publishing.delivery import profile_queue
@@ -45,7 +46,7 @@ def test_what_waits_for_a_profile_is_counted_and_the_next_of_it_shown(
     assert (queue.waiting, queue.scheduled, queue.held, queue.lost_by_disconnecting) == (8, 7, 0, 8)
     assert waits(queue)[:2] == [("Now", WaitReason.PENDING), ("In 1 days", WaitReason.SCHEDULED)]
     assert len(queue.next) == profile_queue.MAX_SHOWN
-    assert profile_queue.counts(rt.reader) == {profile: 8, other: 1}
+    assert dict(count_queued_by_profile(rt.reader)) == {profile: 8, other: 1}
     drain(rt)
     assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
 

@@ -11,8 +11,7 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.db.queries import post_list
 from socialpub.db.states import State
-from socialpub.db.tables import counters, delivery_rows
-from socialpub.publishing.posts import post_status
+from socialpub.db.tables import counters, delivery_rows, post_rows
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, end_unsent
@@ -29,11 +28,11 @@ def settle(rt: Runtime, post: str, states: list[State]) -> None:
         def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, one.id, state=state, published_at=tx.stamp)
-                post_status.begin_post(tx, post)
-                post_status.settle_if_resolved(tx, post)
+                post_rows.begin(tx, post)
+                post_rows.settle_if_resolved(tx, post)
             elif state is not State.QUEUED:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                end_unsent(tx, one, state, said)
+                end_unsent(rt, tx, one, state, said)
 
         rt.write(end)
 

@@ -8,8 +8,8 @@ import pytest
 
 from socialpub.accounts import api_keys, profiles
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows
-from socialpub.publishing.posts import post_status, posts
+from socialpub.db.tables import delivery_rows, post_rows
+from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
@@ -28,10 +28,10 @@ def end(rt: Runtime, post: str, *states: State) -> None:
                 continue
             if state is State.PUBLISHED:
                 delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
-                post_status.settle_if_resolved(tx, post)
+                post_rows.settle_if_resolved(tx, post)
             else:
                 said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                end_unsent(tx, open_ones[row["id"]], state, said)
+                end_unsent(rt, tx, open_ones[row["id"]], state, said)
 
     rt.write(settle)
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.db.states import State
+from socialpub.db.tables import post_rows
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import post_status, posts
+from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
@@ -142,7 +143,7 @@ def test_an_unknown_outcome_has_a_sign_of_its_own(terminal: Terminal, rt: Runtim
     post = accept(rt, terminal.connect())
     unknown = "state = 'unconfirmed', error_message = 'Outcome unknown: x'"
     rt.db.write(lambda tx: tx.execute(f"UPDATE delivery SET {unknown}"))
-    rt.db.write(lambda tx: post_status.settle_if_resolved(tx, post))
+    rt.db.write(lambda tx: post_rows.settle_if_resolved(tx, post))
     assert "? x" in terminal("admin", "list-posts").stdout
 
 
@@ -167,7 +168,7 @@ def test_an_unknown_outcome_is_published_again_only_when_that_is_said(terminal: 
     rt.db.write(
         lambda tx: tx.execute("UPDATE delivery SET state = 'unconfirmed', error_message = 'Outcome unknown: x'")
     )
-    rt.db.write(lambda tx: post_status.settle_if_resolved(tx, post))
+    rt.db.write(lambda tx: post_rows.settle_if_resolved(tx, post))
     refused = terminal("admin", "retry-post", post)
     assert refused.exit_code == 1
     assert "--include-unknown" in refused.stderr

@@ -110,7 +110,7 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         "ops/notify/send.py",
         "ops/secret_key.py",
         "providers/tiktok/upload.py",
-        "publishing/delivery/step.py",
+        "publishing/delivery/engine.py",
     }
 
 

@@ -32,7 +32,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def end(rt: Runtime, post: str, state: State, message: str) -> None:
     def fail(_rt: Runtime, tx: Tx) -> None:
         for delivery in delivery_rows.open_of_post(tx, post):
-            end_unsent(tx, delivery, state, message)
+            end_unsent(rt, tx, delivery, state, message)
 
     rt.write(fail)
 

@@ -12,7 +12,7 @@ from socialpub.providers.base import Job, Kind, Outcome, Problem, Published
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing.delivery import claim, engine, profile_queue, read_back
+from socialpub.publishing.delivery import claim, engine, read_back
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
@@ -134,9 +134,9 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = profile_queue.next_due(rt.reader, profile, rt.stamp(), rt.process)
+    candidate = engine.next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
-    preflight = engine.prepare(rt, candidate)
+    preflight = claim.prepare(rt, candidate)
     clock.jump(-2)
     rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
@@ -164,5 +164,5 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in profile_queue.due_queues(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)

@@ -12,6 +12,7 @@ import pytest
 from socialpub.core.clock import after
 from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json
+from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Refused, Wait
@@ -357,9 +358,9 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
         accept_many(rt, more, profile)
         found.append(
             (
-                steps_of(rt, lambda: profile_queue.next_due(rt.reader, profile, now, rt.process)),
-                steps_of(rt, lambda: profile_queue.due_queues(rt.reader, now, rt.process)),
-                steps_of(rt, lambda: profile_queue.next_run_at(rt.reader, now)),
+                steps_of(rt, lambda: engine.next_due(rt.reader, profile, now, rt.process)),
+                steps_of(rt, lambda: engine.due_queues(rt.reader, now, rt.process)),
+                steps_of(rt, lambda: queue_rows.next_run_at(rt.reader, now)),
             )
         )
     few, many = found

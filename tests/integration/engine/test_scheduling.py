@@ -121,7 +121,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in profile_queue.due_queues(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
@@ -217,7 +217,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
     def fails(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(profile_queue, "next_run_at", fails)
+    monkeypatch.setattr("socialpub.db.queries.profile_queue.next_run_at", fails)
     assert reconciler._pause(reconciler._next_at()) > 0
 
 

@@ -23,7 +23,7 @@ def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
 
     def end(_rt: Runtime, tx: Tx) -> None:
         for delivery in delivery_rows.open_of_post(tx, post):
-            end_unsent(tx, delivery, state, "No.")
+            end_unsent(rt, tx, delivery, state, "No.")
 
     rt.write(end)
 

@@ -5,7 +5,7 @@ import pytest
 from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.providers.base import Kind
-from socialpub.publishing.delivery import engine
+from socialpub.publishing.delivery import claim
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, message_of, state_of
@@ -103,7 +103,7 @@ def test_a_delivery_of_a_stranger_names_no_folder_either(rt, victim, delivery_id
 
 def test_no_mark_is_left_under_such_an_id(rt, monkeypatch):
     monkeypatch.setattr(type(rt.process), "follows_a_death", True)
-    with engine.mark_examination(rt, "../../../mark"):
+    with claim.mark_examination(rt, "../../../mark"):
         assert not list(rt.settings.data_dir.parent.rglob("mark*"))
 
 

@@ -10,12 +10,12 @@ import pytest
 from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state
 from socialpub.db.states import State
-from socialpub.db.tables import audience_rows, delivery_rows
+from socialpub.db.tables import audience_rows, delivery_rows, post_rows
 from socialpub.db.tables.audit_log import AuditAction, record
 from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.publishing import retention
-from socialpub.publishing.posts import post_status, posts, retries
+from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
@@ -213,7 +213,7 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
         rt.write(lambda rt, tx: [posts.accept(rt, tx, "Hi", (), [_target(tx, profile)]) for _ in range(100)])
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
     for row in rt.reader.all("SELECT id FROM post"):
-        rt.db.write(lambda tx, post=row[0]: post_status.settle_if_resolved(tx, post))
+        rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_WRITES", 3)
     assert retention.remove_expired(rt) == 3 * retention.MAX_DELIVERIES

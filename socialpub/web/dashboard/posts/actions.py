@@ -20,7 +20,6 @@ from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery import deliveries
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import idempotency, posts, retries
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
@@ -195,7 +194,7 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
     if details.delivery.state.final:
         word = labels.DELIVERY_STATES[details.outcome].text.lower()
         return f"{account}: {word} already; that stays as it is."
-    if deliveries.may_be_sent(rt.reader, details.delivery, rt.stamp()):
+    if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
         return (
             f"{account}: past its commit, so it may be out already. Its outcome is still found out; nothing is resent."
         )

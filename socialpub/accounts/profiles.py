@@ -20,8 +20,8 @@ from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
-from socialpub.providers.base import Options, Problem
 from socialpub.providers.oauth import Identity
+from socialpub.providers.options import Options
 from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
@@ -195,7 +195,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     profile = get(tx, profile_id)
     provider = rt.providers[profile.provider]
     stored: Options = profile.options
-    problems: list[Problem] = []
+    problems: list[FieldError] = []
     for key, text in given.items():
         value, wrong = _read_option(provider, key, text)
         problems += wrong
@@ -236,14 +236,11 @@ def _store_options(
     return options
 
 
-def _refused(problems: Sequence[Problem]) -> InvalidRequest:
-    return InvalidRequest(
-        " ".join(problem.message for problem in problems),
-        [FieldError(problem.path, problem.message) for problem in problems],
-    )
+def _refused(problems: Sequence[FieldError]) -> InvalidRequest:
+    return InvalidRequest(" ".join(problem.message for problem in problems), problems)
 
 
-def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[Problem]]:
+def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[FieldError]]:
     """Return the value meant by `text`, None to remove the option, and what is wrong with it."""
     value: Any = None
     if text:

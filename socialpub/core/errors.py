@@ -29,6 +29,7 @@ class FieldCode(StrEnum):
     PROFILE_DISCONNECTED = "profileDisconnected"
     ARTIFACT_UNKNOWN = "artifactUnknown"
     UPLOAD_REJECTED = "uploadRejected"
+    OPTION_MISSING = "optionMissing"
 
 
 @dataclass(frozen=True, slots=True)

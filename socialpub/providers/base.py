@@ -15,9 +15,6 @@ from socialpub.providers.responses import HttpResponse
 
 # --- what is published, and by whom -----------------------------------------------------------------------------------
 
-Options = dict[str, Any]
-"""What an owner said about a post beyond its text and media, under the canonical camelCase keys of one network."""
-
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
@@ -66,17 +63,6 @@ class ImageLimits:
     max_width: int | None = None
     max_height: int | None = None
     max_short_side: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that would make the network refuse. `message` names rule, limit and found value; `path` is that of
-    the field in the body of `POST /posts`."""
-
-    path: tuple[str | int, ...]
-    message: str
-    is_missing: bool = False
-    """The field is needed and has no value. A form asks for it in its own words."""
 
 
 @dataclass(frozen=True, slots=True)

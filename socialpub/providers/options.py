@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from socialpub.core import units
 from socialpub.core.errors import FieldError, end_sentence
 from socialpub.core.validation import did_you_mean, nearest
-from socialpub.providers.base import Options, Problem
 from socialpub.providers.preview import utf16_units
 
 
@@ -75,6 +74,8 @@ class Option:
 
 
 Table = tuple[Option, ...]
+Options = dict[str, Any]
+"""What an owner said about a post beyond its text and media, under the canonical camelCase keys of one network."""
 
 MAX_BYTES = 16 * 1024
 """Of one network's options as compact JSON (contract 1.19)."""
@@ -83,7 +84,7 @@ MAX_KEYS = 50
 """More than any table has in all spellings."""
 
 
-def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
     """The options under their canonical names, and what is wrong with the given ones.
 
     `null` stands for "not given", so that a post can take back a stored default. A value with a problem is left out
@@ -91,24 +92,24 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
     """
     options: Options = {}
     spelt: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[FieldError] = []
     if len(given) > MAX_KEYS:
         # Looking for the nearest name costs time, and a caller may send a hundred thousand keys.
-        return {}, [Problem(("providerOptions", provider), f"At most {MAX_KEYS} options, not {len(given)}.")]
+        return {}, [FieldError(("providerOptions", provider), f"At most {MAX_KEYS} options, not {len(given)}.")]
     spellings = _spellings(table)
     for key, value in given.items():
         path = ("providerOptions", provider, key)
         option = _find(table, key)
         if option is None:
-            problems.append(Problem(path, _unknown(table, spellings, key)))
+            problems.append(FieldError(path, _unknown(table, spellings, key)))
         elif option.name in spelt:
-            problems.append(Problem(path, f"{key} says the same as {spelt[option.name]}: give only one of the two."))
+            problems.append(FieldError(path, f"{key} says the same as {spelt[option.name]}: give only one of the two."))
         else:
             spelt[option.name] = key
             wrong = None if value is None else _wrong(option, value)
             if wrong:
                 hint = option.hint() if callable(option.hint) else option.hint
-                problems.append(Problem(path, " ".join(filter(None, (f"{key} {wrong}.", hint)))))
+                problems.append(FieldError(path, " ".join(filter(None, (f"{key} {wrong}.", hint)))))
             elif value is not None:
                 options[option.name] = value
     return options, problems

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from socialpub.core.errors import FieldError
 from socialpub.providers import options
 from socialpub.providers.base import (
     Account,
@@ -16,9 +17,7 @@ from socialpub.providers.base import (
     Content,
     Done,
     Job,
-    Options,
     Outcome,
-    Problem,
     Readback,
     Step,
 )
@@ -41,16 +40,16 @@ class Provider(ABC):
 
     # --- before a post is accepted -----------------------------------------------------------------------------------
 
-    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+    def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
         """Return canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
         return options.read(self.name, self.option_table, given)
 
-    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> options.Options:
         """Return stored defaults under a post's own keys, which win in any spelling."""
         return options.merge(self.option_table, stored, own)
 
     @abstractmethod
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         """Return everything about this post that the network would refuse. Pure: `validate` and the engine ask it."""
 
     @abstractmethod

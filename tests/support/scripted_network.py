@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.providers.base import (
     Account,
     CannotTell,
@@ -11,7 +12,6 @@ from socialpub.providers.base import (
     Job,
     Kind,
     Outcome,
-    Problem,
     Published,
     Readback,
     Step,
@@ -72,18 +72,18 @@ class ScriptedNetwork:
         self.asked: list[str] = []
         self.jobs: list[Job] = []
         self.effects: list[str] = []
-        self.problems: list[Problem] = []
+        self.problems: list[FieldError] = []
 
     def account_url(self, username: str | None) -> str:
         return f"https://x.com/{username or ''}"
 
-    def read_options(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    def read_options(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldError]]:
         return dict(given), []
 
     def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         return {**stored, **own}
 
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return self.problems
 
     def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:

@@ -7,6 +7,7 @@ a refusal leaves the question open for the read-back of the board.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import (
     Account,
@@ -17,7 +18,6 @@ from socialpub.providers.base import (
     Kind,
     Memo,
     Outcome,
-    Problem,
     Published,
     Readback,
     Refused,
@@ -69,7 +69,7 @@ class Pinterest(Provider):
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/{username}/" if username else self.section.site_url
 
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return check.problems(content, options, account, self.section)
 
     def notes(

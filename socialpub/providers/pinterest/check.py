@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.core import units
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
+from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.client import SANDBOX_API
 from socialpub.providers.pinterest.oauth import NEEDED
@@ -15,12 +16,12 @@ from socialpub.providers.preview import utf16_units
 
 def problems(
     content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
-) -> list[Problem]:
+) -> list[FieldError]:
     """Return everything about this post that Pinterest would refuse."""
     found = [
         *missing(options),
         *(
-            Problem(("profiles",), sentence)
+            FieldError(("profiles",), sentence)
             for scope, sentence in NEEDED.items()
             if account.scopes and scope not in account.scopes
         ),
@@ -29,7 +30,7 @@ def problems(
         *_check_cover(content, options),
     ]
     if section.api_url == SANDBOX_API and content.has_video:
-        found.append(Problem(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
+        found.append(FieldError(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
     return found
 
 
@@ -69,22 +70,22 @@ def alt_text(content: Content) -> str | None:
     return next((item.alt for item in content.media if item.alt), None)
 
 
-def _check_media(media: Sequence[MediaFile]) -> list[Problem]:
+def _check_media(media: Sequence[MediaFile]) -> list[FieldError]:
     videos = [item for item in media if item.kind == "video"]
     max_images = limits.CAROUSEL[1]
     rule = f"A pin holds one image, {limits.CAROUSEL[0]} to {max_images} images, or one video"
     if not media:
-        return [Problem(("media",), f"{rule}; a post without media cannot become one.")]
+        return [FieldError(("media",), f"{rule}; a post without media cannot become one.")]
     if videos and len(media) > limits.VIDEOS:
-        return [Problem(("media",), f"{rule}, not {len(media)} items with a video.")]
+        return [FieldError(("media",), f"{rule}, not {len(media)} items with a video.")]
     if len(media) > max_images:
-        return [Problem(("media",), f"{rule}, not {len(media)} images.")]
+        return [FieldError(("media",), f"{rule}, not {len(media)} images.")]
     if videos:
         return _check_video(videos[0])
     return _check_sizes(media)
 
 
-def _check_sizes(images: Sequence[MediaFile]) -> list[Problem]:
+def _check_sizes(images: Sequence[MediaFile]) -> list[FieldError]:
     sizes = [(image.facts.get("width"), image.facts.get("height")) for image in images]
     for image, size in zip(images, sizes, strict=True):
         if None not in size and None not in sizes[0] and size != sizes[0]:
@@ -93,11 +94,11 @@ def _check_sizes(images: Sequence[MediaFile]) -> list[Problem]:
                 f"All images of one pin need the same size: this one has {width}×{height} pixels, the first "
                 f"{first_width}×{first_height}."
             )
-            return [Problem(("media", image.position), message)]
+            return [FieldError(("media", image.position), message)]
     return []
 
 
-def _check_video(video: MediaFile) -> list[Problem]:
+def _check_video(video: MediaFile) -> list[FieldError]:
     path = ("media", video.position)
     facts = video.facts
     messages = []
@@ -119,33 +120,33 @@ def _check_video(video: MediaFile) -> list[Problem]:
     tallest, widest = limits.VIDEO_SHAPES
     if width and height and not tallest - limits.SLACK <= width / height <= widest + limits.SLACK:
         messages.append(f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}.")
-    return [Problem(path, message) for message in messages]
+    return [FieldError(path, message) for message in messages]
 
 
-def _check_cover(content: Content, options: Mapping[str, Any]) -> list[Problem]:
+def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldError]:
     if COVER not in options:
         return []
     path = ("providerOptions", "pinterest", COVER)
     cover = content.option_files.get(options[COVER])
     if cover is None:
         message = f"{COVER} names no artifact whose bytes are here: upload the picture again, and give its new id."
-        return [Problem(path, message)]
+        return [FieldError(path, message)]
     if cover.kind != "image":
-        return [Problem(path, f"{COVER} must name an image; {cover.file_name} is {cover.mime_type}.")]
+        return [FieldError(path, f"{COVER} must name an image; {cover.file_name} is {cover.mime_type}.")]
     if "coverImageKeyFrameTime" in options:
-        return [Problem(path, f"Give {COVER} or coverImageKeyFrameTime, not both: a video has one cover.")]
+        return [FieldError(path, f"Give {COVER} or coverImageKeyFrameTime, not both: a video has one cover.")]
     return []
 
 
-def _check_text(content: Content) -> list[Problem]:
+def _check_text(content: Content) -> list[FieldError]:
     found = []
     units = utf16_units(content.text)
     if units > limits.DESCRIPTION_UNITS:
         message = f"A pin's description may have at most {limits.DESCRIPTION_UNITS} characters and has {units}."
-        found.append(Problem(("post", "body"), message))
+        found.append(FieldError(("post", "body"), message))
     described = next((item for item in content.media if item.alt), None)
     alt_units = utf16_units(described.alt or "") if described else 0
     if described and alt_units > limits.ALT_UNITS:
         message = f"A pin's alt text may have at most {limits.ALT_UNITS} characters and has {alt_units}."
-        found.append(Problem(("media", described.position, "alt"), message))
+        found.append(FieldError(("media", described.position, "alt"), message))
     return found

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.core import commands
+from socialpub.core.errors import FieldCode, FieldError
 from socialpub.providers import options
-from socialpub.providers.base import Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 
@@ -68,7 +68,7 @@ TABLE: options.Table = (
 )
 
 
-def missing(chosen: Mapping[str, Any]) -> list[Problem]:
+def missing(chosen: Mapping[str, Any]) -> list[FieldError]:
     """What a pin cannot do without."""
     if "boardId" in chosen:
         return []
@@ -76,4 +76,4 @@ def missing(chosen: Mapping[str, Any]) -> list[Problem]:
         "A pin needs a board. Choose one in the options of the post or of the profile (boardId). The profile's page in "
         "the dashboard lists the boards with their ids."
     )
-    return [Problem(("providerOptions", "pinterest", "boardId"), message, is_missing=True)]
+    return [FieldError(("providerOptions", "pinterest", "boardId"), message, FieldCode.OPTION_MISSING)]

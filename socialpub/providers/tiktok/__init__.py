@@ -7,6 +7,7 @@ is only observed.
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import (
     Account,
@@ -16,7 +17,6 @@ from socialpub.providers.base import (
     Done,
     Job,
     Outcome,
-    Problem,
     Published,
     Readback,
     Step,
@@ -67,7 +67,7 @@ class TikTok(Provider):
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/@{username}" if username else self.section.site_url
 
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return check.problems(content, options, account, self.section)
 
     def notes(

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.core import units
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
+from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.preview import utf16_units
 from socialpub.providers.tiktok import client, limits
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft, loses_caption
@@ -19,7 +20,7 @@ PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
 KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
-def problems(content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection) -> list[Problem]:
+def problems(content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection) -> list[FieldError]:
     """Return everything about this post that TikTok would refuse."""
     return [
         *contradictions(chosen),
@@ -73,29 +74,29 @@ def _counts(key: str, *, video: bool, draft: bool) -> bool:
     return key in KEPT_IN_PHOTO_DRAFTS if draft else key not in VIDEO_ONLY
 
 
-def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) -> list[Problem]:
+def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) -> list[FieldError]:
     scope = limits.SCOPE_DRAFT if is_draft(chosen) else limits.SCOPE_DIRECT
     if not account.scopes or scope in account.scopes:
         return []
     mode = DRAFT if is_draft(chosen) else DIRECT
     remedy = client.how_to_grant(scope, asked)
     message = f'mode "{mode}" needs the permission {scope}, which was not granted; {remedy}.'
-    return [Problem(("profiles",), message)]
+    return [FieldError(("profiles",), message)]
 
 
-def _media(media: Sequence[MediaFile]) -> list[Problem]:
+def _media(media: Sequence[MediaFile]) -> list[FieldError]:
     videos = [item for item in media if item.kind == "video"]
     if not media:
-        return [Problem(("media",), f"TikTok needs media: one video or 1 to {limits.PHOTOS} photos.")]
+        return [FieldError(("media",), f"TikTok needs media: one video or 1 to {limits.PHOTOS} photos.")]
     if videos and len(media) > limits.VIDEOS:
         message = f"TikTok takes one video alone or up to {limits.PHOTOS} photos, not {len(media)} items with a video."
-        return [Problem(("media",), message)]
+        return [FieldError(("media",), message)]
     if len(media) > limits.PHOTOS:
-        return [Problem(("media",), f"TikTok takes at most {limits.PHOTOS} photos, not {len(media)}.")]
+        return [FieldError(("media",), f"TikTok takes at most {limits.PHOTOS} photos, not {len(media)}.")]
     return [problem for video in videos for problem in _video(video)]
 
 
-def _video(video: MediaFile) -> list[Problem]:
+def _video(video: MediaFile) -> list[FieldError]:
     path = ("media", video.position)
     facts = video.facts
     messages = []
@@ -120,14 +121,14 @@ def _video(video: MediaFile) -> list[Problem]:
     width, height = facts.get("width"), facts.get("height")
     if width and height and not shortest <= min(width, height) <= max(width, height) <= longest:
         messages.append(f"Each side needs {shortest} to {longest} pixels; the video has {width}×{height}.")
-    return [Problem(path, message) for message in messages]
+    return [FieldError(path, message) for message in messages]
 
 
-def _served_photos(content: Content, section: TikTokSection) -> list[Problem]:
+def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]:
     if not content.media or content.has_video or content.served_from is None:
         return []
     message = unreachable(content.served_from, section)
-    return [] if message is None else [Problem(("media",), message)]
+    return [] if message is None else [FieldError(("media",), message)]
 
 
 def unreachable(address: str, section: TikTokSection) -> str | None:
@@ -144,7 +145,7 @@ def unreachable(address: str, section: TikTokSection) -> str | None:
     )
 
 
-def _text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
+def _text(content: Content, chosen: Mapping[str, Any]) -> list[FieldError]:
     if loses_caption(chosen, has_video=content.has_video):
         return []
     limit = limits.VIDEO_CAPTION_UNITS if content.has_video else limits.PHOTO_DESCRIPTION_UNITS
@@ -153,12 +154,12 @@ def _text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
     if units <= limit:
         return []
     message = f"{what} may have at most {limit} characters (UTF-16 units; an emoji counts 2 or more) and has {units}."
-    return [Problem(("post", "body"), message)]
+    return [FieldError(("post", "body"), message)]
 
 
-def _cover(media: Sequence[MediaFile], chosen: Mapping[str, Any]) -> list[Problem]:
+def _cover(media: Sequence[MediaFile], chosen: Mapping[str, Any]) -> list[FieldError]:
     index = chosen.get("photoCoverIndex")
     if index is None or any(item.kind == "video" for item in media) or index < len(media):
         return []
     message = f"photoCoverIndex is {index}, but the last photo is {len(media) - 1} (the first is 0)."
-    return [Problem(("providerOptions", "tiktok", "photoCoverIndex"), message)] if media else []
+    return [FieldError(("providerOptions", "tiktok", "photoCoverIndex"), message)] if media else []

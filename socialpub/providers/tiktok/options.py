@@ -6,8 +6,8 @@ The privacy level has no default here and never will: who sees a post is the own
 from collections.abc import Mapping
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.providers import options
-from socialpub.providers.base import Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.tiktok import limits
 
@@ -104,7 +104,7 @@ def loses_caption(chosen: Mapping[str, Any], *, has_video: bool) -> bool:
     return has_video and is_draft(chosen)
 
 
-def contradictions(chosen: Mapping[str, Any]) -> list[Problem]:
+def contradictions(chosen: Mapping[str, Any]) -> list[FieldError]:
     """What is missing from the options, or does not go together."""
     if is_draft(chosen):
         return []
@@ -114,8 +114,8 @@ def contradictions(chosen: Mapping[str, Any]) -> list[Problem]:
             f"privacyLevel is needed for a direct post: one of {', '.join(PRIVACY_LEVELS)}. "
             'With mode "draft" TikTok asks for it in the app instead.'
         )
-        return [Problem(("providerOptions", "tiktok", "privacyLevel"), message)]
+        return [FieldError(("providerOptions", "tiktok", "privacyLevel"), message)]
     if level == PRIVATE and chosen.get("brandContentToggle"):
         message = f"brandContentToggle marks a paid partnership, which TikTok does not allow with {PRIVATE}."
-        return [Problem(("providerOptions", "tiktok", "brandContentToggle"), message)]
+        return [FieldError(("providerOptions", "tiktok", "brandContentToggle"), message)]
     return []

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.core import commands
-from socialpub.providers.base import AppLimits, Content, Options, Problem
+from socialpub.core.errors import FieldError
+from socialpub.providers.base import AppLimits, Content
+from socialpub.providers.options import Options
 from socialpub.providers.tiktok.options import INTERACTIONS, PRIVATE, is_draft
 
 BRANDS = {"brandOrganicToggle": "Your brand", "brandContentToggle": "Branded content"}
@@ -54,7 +56,7 @@ def counting(chosen: Mapping[str, Any], *, only_photos: bool) -> Options:
     return {key: value for key, value in chosen.items() if key not in idle}
 
 
-def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[Problem]:
+def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldError]:
     """What the owner has to choose before a direct post."""
     if is_draft(chosen):
         return []
@@ -70,7 +72,7 @@ def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[Problem]
     return found
 
 
-def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[Problem]:
+def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[FieldError]:
     """A level that this account does not have at the moment."""
     level = chosen.get("privacyLevel")
     if is_draft(chosen) or level is None or level in privacy_levels:
@@ -78,7 +80,7 @@ def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], accoun
     return [_at("privacyLevel", f"TikTok does not offer this choice to {account} at the moment: choose another one.")]
 
 
-def too_long(content: Content, longest_seconds: int | None, account: str) -> list[Problem]:
+def too_long(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:
     """Videos that this account may not post."""
     found = []
     for media in content.media:
@@ -88,12 +90,12 @@ def too_long(content: Content, longest_seconds: int | None, account: str) -> lis
                 f"TikTok allows {account} videos of at most {longest_seconds} seconds, and this one lasts "
                 f"{seconds:.1f}: shorten it, or leave this profile out."
             )
-            found.append(Problem(("media", media.position), message))
+            found.append(FieldError(("media", media.position), message))
     return found
 
 
-def _at(key: str, message: str) -> Problem:
-    return Problem(("providerOptions", "tiktok", key), message)
+def _at(key: str, message: str) -> FieldError:
+    return FieldError(("providerOptions", "tiktok", key), message)
 
 
 def unaudited() -> AppLimits:

@@ -7,6 +7,7 @@ refusal leaves the question open for the read-back.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import (
     Account,
@@ -16,7 +17,6 @@ from socialpub.providers.base import (
     Job,
     Kind,
     Outcome,
-    Problem,
     Published,
     Readback,
     Refused,
@@ -63,7 +63,7 @@ class X(Provider):
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/{username}" if username else self.section.site_url
 
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return check.problems(content, options, account)
 
     def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.core import commands, units
-from socialpub.providers.base import Account, Content, MediaFile, Problem, codec_name
+from socialpub.core.errors import FieldError
+from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.x import limits
 from socialpub.providers.x.limits import in_chunks
 from socialpub.providers.x.options import TABLE
@@ -16,12 +17,12 @@ from socialpub.providers.x.text import Weighed, weigh
 BODY = ("post", "body")
 
 
-def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
     """Return everything about this post that X would refuse."""
     found = [*_text(content, weigh(content.text), account), *_media(content, account)]
     if content.media and options.get("quotePostId"):
         path = ("providerOptions", "x", "quotePostId")
-        found.append(Problem(path, "X takes a quoted post or media, not both: leave out one of them."))
+        found.append(FieldError(path, "X takes a quoted post or media, not both: leave out one of them."))
     return [*found, *_scopes(content, account)]
 
 
@@ -125,24 +126,24 @@ def _prices(content: Content) -> str:
     return " ".join(said)
 
 
-def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Problem]:
+def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[FieldError]:
     entitlement = limits.entitlement(account.facts)
     allowed = entitlement.text_length
     if not content.text.strip() and not content.media:
-        yield Problem(BODY, "X wants a text or media; this post has neither.")
+        yield FieldError(BODY, "X wants a text or media; this post has neither.")
     if weighed.length > allowed:
-        yield Problem(
+        yield FieldError(
             BODY,
             f"X allows this account {allowed} characters and counts {weighed.length} here (a link counts 23, an emoji "
             f"or a CJK character 2): shorten the text by {weighed.length - allowed}."
             f"{_more_with_premium(entitlement, account)}",
         )
     if weighed.invalid_characters:
-        yield Problem(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF: remove them from the text.")
+        yield FieldError(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF: remove them from the text.")
     cashtags = {tag.casefold() for tag in weighed.cashtags}
     if len(cashtags) > limits.CASHTAGS:
         shown = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
-        yield Problem(
+        yield FieldError(
             BODY, f"X allows {limits.CASHTAGS} cashtag per post and finds {len(cashtags)} ({shown}): keep one."
         )
 
@@ -158,26 +159,26 @@ def _more_with_premium(allowed: limits.Entitlement, account: Account) -> str:
     )
 
 
-def _media(content: Content, account: Account) -> Iterator[Problem]:
+def _media(content: Content, account: Account) -> Iterator[FieldError]:
     moving = [media for media in content.media if in_chunks(media)]
     if len(content.media) > limits.PHOTOS:
-        yield Problem(
+        yield FieldError(
             ("media",), f"X takes at most {limits.PHOTOS} pictures per post; this post has {len(content.media)} items."
         )
     if moving and len(content.media) > 1:
         kind = "video" if moving[0].kind == "video" else "animated GIF"
-        yield Problem(
+        yield FieldError(
             ("media",),
             f"X takes one {kind} and nothing beside it; this post has {len(content.media)} media items.",
         )
     for index, media in enumerate(content.media):
         path = ("media", index)
         if media.kind == "video":
-            yield from (Problem(path, message) for message in _video(media, account))
+            yield from (FieldError(path, message) for message in _video(media, account))
         elif media.animated:
-            yield from (Problem(path, message) for message in _gif(media))
+            yield from (FieldError(path, message) for message in _gif(media))
         if media.alt and len(media.alt) > limits.ALT_LENGTH:
-            yield Problem(
+            yield FieldError(
                 (*path, "alt"), f"X takes {limits.ALT_LENGTH} characters of alt text; this one has {len(media.alt)}."
             )
 
@@ -239,12 +240,12 @@ def _video(video: MediaFile, account: Account) -> Iterator[str]:
         )
 
 
-def _scopes(content: Content, account: Account) -> Iterator[Problem]:
+def _scopes(content: Content, account: Account) -> Iterator[FieldError]:
     """Find missing scopes. An empty set of scopes means that they are not known."""
     if account.scopes and "tweet.write" not in account.scopes:
-        yield Problem(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
+        yield FieldError(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
     if account.scopes and content.media and "media.write" not in account.scopes:
-        yield Problem(
+        yield FieldError(
             ("media",),
             "This connection lacks the scope media.write, which X wants for media: connect the account again, or post "
             "without media.",

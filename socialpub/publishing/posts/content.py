@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core.errors import FieldError
 from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.options import artifacts as option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media.uploads import Examined
@@ -50,7 +51,7 @@ def draft_content(
     return Content(draft.body or "", tuple(files), _option_files(rt, reader, options), rt.settings.base_url)
 
 
-def check_content(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
+def check_content(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[FieldError]:
     """Everything about this content that the profile's network would refuse."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)

@@ -9,7 +9,6 @@ from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader
 from socialpub.db.states import ProfileStatus
-from socialpub.providers.base import Problem
 from socialpub.publishing.delivery import profile_queue, waiting
 from socialpub.publishing.posts import content as post_content
 from socialpub.publishing.posts import drafts
@@ -23,7 +22,7 @@ class CheckedDelivery:
 
     profile_id: str
     provider: str
-    problems: list[Problem]
+    problems: list[FieldError]
     notes: list[str]
 
 
@@ -77,6 +76,5 @@ def _gap(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: st
 def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:
     """Raises InvalidRequest with everything that a network would refuse about this draft."""
     problems = [problem for delivery in validate(rt, reader, draft, caller) for problem in delivery.problems]
-    errors = list(dict.fromkeys(FieldError(tuple(problem.path), problem.message) for problem in problems))
-    if errors:
-        raise InvalidRequest.of(errors)
+    if problems:
+        raise InvalidRequest.of(list(dict.fromkeys(problems)))

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Problem
+from socialpub.core.errors import FieldError
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.samples import media
 from tests.support.appliance import add_profile
 from tests.support.scripted_network import ScriptedNetwork
 
-TOO_LONG = Problem(("post", "body"), "X allows this account 280 characters and counts 281 here.")
+TOO_LONG = FieldError(("post", "body"), "X allows this account 280 characters and counts 281 here.")
 
 
 def count(rt: Runtime, table: str = "post") -> int:
@@ -25,7 +25,7 @@ def test_a_post_that_a_network_would_refuse_is_told_as_validate_does(
 ) -> None:
     profiles = [add_profile(rt, "x", "a"), add_profile(rt, "x", "b"), add_profile(rt, "tiktok", "c")]
     three_networks["x"].problems = [TOO_LONG]
-    three_networks["tiktok"].problems = [Problem(("media",), "TikTok needs media.")]
+    three_networks["tiktok"].problems = [FieldError(("media",), "TikTok needs media.")]
     body = {"post": {"body": "x"}, "profiles": profiles}
     checked = client.send("POST", "/posts/validate", body).data["deliveries"]
     problems = [problem for delivery in checked for problem in delivery["problems"]]
@@ -41,7 +41,7 @@ def test_the_detail_names_an_option_once(
     client: Client, profile: str, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     message = "boardId is needed: a string of digits."
-    three_networks["x"].problems = [Problem(("providerOptions", "x", "boardId"), message)]
+    three_networks["x"].problems = [FieldError(("providerOptions", "x", "boardId"), message)]
     reply = client.send("POST", "/posts?strict=true", {"post": {"body": "x"}, "profiles": [profile]})
     assert reply.json()["detail"] == f"providerOptions.x.{message}"
     assert [error["message"] for error in reply.json()["errors"]] == [message]
@@ -85,9 +85,9 @@ def test_files_of_a_form_are_judged_before_anything_is_kept(
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     seen: list[Any] = []
 
-    def check(content: Any, _options: Any, _account: Any) -> list[Problem]:
+    def check(content: Any, _options: Any, _account: Any) -> list[FieldError]:
         seen.append(content.media)
-        return [Problem(("media", 0), "The picture is too small.")]
+        return [FieldError(("media", 0), "The picture is too small.")]
 
     three_networks["x"].check = check  # type: ignore[method-assign]
     payload = json.dumps({"post": {"body": "x"}, "profiles": [profile], "media": [{"fileField": "one", "alt": "A"}]})

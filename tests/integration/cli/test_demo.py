@@ -17,7 +17,8 @@ from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
 from socialpub.media.decoder import client
 from socialpub.media.types import MediaLimits
-from socialpub.providers.base import Account, Content, MediaFile, Options
+from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.options import Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
 from tests.support.appliance import settings_in

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
+from socialpub.core.errors import FieldError
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Kind, Outcome, Problem, Published
+from socialpub.providers.base import Job, Kind, Outcome, Published
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import HttpResponse
@@ -141,7 +142,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
     assert rt.write(claim.claim, delivery, preflight) is None
-    network.problems = [Problem(("providerOptions", "x", "replySetings"), "Unknown key.")]
+    network.problems = [FieldError(("providerOptions", "x", "replySetings"), "Unknown key.")]
     drain(rt)
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
 
@@ -151,7 +152,7 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
 ) -> None:
     check = network.check
 
-    def breaks(content: Any, *rest: Any) -> list[Problem]:
+    def breaks(content: Any, *rest: Any) -> list[FieldError]:
         if content.text == "strange":
             raise RecursionError
         return check(content, *rest)

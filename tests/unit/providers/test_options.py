@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from socialpub.providers.base import Problem
+from socialpub.core.errors import FieldError
 from socialpub.providers.options import (
     MAX_BYTES,
     MAX_KEYS,
@@ -31,7 +31,7 @@ TABLE = (
 )
 
 
-def only_problem(given: dict[str, Any]) -> Problem:
+def only_problem(given: dict[str, Any]) -> FieldError:
     options, problems = read("demo", TABLE, given)
     assert options == {}
     (problem,) = problems

@@ -9,7 +9,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, end_sentence
 from socialpub.core.validation import Path
 from socialpub.db.connection import Reader
-from socialpub.providers.base import Content, Problem
+from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.providers.tiktok import sharing_guidelines
@@ -178,9 +178,9 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
     for creator in creators:
         account = f"“{creator.name}”"
         if creator.stop:
-            problems.append(Problem(STOPPED, f"Posting to {account} is stopped. {creator.stop} Or leave it out."))
+            problems.append(FieldError(STOPPED, f"Posting to {account} is stopped. {creator.stop} Or leave it out."))
         elif creator.unknown and not tiktok_options.is_draft(chosen):
-            problems.append(Problem(STOPPED, f"Nothing can be posted to {account} now. {creator.unknown}"))
+            problems.append(FieldError(STOPPED, f"Nothing can be posted to {account} now. {creator.unknown}"))
         elif not creator.unknown:
             problems += sharing_guidelines.not_offered(chosen, creator.levels, account)
         if post is not None:
@@ -191,7 +191,7 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
 def _locate_refusals(
     form: ComposeForm, context: FormContext, checked: Sequence[CheckedDelivery], known: set[str]
 ) -> list[FormProblem]:
-    names: dict[Problem, list[str]] = {}
+    names: dict[FieldError, list[str]] = {}
     for one in checked:
         for problem in one.problems:
             names.setdefault(problem, []).append(context.names[one.profile_id])
@@ -231,7 +231,7 @@ def option_errors(network: str, at_field: Mapping[str, str]) -> dict[str, str]:
 
 
 def _locate(
-    errors: Iterable[FieldError | Problem], form: ComposeForm, context: FormContext, profile: str | None = None
+    errors: Iterable[FieldError], form: ComposeForm, context: FormContext, profile: str | None = None
 ) -> list[FormProblem]:
     """Return each problem once, at its field. `profile` is the one whose network refuses."""
     found = []
@@ -271,14 +271,14 @@ def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tupl
             return "compose", "Post"
 
 
-def _in_words(error: FieldError | Problem) -> str:
+def _in_words(error: FieldError) -> str:
     """Return the message in the words of the form, with the form's name of an option."""
     message = error.message
-    if isinstance(error, FieldError) and error.code in _WORDS:
+    if error.code in _WORDS:
         message = _WORDS[error.code]
     if error.path[:1] != ("providerOptions",) or not error.path[2:]:
         return message
     key = str(error.path[2])
-    if isinstance(error, Problem) and error.is_missing and key in option_fields.MISSING_TEXTS:
+    if error.code is FieldCode.OPTION_MISSING and key in option_fields.MISSING_TEXTS:
         return option_fields.MISSING_TEXTS[key]
     return option_fields.complaint(key, message)

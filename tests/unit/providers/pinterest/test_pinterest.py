@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.client import SANDBOX_API
@@ -38,7 +39,9 @@ def video(mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
     return MediaFile(0, "video", mime_type, 1000, Path("video"), "video.mp4", facts={**good, **facts})
 
 
-def found(pinterest: Pinterest, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[Problem]:
+def found(
+    pinterest: Pinterest, content: Content, options: dict[str, Any], account: Account = OWNER
+) -> list[FieldError]:
     return pinterest.check(content, options, account)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.tiktok import TikTok
 
 OWNER = Account("oid", "owner")
@@ -30,7 +31,7 @@ def video(mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
     return MediaFile(0, "video", mime_type, 1000, Path("video"), "video.mp4", facts={**good, **facts})
 
 
-def found(tiktok: TikTok, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[Problem]:
+def found(tiktok: TikTok, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[FieldError]:
     return tiktok.check(content, options, account)
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.core.errors import FieldError
+from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.x import links
 from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
 
 
-def check(text: str, *media: MediaFile, who: Account | None = None, **options: Any) -> list[Problem]:
+def check(text: str, *media: MediaFile, who: Account | None = None, **options: Any) -> list[FieldError]:
     return ADAPTER.check(Content(text, media), options, who or account())
 
 

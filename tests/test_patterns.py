@@ -20,10 +20,8 @@ from socialpub.core import units
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import comparison, registry
-from socialpub.providers.base import Account, Content
-from socialpub.providers.provider import Provider
-from socialpub.providers.x import links
-from socialpub.providers.x.text import find_emoji, weigh
+from socialpub.providers.base import Account, Content, Provider
+from socialpub.providers.x.text import find_emoji, find_links, weigh
 from socialpub.publishing.delivery import waiting
 from socialpub.web.http import answer, files
 from socialpub.web.routes import routes
@@ -138,7 +136,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.tiktok.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a.", ""), ("@", "a.", "#")],
     "providers.tiktok.read_back:_LINK": [("https://", "!", " ")],
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
-    "providers.upload_address:ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
+    "providers.base:UPLOAD_ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
     "providers.x.client:_read_id": [("", "0", "x")],
     "providers.x.text:SEQUENCE": [
         ("", "\U0001f468\u200d", ""),
@@ -149,20 +147,20 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.client:TYPE_OF_X": [("", "https://", ""), ("https://", "a", "")],
     "providers.x.client:_one_word": [("Aa", "A", "!"), ("A", "a", "!"), ("", "Aa", "!")],
     "providers.x.client:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
-    "providers.x.links:_BEGINNING": [("", "A", ""), ("", "@a", ""), ("", "é", "")],
-    "providers.x.links:_CHAIN": [("", "é", ""), ("", "-", "@")],
-    "providers.x.links:_LABEL_DOTS": [("", "\u3002", "")],
-    "providers.x.links:_LATIN": [("", "é", "")],
-    "providers.x.links:_NEIGHBOUR": [("", "@", "")],
-    "providers.x.links:_PARENTHESES": [("(", "a", ""), ("", "(", ""), ("(", "a(a", ""), ("", "(a(a)", "")],
-    "providers.x.links:_PATH_PART": [("", "!", ""), ("a", "!", "\0")],
-    "providers.x.links:_PATH_RUN": [("", "!", "")],
-    "providers.x.links:_PORT": [(":", "0", "")],
-    "providers.x.links:_PUNYCODE": [("xn--", "-", "")],
-    "providers.x.links:_QUERY": [("?", "!", ""), ("?", "?", ""), ("?a", "!", "")],
-    "providers.x.links:_SHORTENED": [("https://t.co/a?", "!", ""), ("https://t.co/", "a", "")],
-    "providers.x.links:_TAG": [("", "\U000e0001", "")],
-    "providers.x.links:_UNSEEN": [("", "\u200d", "")],
+    "providers.x.text:_BEGINNING": [("", "A", ""), ("", "@a", ""), ("", "é", "")],
+    "providers.x.text:_CHAIN": [("", "é", ""), ("", "-", "@")],
+    "providers.x.text:_LABEL_DOTS": [("", "\u3002", "")],
+    "providers.x.text:_LATIN": [("", "é", "")],
+    "providers.x.text:_NEIGHBOUR": [("", "@", "")],
+    "providers.x.text:_PARENTHESES": [("(", "a", ""), ("", "(", ""), ("(", "a(a", ""), ("", "(a(a)", "")],
+    "providers.x.text:_PATH_PART": [("", "!", ""), ("a", "!", "\0")],
+    "providers.x.text:_PATH_RUN": [("", "!", "")],
+    "providers.x.text:_PORT": [(":", "0", "")],
+    "providers.x.text:_PUNYCODE": [("xn--", "-", "")],
+    "providers.x.text:_QUERY": [("?", "!", ""), ("?", "?", ""), ("?a", "!", "")],
+    "providers.x.text:_SHORTENED": [("https://t.co/a?", "!", ""), ("https://t.co/", "a", "")],
+    "providers.x.text:_TAG": [("", "\U000e0001", "")],
+    "providers.x.text:_UNSEEN": [("", "\u200d", "")],
     "providers.x.read_back:ENDS_OPEN": [("", "… ", "x"), ("…", " ", "x"), ("", "https://t.co/a", "x")],
     "providers.x.read_back:MEDIA_KEY": [("", "0", "x")],
     "providers.x.read_back:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
@@ -171,10 +169,10 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.oauth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
     "providers.x.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a@", ""), ("", "$a.", ""), ("", "#", "")],
     "providers.x.client:_number": [("", "9", "x")],
-    "providers.x.shown_text:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],
-    "providers.x.shown_text:NAME": [("", "@", ""), ("@", "a", "")],
-    "providers.x.shown_text:PARTS": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
-    "providers.x.shown_text:SHORT_LINK": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
+    "providers.x.read_back:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],
+    "providers.x.read_back:NAME": [("", "@", ""), ("@", "a", "")],
+    "providers.x.read_back:PARTS": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
+    "providers.x.read_back:SHORT_LINK": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
     "providers.x.text:_MENTION": [("", "@", ""), ("", "@a ", ""), ("@", "a", "ì"), ("", "rt@a:", "")],
     "providers.x.text:_CASHTAG": [("", " $a", "x"), ("", " $", ""), (" $", "a", "")],
     "providers.x.text:_HEAVY": [("", "\u3042", "")],
@@ -234,9 +232,9 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     "comparison.plain_link": (comparison.plain_link, [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")]),
     "equal_content.key": (lambda one: waiting.content_key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
     "x.links.find": (
-        lambda one: list(links.find(one)),
+        lambda one: list(find_links(one)),
         [
-            *[w for name, worst in FOREIGN.items() if name.startswith("providers.x.links") for w in worst],
+            *[w for name, worst in FOREIGN.items() if name.startswith("providers.x.text") for w in worst],
             *[("", piece, "") for piece in ("a.com/!", "a.com/(", "a.com/(a", "a.com?", "é.com.", "xn--.", "a_.com")],
             ("a.com/", "(", ""),
             ("a.com/", "(a)", ""),

@@ -21,7 +21,7 @@ from socialpub.db.tables import profile_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import CannotFit, FitLimits
-from socialpub.providers.errors import ProviderError
+from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
 SIDE_PIXELS = 96

@@ -26,10 +26,9 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.errors import AuthExpired, ProviderError
+from socialpub.providers.base import Provider
 from socialpub.providers.oauth import Identity
-from socialpub.providers.provider import Provider
-from socialpub.providers.responses import shortened
+from socialpub.providers.responses import AuthExpired, ProviderError, shortened
 from socialpub.runtime import Runtime
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")

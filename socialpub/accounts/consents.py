@@ -22,7 +22,7 @@ from socialpub.core.settings.networks import LOOPBACK, NetworkSection
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ConsentRow
 from socialpub.db.tables import access_rows
-from socialpub.providers.provider import Provider
+from socialpub.providers.base import Provider
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)

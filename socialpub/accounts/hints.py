@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from socialpub.core import commands
 from socialpub.providers import registry
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
-from socialpub.providers.provider import Provider
+from socialpub.providers.base import Provider
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 
 
 class Surface(StrEnum):

@@ -20,9 +20,9 @@ from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
+from socialpub.providers.base import Provider
 from socialpub.providers.oauth import Identity
 from socialpub.providers.options import Options
-from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 MAX_NAME_LENGTH = 200

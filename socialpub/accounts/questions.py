@@ -20,13 +20,13 @@ from socialpub.db.tables import audit_log, delivery_rows, waits
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import SECRET, Board, BoardSection
+from socialpub.providers.responses import AuthExpired, NoAnswer, ProviderError, Rejected
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok.creator import BARS, CreatorInfo
-from socialpub.providers.tiktok.plan import CREATOR
+from socialpub.providers.tiktok.options import CREATOR
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")

@@ -26,10 +26,9 @@ from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
+from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.oauth import Tokens
-from socialpub.providers.provider import Provider
+from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime, TakenLock
 
 LOCK_SECONDS = 50.0

@@ -18,8 +18,9 @@ from socialpub.db.connection import Row, Tx
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import (
+from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.oauth import Identity
+from socialpub.providers.responses import (
     MAX_WAIT_SECONDS,
     AppRefused,
     NoAnswer,
@@ -29,8 +30,6 @@ from socialpub.providers.errors import (
     Throttled,
     named_wait,
 )
-from socialpub.providers.oauth import Identity
-from socialpub.providers.provider import Provider
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)

@@ -1,16 +1,23 @@
-"""What every network is handed and returns: the content, the job of one step, and its outcome.
+"""A network as the rest of socialpub sees it: the content and the job that it is given, its outcomes, and `Provider`.
 
-All of it is values, and nothing here knows a network. Outcomes describe the post; exceptions (`errors.py`) describe the
-call.
+Outcomes describe the post. Exceptions (`responses.py`) describe the call.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+from urllib.parse import urlsplit
 
+from socialpub.core.errors import FieldError
+from socialpub.core.settings.networks import NetworkSection
+from socialpub.providers import options
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.preview import Preview
 from socialpub.providers.responses import HttpResponse
 
 # --- what is published, and by whom -----------------------------------------------------------------------------------
@@ -341,3 +348,118 @@ class Withdrawn(Exception):
 
 class Unfit(Exception):
     """No version of this file satisfies the limits; the message says which limit and the found value."""
+
+
+# --- where the bytes of a video may go -------------------------------------------------------------------------------
+#
+# The network names the address at run time, and the owner lists the hosts. The address is a credential: messages show
+# only its host and port.
+
+UPLOAD_ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
+"""Stricter than URLs are: no user, no backslash, nothing that two readers could read in two ways."""
+
+DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+def refuse_upload_address(address: str, section: NetworkSection, name: str, label: str) -> Held | None:
+    """Return the hold on all uploads to this network when no bytes may be sent to this address; None when they may.
+
+    A simulated network may use plain http and another port, but only those that its `api_url` has.
+    """
+    why = _upload_address_fault(address, section, name, label)
+    return None if why is None else Held(why, "upload_host", this_step=True)
+
+
+def _upload_address_fault(address: str, section: NetworkSection, name: str, label: str) -> str | None:
+    match = UPLOAD_ADDRESS.fullmatch(address)
+    if match is None:
+        return f"{label} named an upload address that is no plain https address. Nothing was sent there."
+    scheme, host, port = match[1], match[2], int(match[3] or DEFAULT_PORTS[match[1]])
+    own = urlsplit(section.api_url)
+    if scheme != "https" and not scheme == own.scheme == "http":
+        return f"{label} named an upload address at {host} without https. Nothing was sent there."
+    if not section.allows_upload_host(host):
+        return (
+            f"{label} named the upload host {host}, which upload_hosts of [providers.{name}] does not list. Nothing "
+            f"was sent there. If the host is {label}'s, add it to upload_hosts."
+        )
+    allowed = [DEFAULT_PORTS[scheme]]
+    if section.api_url != section.OWN_API_URL and own.port not in (None, *allowed):
+        allowed.append(own.port or 0)
+    if port not in allowed:
+        listed = " or ".join(map(str, allowed))
+        return (
+            f"{label} named port {port} of the upload host {host}. upload_hosts of [providers.{name}] allows this "
+            f"host, but only with port {listed}. Nothing was sent there. If {label} now uses port {port}, report this "
+            "as a fault of socialpub."
+        )
+    return None
+
+
+# --- the network ------------------------------------------------------------------------------------------------------
+
+
+class Provider(ABC):
+    """One network. To add a network, write one class with all of this.
+
+    A method gets a `Job`, makes one exchange, and returns an outcome or raises an error of `responses.py`. It does not
+    sleep, retry or read a clock, and it keeps no state of a post.
+    """
+
+    name: ClassVar[str]
+    """As in the API: `x`, `tiktok`, `pinterest`."""
+    label: ClassVar[str]
+    """As people write it: `X`, `TikTok`, `Pinterest`."""
+    option_table: ClassVar[options.Table]
+    """What an owner may say about a post on this network."""
+    oauth: OAuth
+
+    @abstractmethod
+    def account_url(self, username: str | None) -> str:
+        """Return where people see what an account shows; the network's front page when its name is not known."""
+
+    # --- before a post is accepted -----------------------------------------------------------------------------------
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
+        """Return canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
+        return options.read(self.name, self.option_table, given)
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> options.Options:
+        """Return stored defaults under a post's own keys, which win in any spelling."""
+        return options.merge(self.option_table, stored, own)
+
+    @abstractmethod
+    def check(self, content: Content, options: Mapping[str, Any], account: Account, /) -> list[FieldError]:
+        """Return everything about this post that the network would refuse. Pure: `validate` and the engine ask it."""
+
+    @abstractmethod
+    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None, /) -> list[str]:
+        """Return what the owner may like to know although nothing is wrong. Without an account, the rules for any
+        account apply."""
+
+    @abstractmethod
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account, /) -> Preview:
+        """Return the post as readers would see it, and how long the network finds its texts. Pure, for any content."""
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:  # noqa: ARG002
+        """Return what the network's facts about an account mean for its posts, as labels and values for the owner."""
+        return []
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
+        """Return what the network does to this app, or with `chosen` to a post with these options; None: nothing."""
+        return None
+
+    # --- publishing --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def plan(self, content: Content, options: Mapping[str, Any], /) -> Sequence[Step]:
+        """Return the steps of this post. Pure: the row stores the plan."""
+
+    @abstractmethod
+    def run(self, step: str, job: Job) -> Outcome:
+        """Run one step of the plan. Raises `ProviderError`, `Unfit`, and FileNotFoundError when a file is gone."""
+
+    @abstractmethod
+    def recover(self, job: Job) -> Readback | CannotTell | Done:
+        """Read the account once after an unknown commit. `Done`: the commit certainly arrived, and the steps after it
+        show what becomes of the post. Raises `ProviderError` when the read-back was not answered."""

@@ -10,8 +10,16 @@ from datetime import datetime
 from enum import StrEnum
 
 from socialpub.providers.base import Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Reason, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import (
+    AppRefused,
+    AuthExpired,
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Reason,
+    Rejected,
+    Throttled,
+)
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
 """Statuses of an answer that is neither what was asked for nor a refusal."""

@@ -22,8 +22,7 @@ import httpx2
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
-from socialpub.providers.errors import NoAnswer, NotSent, ProviderError
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent, ProviderError
 
 MAX_DEADLINE_SECONDS = 120.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024

@@ -123,7 +123,7 @@ class RedirectRules:
 
 
 class OAuth(ABC):
-    """One network's side of tokens. Its methods raise `errors.py`.
+    """One network's side of tokens. Its methods raise `ProviderError`.
 
     A refused exchange or refresh raises `Rejected`: with `reauth` when the owner has to consent again, without it when
     the app's settings are wrong. A refresh token may work once, so the caller stores the new pair before it uses it.

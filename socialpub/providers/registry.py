@@ -4,9 +4,9 @@ A network that is not in here does not exist for the rest of socialpub.
 """
 
 from socialpub.core.settings.schema import ProvidersSection
+from socialpub.providers.base import Provider
 from socialpub.providers.options import Table
 from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.provider import Provider
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok.options import DRAFT
 from socialpub.providers.x import X

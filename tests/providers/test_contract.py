@@ -13,8 +13,7 @@ import pytest
 
 import socialpub
 from socialpub.db.states import State
-from socialpub.providers.base import Account, Content, Kind, MediaFile
-from socialpub.providers.provider import Provider
+from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
 from socialpub.publishing.posts import validation
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.sandbox.world import RecordedRequest

@@ -24,7 +24,7 @@ from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
 from socialpub.core.settings.schema import LoggingSection
-from socialpub.providers.errors import ProviderError
+from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.samples import media

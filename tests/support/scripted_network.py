@@ -4,21 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from socialpub.core.errors import FieldError
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Job,
-    Kind,
-    Outcome,
-    Published,
-    Readback,
-    Step,
-)
-from socialpub.providers.errors import ProviderError
+from socialpub.providers.base import Account, CannotTell, Content, Done, Job, Kind, Outcome, Published, Readback, Step
 from socialpub.providers.oauth import Identity, RedirectRow, RedirectRules, Tokens
 from socialpub.providers.preview import Preview, TextPart
+from socialpub.providers.responses import ProviderError
 
 ScriptedResult = Outcome | Readback | CannotTell | ProviderError | BaseException | Callable[[Job], object]
 """An exception is raised, a function is called with the job, everything else is returned."""

@@ -21,9 +21,8 @@ from socialpub.db.connection import Row
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, machine
 from socialpub.ops.doctor.addresses import Answering
-from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import ProviderError
-from socialpub.providers.provider import Provider
+from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
 

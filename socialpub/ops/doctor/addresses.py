@@ -24,9 +24,8 @@ from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.states import ProfileStatus
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.providers import registry
-from socialpub.providers.errors import NotSent, ProviderError
-from socialpub.providers.provider import Provider
-from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.providers.base import Provider
+from socialpub.providers.responses import HttpResponse, NotSent, ProviderError, json_object, text_at
 from socialpub.runtime import Runtime
 
 

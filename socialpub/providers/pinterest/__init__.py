@@ -18,21 +18,21 @@ from socialpub.providers.base import (
     Kind,
     Memo,
     Outcome,
+    Provider,
     Published,
     Readback,
     Refused,
     Step,
     Unknown,
 )
-from socialpub.providers.errors import NoAnswer, Reason
 from socialpub.providers.http import Http
-from socialpub.providers.pinterest import boards, check, client, options, preview, read_back, upload
+from socialpub.providers.pinterest import boards, client, read_back, upload
 from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.providers.pinterest.check import alt_text, list_notes, list_problems
 from socialpub.providers.pinterest.oauth import PinterestOAuth, how_to_use_secret_boards
-from socialpub.providers.pinterest.options import COVER
-from socialpub.providers.preview import Preview
-from socialpub.providers.provider import Provider
-from socialpub.providers.responses import HttpResponse, json_object
+from socialpub.providers.pinterest.options import COVER, TABLE
+from socialpub.providers.pinterest.preview import preview_post
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 REGISTER = "register"
@@ -60,7 +60,9 @@ class Pinterest(Provider):
 
     name = "pinterest"
     label = "Pinterest"
-    option_table = options.TABLE
+    option_table = TABLE
+    notes = staticmethod(list_notes)
+    preview = staticmethod(preview_post)
 
     def __init__(self, section: PinterestSection) -> None:
         self.section = section
@@ -70,18 +72,7 @@ class Pinterest(Provider):
         return f"{self.section.site_url}/{username}/" if username else self.section.site_url
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
-        return check.problems(content, options, account, self.section)
-
-    def notes(
-        self,
-        content: Content,
-        options: Mapping[str, Any],
-        account: Account | None = None,  # noqa: ARG002
-    ) -> list[str]:
-        return check.notes(content, options)
-
-    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
-        return preview.preview_post(content, options)
+        return list_problems(content, options, account, self.section)
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [("Account type", str(facts["account_type"]).lower())] if facts.get("account_type") else []
@@ -138,15 +129,15 @@ class Pinterest(Provider):
     # --- boards, for their owner -------------------------------------------------------------------------------------
 
     def list_boards(self, http: Http, token: str) -> list[Board]:
-        """Return the boards of the account that a pin can be put on. Raises `errors.py`."""
+        """Return the boards of the account that a pin can be put on. Raises `ProviderError`."""
         return boards.list_boards(http, self.section.api_url, token)
 
     def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
-        """Return the sections of one of its boards. Raises `errors.py`."""
+        """Return the sections of one of its boards. Raises `ProviderError`."""
         return boards.list_sections(http, self.section.api_url, token, board_id)
 
     def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
-        """Create a board of the account. Raises `errors.py`; after `NoAnswer` it may exist."""
+        """Create a board of the account. Raises `ProviderError`; after `NoAnswer` it may exist."""
         return boards.create_board(http, self.section.api_url, token, name, secret=secret)
 
     def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
@@ -167,7 +158,7 @@ def _request_body(job: Job) -> dict[str, Any]:
         "board_section_id": chosen.get("boardSectionId"),
         "title": chosen.get("title"),
         "description": job.content.text if job.content.text.strip() else None,
-        "alt_text": check.alt_text(job.content),
+        "alt_text": alt_text(job.content),
         "link": chosen.get("link"),
         "dominant_color": chosen.get("dominantColor"),
         # Not in the description 5.23: seen in public clients of 2026.

@@ -8,10 +8,9 @@ from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import LABELS, Done, Job, Outcome, Refused
-from socialpub.providers.errors import NoAnswer, Reason, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, GetPage, board_ids, call, pages, read_id, refusal
-from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, Rejected, json_object, text_at
 
 PUBLIC, SECRET = "PUBLIC", "SECRET"
 OWNER_SECONDS = 15.0
@@ -38,7 +37,7 @@ class BoardSection:
 def list_boards(http: Http, api: str, token: str) -> list[Board]:
     """Return every board that a pin can be put on, in Pinterest's order, without boards for ads only.
 
-    Raises `errors.py`. A board that was created a moment ago may be missing.
+    Raises `ProviderError`. A board that was created a moment ago may be missing.
     """
     return [
         board
@@ -48,7 +47,7 @@ def list_boards(http: Http, api: str, token: str) -> list[Board]:
 
 
 def list_sections(http: Http, api: str, token: str, board_id: str) -> list[BoardSection]:
-    """Return the sections of one board. Raises `errors.py`."""
+    """Return the sections of one board. Raises `ProviderError`."""
     return [
         BoardSection(section_id, text_at(found, "name") or "")
         for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
@@ -57,7 +56,7 @@ def list_sections(http: Http, api: str, token: str, board_id: str) -> list[Board
 
 
 def create_board(http: Http, api: str, token: str, name: str, *, secret: bool) -> Board:
-    """Create a board. Raises `errors.py`; Pinterest refuses a name that the account has already.
+    """Create a board. Raises `ProviderError`; Pinterest refuses a name that the account has already.
 
     The call has no idempotency key: after `NoAnswer` the board may exist.
     """

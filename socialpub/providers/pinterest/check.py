@@ -14,7 +14,7 @@ from socialpub.providers.pinterest.options import COVER, missing
 from socialpub.providers.preview import utf16_units
 
 
-def problems(
+def list_problems(
     content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
 ) -> list[FieldError]:
     """Return everything about this post that Pinterest would refuse."""
@@ -34,7 +34,7 @@ def problems(
     return found
 
 
-def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
+def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
     """Return what the owner may like to know although nothing is wrong."""
     found = []
     at = options.get("coverImageKeyFrameTime")

@@ -15,8 +15,16 @@ from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import Job, Outcome, Wait
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, as_outcome
-from socialpub.providers.errors import NoAnswer, Reason, Rejected
-from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
+from socialpub.providers.responses import (
+    HttpResponse,
+    NoAnswer,
+    Reason,
+    Rejected,
+    json_object,
+    retry_after_seconds,
+    shortened,
+    text_at,
+)
 
 PAGE_SIZE = 250
 MAX_PAGES = 20
@@ -47,7 +55,7 @@ def read_id(found: dict[str, Any], name: str) -> str | None:
 def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """Yield the items of a list page by page, and whether this page is the last; at most `limit` pages.
 
-    Raises `errors.py`: what a refusal means, and `NoAnswer` when a page is no list.
+    Raises `ProviderError`: what a refusal means, and `NoAnswer` when a page is no list.
     """
     params, passed = {"page_size": str(PAGE_SIZE)}, set[str]()
     for _ in range(limit):

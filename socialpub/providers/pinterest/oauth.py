@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, OAuth, Tokens, read_tokens
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.client import TABLE
-from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, json_object, text_at
 
 NOT_PERMITTED_CODE = 29
 REFUSED = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.providers import preview
-from socialpub.providers.base import Content
+from socialpub.providers.base import Account, Content
 from socialpub.providers.pinterest import limits
 from socialpub.providers.preview import Preview, TextMeasure, utf16_units
 
@@ -16,7 +16,7 @@ DESCRIPTION_START = 50
 _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic performer"}
 
 
-def preview_post(content: Content, options: Mapping[str, Any]) -> Preview:
+def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
     """Return the pin as it opens."""
     first, rest = preview.cut(preview.within(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
     return Preview(

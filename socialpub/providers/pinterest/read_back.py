@@ -12,10 +12,9 @@ from typing import Any
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.comparison import same_link, same_text
-from socialpub.providers.errors import Reason
 from socialpub.providers.pinterest.check import alt_text
 from socialpub.providers.pinterest.client import TABLE, call, pages, permalink, read_id
-from socialpub.providers.responses import HttpResponse, object_at, text_at
+from socialpub.providers.responses import HttpResponse, Reason, object_at, text_at
 
 MAX_PAGES = 10
 """Of 250 pins each."""

@@ -11,14 +11,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers import upload_address
-from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, Outcome, Refused, Unfit, Wait
+from socialpub.providers.base import (
+    Again,
+    Done,
+    ImageLimits,
+    Job,
+    MediaFile,
+    Outcome,
+    Refused,
+    Unfit,
+    Wait,
+    refuse_upload_address,
+)
 from socialpub.providers.bodies import Base64File, FilePart
-from socialpub.providers.errors import NoAnswer, Reason
 from socialpub.providers.pinterest import limits, options
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_id, refusal
 from socialpub.providers.pinterest.options import FIRST_FRAME
-from socialpub.providers.responses import HttpResponse, json_object, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, text_at
 
 UPLOAD, AWAIT = "upload", "await_processing"
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
@@ -69,10 +78,8 @@ def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
     )
     if media_id is None or url is None or not _is_form(fields):
         raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(response))
-    complaint = upload_address.complaint(url, section, "pinterest", "Pinterest")
-    if complaint is not None:
-        return upload_address.hold(complaint)
-    return _Form(media_id, url, fields)
+    held = refuse_upload_address(url, section, "pinterest", "Pinterest")
+    return held or _Form(media_id, url, fields)
 
 
 def _send(job: Job, form: _Form) -> Outcome:

@@ -4,7 +4,7 @@ TikTok has no idempotency key. The publish_id is stored before the first byte le
 is only observed.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from socialpub.core.errors import FieldError
@@ -17,39 +17,30 @@ from socialpub.providers.base import (
     Done,
     Job,
     Outcome,
+    Provider,
     Published,
     Readback,
-    Step,
 )
 from socialpub.providers.error_table import as_outcome
-from socialpub.providers.errors import Rejected
 from socialpub.providers.http import Http
-from socialpub.providers.preview import Preview
-from socialpub.providers.provider import Provider
-from socialpub.providers.tiktok import (
-    check,
-    creator,
-    options,
-    photos,
-    plan,
-    preview,
-    read_back,
-    sharing_guidelines,
-    upload,
-)
+from socialpub.providers.responses import Rejected
+from socialpub.providers.tiktok import creator, options, read_back, upload
+from socialpub.providers.tiktok.check import list_notes, list_problems
 from socialpub.providers.tiktok.oauth import TikTokOAuth
+from socialpub.providers.tiktok.options import plan_steps
+from socialpub.providers.tiktok.preview import preview_post
 
 STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
-    plan.CREATOR: creator.creator_info,
-    plan.INIT_VIDEO: upload.init_video,
-    plan.INIT_DRAFT: upload.init_draft,
-    plan.SEND_CHUNKS: upload.send_chunks,
-    plan.SEND_LAST: upload.send_last,
-    plan.FIT_PHOTOS: photos.fit_photos,
-    plan.INIT_PHOTOS: photos.init_photos,
-    plan.INIT_PHOTO_DRAFT: photos.init_photos,
-    plan.AWAIT: read_back.await_outcome,
-    plan.SETTLE_DRAFT: read_back.settle_draft,
+    options.CREATOR: creator.creator_info,
+    options.INIT_VIDEO: upload.init_video,
+    options.INIT_DRAFT: upload.init_draft,
+    options.SEND_CHUNKS: upload.send_chunks,
+    options.SEND_LAST: upload.send_last,
+    options.FIT_PHOTOS: upload.fit_photos,
+    options.INIT_PHOTOS: upload.init_photos,
+    options.INIT_PHOTO_DRAFT: upload.init_photos,
+    options.AWAIT: read_back.await_outcome,
+    options.SETTLE_DRAFT: read_back.settle_draft,
 }
 
 
@@ -59,6 +50,9 @@ class TikTok(Provider):
     name = "tiktok"
     label = "TikTok"
     option_table = options.TABLE
+    notes = staticmethod(list_notes)
+    preview = staticmethod(preview_post)
+    plan = staticmethod(plan_steps)
 
     def __init__(self, section: TikTokSection) -> None:
         self.section = section
@@ -68,35 +62,21 @@ class TikTok(Provider):
         return f"{self.section.site_url}/@{username}" if username else self.section.site_url
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
-        return check.problems(content, options, account, self.section)
-
-    def notes(
-        self,
-        content: Content,
-        options: Mapping[str, Any],
-        account: Account | None = None,  # noqa: ARG002
-    ) -> list[str]:
-        return check.notes(content, options)
-
-    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
-        return preview.preview_post(content, options)
+        return list_problems(content, options, account, self.section)
 
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:
         is_draft = chosen is not None and options.is_draft(chosen)
-        return None if self.section.audited or is_draft else sharing_guidelines.unaudited()
+        return None if self.section.audited or is_draft else creator.unaudited()
 
     def ask_creator(self, http: Http, token: str, scopes: Set[str]) -> creator.CreatorInfo:
-        """Return what the account may do now, for an owner who is about to post. Raises `errors.py`."""
+        """Return what the account may do now, for an owner who is about to post. Raises `ProviderError`."""
         return creator.ask_creator(http, self.section, token, scopes)
-
-    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
-        return plan.plan_steps(content, options)
 
     def run(self, step: str, job: Job) -> Outcome:
         try:
             return STEPS[step](job, self.section)
         except Rejected as error:
-            if step == plan.AWAIT:
+            if step == options.AWAIT:
                 raise  # a refused question is no verdict on the post
             return as_outcome(error)
 

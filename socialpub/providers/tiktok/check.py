@@ -20,7 +20,9 @@ PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
 KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
-def problems(content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection) -> list[FieldError]:
+def list_problems(
+    content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection
+) -> list[FieldError]:
     """Return everything about this post that TikTok would refuse."""
     return [
         *contradictions(chosen),
@@ -32,7 +34,7 @@ def problems(content: Content, chosen: Mapping[str, Any], account: Account, sect
     ]
 
 
-def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
+def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
     """Return what the owner may like to know although nothing is wrong."""
     found = []
     video, draft = content.has_video, is_draft(chosen)

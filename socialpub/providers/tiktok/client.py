@@ -11,12 +11,19 @@ from typing import Any
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import Job
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable
-from socialpub.providers.errors import Reason, Rejected
 from socialpub.providers.http import Http
-from socialpub.providers.responses import HttpResponse, json_object, object_at, retry_after_seconds, shortened, text_at
+from socialpub.providers.responses import (
+    HttpResponse,
+    Reason,
+    Rejected,
+    json_object,
+    object_at,
+    retry_after_seconds,
+    shortened,
+    text_at,
+)
 from socialpub.providers.tiktok import limits
-from socialpub.providers.tiktok.options import is_draft
-from socialpub.providers.tiktok.plan import CREATOR, INIT_PHOTOS, INIT_VIDEO
+from socialpub.providers.tiktok.options import CREATOR, INIT_PHOTOS, INIT_VIDEO, is_draft
 
 JSON = {"content-type": "application/json; charset=UTF-8"}
 OWNER_SECONDS = 15.0
@@ -24,7 +31,7 @@ OWNER_SECONDS = 15.0
 
 
 def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Call and return the `data`; `path` is below `/v2/`, closing slash and query included. Raises `errors.py`."""
+    """Call and return the `data`; `path` is below `/v2/`, closing slash and query included. Raises `ProviderError`."""
     response = job.call("POST", f"{section.api_url}/v2/{path}", token=job.token, headers=JSON, json=body)
     error = read_error(response)
     job.trace.request_id = error.request_id or job.trace.request_id

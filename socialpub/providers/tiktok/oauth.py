@@ -12,10 +12,20 @@ from urllib.parse import quote, urlencode
 
 from socialpub.core import commands
 from socialpub.core.settings.networks import PKCE_BASE64URL, TikTokSection
-from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, OAuth, Tokens, pkce_challenge, read_tokens
-from socialpub.providers.responses import HttpResponse, json_object, object_at, shortened, text_at
+from socialpub.providers.responses import (
+    AuthExpired,
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Rejected,
+    Throttled,
+    json_object,
+    object_at,
+    shortened,
+    text_at,
+)
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.client import SCOPE_CODES, named_wait, read_error
 

@@ -1,6 +1,6 @@
-"""What an owner may say about a post on TikTok: contract section 6, in TikTok's own values.
+"""What an owner may say about a post on TikTok, in TikTok's own values (contract section 6), and the steps of the post.
 
-The privacy level has no default here and never will: who sees a post is the owner's word.
+The privacy level never has a default: the owner decides who sees a post.
 """
 
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any
 
 from socialpub.core.errors import FieldError
 from socialpub.providers import options
+from socialpub.providers.base import Content, Kind, Step
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.tiktok import limits
 
@@ -119,3 +120,36 @@ def contradictions(chosen: Mapping[str, Any]) -> list[FieldError]:
         message = f"brandContentToggle marks a paid partnership, which TikTok does not allow with {PRIVATE}."
         return [FieldError(("providerOptions", "tiktok", "brandContentToggle"), message)]
     return []
+
+
+# --- the steps of a post ----------------------------------------------------------------------------------------------
+
+CREATOR = "creator_info"
+INIT_VIDEO = "init_video"
+INIT_DRAFT = "init_draft"
+SEND_CHUNKS = "send_chunks"
+SEND_LAST = "send_last"
+FIT_PHOTOS = "fit_photos"
+INIT_PHOTOS = "init_photos"
+INIT_PHOTO_DRAFT = "init_photo_draft"
+AWAIT = "await_outcome"
+SETTLE_DRAFT = "settle_draft"
+
+
+def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
+    """Return the plan: a pure function of content and options."""
+    draft = is_draft(chosen)
+    # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
+    steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
+    if content.has_video:
+        steps.append(Step(INIT_DRAFT if draft else INIT_VIDEO, Kind.PREPARE))
+        if content.media[0].size_bytes > limits.ONE_CHUNK_BYTES:
+            steps.append(Step(SEND_CHUNKS, Kind.PREPARE))
+        steps.append(Step(SEND_LAST, Kind.COMMIT))
+    else:
+        steps.append(Step(FIT_PHOTOS, Kind.PREPARE))
+        steps.append(Step(INIT_PHOTO_DRAFT if draft else INIT_PHOTOS, Kind.COMMIT))
+    steps.append(Step(AWAIT, Kind.POLL))
+    if draft:
+        steps.append(Step(SETTLE_DRAFT, Kind.POLL))
+    return steps

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.providers import preview
-from socialpub.providers.base import Content
+from socialpub.providers.base import Account, Content
 from socialpub.providers.preview import Preview, TextMeasure, utf16_units
-from socialpub.providers.tiktok import limits, sharing_guidelines
+from socialpub.providers.tiktok import creator, limits
 from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, INTERACTIONS_PLURAL, PRIVACY_LEVELS, is_draft
 
 _TAG = re.compile(r"(?<![\w@#&/])(?:@[A-Za-z0-9_]++(?:\.[A-Za-z0-9_]++)*+|[#＃](?=[\d_]*+[^\W\d_])\w+)")
@@ -29,7 +29,7 @@ _SEEN_BY = dict(
 )
 
 
-def preview_post(content: Content, chosen: Mapping[str, Any]) -> Preview:
+def preview_post(content: Content, chosen: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
     """What viewers see; of a draft what will lie in the inbox."""
     draft, video = is_draft(chosen), content.has_video
     has_text = bool(content.media) and not (draft and video)
@@ -68,7 +68,7 @@ def _measures(content: Content, chosen: Mapping[str, Any], max_units: int) -> It
 
 
 def _labels(chosen: Mapping[str, Any], *, video: bool) -> Iterator[str]:
-    if label := sharing_guidelines.brand_label(chosen):
+    if label := creator.brand_label(chosen):
         yield label
     if video and chosen.get("isAigc"):
         yield "Creator labeled as AI-generated"

@@ -12,14 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import CannotTell, Done, Job, Outcome, Published, Readback, Refused, Wait
+from socialpub.providers.base import (
+    Again,
+    CannotTell,
+    Done,
+    Job,
+    Outcome,
+    Published,
+    Readback,
+    Refused,
+    Wait,
+)
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, find_row
-from socialpub.providers.errors import NoAnswer, ProviderError
-from socialpub.providers.responses import shortened, text_at
-from socialpub.providers.tiktok import limits
+from socialpub.providers.responses import NoAnswer, ProviderError, shortened, text_at
+from socialpub.providers.tiktok import limits, options
 from socialpub.providers.tiktok.client import FAIL_REASONS, call
 from socialpub.providers.tiktok.options import is_draft
-from socialpub.providers.tiktok.plan import start_over
 
 COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
@@ -240,3 +248,17 @@ def _describe_media(size_bytes: int, facts: Mapping[str, Any]) -> str:
     parts.append(f"{facts['frame_rate']:g} frames a second" if "frame_rate" in facts else "")
     parts.append(f"{size_bytes} bytes")
     return ", ".join(filter(None, parts))
+
+
+OF_ONE_TASK = ("publish_id", "upload")
+"""What the memo holds of a task at TikTok. A new task must not find it."""
+
+
+def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
+    """Go back to the first step for a new task, once for this reason; then `otherwise`.
+
+    Only for tasks that TikTok calls failed, or whose last byte cannot have left: otherwise it is a second post.
+    """
+    memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
+    first = options.plan_steps(job.content, job.options)[0].name
+    return Again(first, memo, because, seconds=seconds, otherwise=otherwise)

@@ -1,4 +1,4 @@
-"""Bringing a video to TikTok: a task is opened, chunks are sent in order, and the last chunk is the commit.
+"""Brings media to TikTok: photos by their addresses, a video in chunks in order, whose last chunk is the commit.
 
 Until the last chunk has left, a task can become no post, so it may be replaced by a new one. Where it is unclear how
 much arrived, TikTok is asked, and its count decides. With the last chunk the task becomes a post, whatever the upload
@@ -18,18 +18,67 @@ lapsed (`read_back.py`).
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers import upload_address
-from socialpub.providers.base import Done, Job, Memo, More, Outcome, Refused, Unknown, Wait, Withdrawn
+from socialpub.providers.base import (
+    Again,
+    Done,
+    Held,
+    ImageLimits,
+    Job,
+    MediaFile,
+    Memo,
+    More,
+    Outcome,
+    Refused,
+    Unknown,
+    Wait,
+    Withdrawn,
+    refuse_upload_address,
+)
 from socialpub.providers.bodies import FileBody
-from socialpub.providers.errors import NoAnswer, ProviderError, Rejected
-from socialpub.providers.responses import HttpResponse, text_at
-from socialpub.providers.tiktok import limits, plan, read_back
+from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Rejected, text_at
+from socialpub.providers.tiktok import check, limits, options, read_back
 from socialpub.providers.tiktok.client import UNKNOWN_TASK, call
 from socialpub.providers.tiktok.creator import disabled
-from socialpub.providers.tiktok.options import INTERACTIONS
+from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, is_draft
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Sizes in bytes. All chunks have `chunk_bytes`, the last one takes the remainder on top."""
+
+    total_bytes: int
+    chunk_bytes: int
+    count: int
+
+    def slice(self, index: int) -> tuple[int, int]:
+        """Return offset and length of one chunk."""
+        offset = index * self.chunk_bytes
+        return offset, self.total_bytes - offset if index == self.count - 1 else self.chunk_bytes
+
+    def content_range(self, index: int) -> str:
+        offset, length = self.slice(index)
+        return f"bytes {offset}-{offset + length - 1}/{self.total_bytes}"
+
+    def next_after(self, received_bytes: int) -> int | None:
+        """Return the chunk after these bytes (`count`: none is missing). None: they end inside a chunk."""
+        if received_bytes >= self.total_bytes:
+            return self.count
+        index, inside = divmod(received_bytes, self.chunk_bytes)
+        return index if inside == 0 and index < self.count else None
+
+
+def cut_video(total_bytes: int) -> Chunks:
+    """Return one chunk while that is allowed, else chunks of TikTok's example size. The count is rounded down."""
+    if total_bytes <= limits.ONE_CHUNK_BYTES:
+        return Chunks(total_bytes, total_bytes, 1)
+    return Chunks(total_bytes, limits.CHUNK_BYTES, total_bytes // limits.CHUNK_BYTES)
+
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""
@@ -82,7 +131,7 @@ def brands(job: Job) -> dict[str, bool]:
 
 
 def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> Outcome:
-    cut = plan.cut_video(job.content.media[0].size_bytes)
+    cut = cut_video(job.content.media[0].size_bytes)
     source = {
         "source": "FILE_UPLOAD",
         "video_size": cut.total_bytes,
@@ -93,9 +142,9 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
     publish_id, address = text_at(data, "publish_id"), text_at(data, "upload_url")
     if publish_id is None or address is None:
         raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
-    complaint = upload_address.complaint(address, section, "tiktok", "TikTok")
-    if complaint is not None:
-        return upload_address.hold(complaint)
+    held = refuse_upload_address(address, section, "tiktok", "TikTok")
+    if held is not None:
+        return held
     job.trace.message = f"publish_id {publish_id}"
     upload = {
         "address": job.seal(address),
@@ -111,12 +160,12 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     """Send all but the last chunk, for as long as this run may take."""
-    cut = plan.cut_video(job.content.media[0].size_bytes)
+    cut = cut_video(job.content.media[0].size_bytes)
     if is_address_over(job):
         return start_new_task(job, EXPIRED)
-    complaint = task_address_fault(job, section)
-    if complaint is not None:
-        return upload_address.hold(complaint)
+    held = refuse_task_address(job, section)
+    if held is not None:
+        return held
     try:
         task = read_back.fetch_status(job, section)
     except Rejected as error:
@@ -147,7 +196,7 @@ def start_new_task(job: Job, because: str, seconds: float = 0.0) -> Outcome:
     """Begin a new task, once for each reason. Only where no try of the last chunk can have left."""
     why, _, _ = because.partition(";")
     refusal = Refused(f"{why}, twice. Nothing was posted: create the post again later.", "upload_failed")
-    return plan.start_over(job, because, refusal, seconds=seconds)
+    return read_back.start_over(job, because, refusal, seconds=seconds)
 
 
 def _not_taken(job: Job, index: int, response: HttpResponse) -> Outcome:
@@ -173,17 +222,17 @@ def _sent(job: Job) -> int:
 
 def send_last(job: Job, section: TikTokSection) -> Outcome:
     """Send the last chunk, perhaps again, to the same task; `Unknown` where TikTok may have all of the video."""
-    cut = plan.cut_video(job.content.media[0].size_bytes)
-    over, complaint = is_address_over(job), task_address_fault(job, section)
+    cut = cut_video(job.content.media[0].size_bytes)
+    over, held = is_address_over(job), refuse_task_address(job, section)
     # A memo without this mark comes from a version that did not note it.
     may_be_out = job.unknown_before or bool(job.memo["upload"].get("out", True))
     if not may_be_out:
         if over:
             return start_new_task(job, EXPIRED)
-        if complaint is not None:
-            return upload_address.hold(complaint)
-    if over or complaint is not None:
-        return _as_tiktok_counts(job, section, cut, LAPSED if over else complaint or "")
+        if held is not None:
+            return held
+    if over or held is not None:
+        return _as_tiktok_counts(job, section, cut, LAPSED if over or held is None else held.reason)
     try:
         response = put_chunk(job, cut, cut.count - 1)
     except NoAnswer as error:
@@ -195,7 +244,7 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
     return _as_tiktok_counts(job, section, cut, said)
 
 
-def _as_tiktok_counts(job: Job, section: TikTokSection, cut: plan.Chunks, said: str) -> Outcome:
+def _as_tiktok_counts(job: Job, section: TikTokSection, cut: Chunks, said: str) -> Outcome:
     """Decide by TikTok's own count of the bytes; `said` is what is known without it."""
     code = job.trace.code
     try:
@@ -218,7 +267,7 @@ def _as_tiktok_counts(job: Job, section: TikTokSection, cut: plan.Chunks, said: 
 # The upload host answers with a bare status; a page in its place comes from something in between and proves nothing.
 
 
-def put_chunk(job: Job, cut: plan.Chunks, index: int) -> HttpResponse:
+def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
     """Send one chunk to an address that was judged before. The address is the credential: no token goes with it.
 
     Raises `NoAnswer` for everything that is no answer of the upload host.
@@ -242,9 +291,9 @@ def put_chunk(job: Job, cut: plan.Chunks, index: int) -> HttpResponse:
     return response
 
 
-def task_address_fault(job: Job, section: TikTokSection) -> str | None:
-    """Return why nothing may be sent to the address of this task. It is judged each time."""
-    return upload_address.complaint(job.open(job.memo["upload"]["address"]), section, "tiktok", "TikTok")
+def refuse_task_address(job: Job, section: TikTokSection) -> Held | None:
+    """Return the hold on uploads when nothing may be sent to the address of this task. It is judged each time."""
+    return refuse_upload_address(job.open(job.memo["upload"]["address"]), section, "tiktok", "TikTok")
 
 
 def is_address_over(job: Job) -> bool:
@@ -260,3 +309,86 @@ def note_progress(job: Job, sent: int, **more: object) -> Memo:
 def is_doubtful(response: HttpResponse) -> bool:
     """Return whether a success may come from something else: it has a body, but no header about the progress."""
     return bool(response.body.strip()) and "content-range" not in response.headers
+
+
+# --- photos -----------------------------------------------------------------------------------------------------------
+#
+# Photos are fitted first. TikTok then fetches them from addresses of ours. That call is the commit: when its answer is
+# lost, a task may exist without a known id. TikTok has no list to look at, so the outcome stays unknown.
+
+REFITS = 3
+
+
+def fit_photos(job: Job, section: TikTokSection) -> Outcome:
+    """Make versions that TikTok takes, before anything is announced: it can take a while."""
+    fitted: list[dict[str, Any]] = list(job.memo.get("photos", ()))
+    began_at = len(fitted)
+    for photo in job.content.media[began_at:]:
+        if len(fitted) > began_at and job.slice_over():
+            return More({**job.memo, "photos": fitted})
+        version = job.fit(photo, limits_for(photo))
+        unreachable = check.unreachable(job.public_url(version), section)
+        if unreachable is not None:
+            return Refused(unreachable, "url_ownership_unverified")
+        fitted.append({"path": str(version.path), "mime_type": version.mime_type, "size_bytes": version.size_bytes})
+    return Done({**job.memo, "photos": fitted})
+
+
+def limits_for(photo: MediaFile) -> ImageLimits:
+    """Of a picture that moves the first frame is taken: a WebP that fits would be handed over as it is."""
+    moves = int(photo.facts.get("frames", 1)) > 1
+    return replace(limits.PHOTO, types=("image/jpeg",)) if moves else limits.PHOTO
+
+
+def init_photos(job: Job, section: TikTokSection) -> Outcome:
+    photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
+    if not all(_is_whole(photo) for photo in photos):
+        memo = {key: value for key, value in job.memo.items() if key != "photos"}
+        return Again(options.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
+    data = call(
+        job,
+        section,
+        "post/publish/content/init/",
+        request_body(job, [job.public_url(photo) for photo in photos]),
+    )
+    publish_id = text_at(data, "publish_id")
+    if publish_id is None:
+        raise NoAnswer("TikTok took the photos but named no publish_id.", request_id=job.trace.request_id)
+    job.trace.message = f"publish_id {publish_id}"
+    return Done({**job.memo, "publish_id": publish_id})
+
+
+def request_body(job: Job, addresses: list[str]) -> dict[str, Any]:
+    chosen, draft = job.options, is_draft(job.options)
+    info: dict[str, Any] = {}
+    if "title" in chosen:
+        info["title"] = chosen["title"]
+    if job.content.text:
+        info["description"] = job.content.text
+    if not draft:
+        info["privacy_level"] = chosen["privacyLevel"]
+        info["disable_comment"] = disabled(job, "comment")
+        info["auto_add_music"] = bool(chosen.get("autoAddMusic"))
+        info.update(brands(job))
+    return {
+        "media_type": "PHOTO",
+        "post_mode": "MEDIA_UPLOAD" if draft else "DIRECT_POST",
+        "post_info": info,
+        "source_info": {
+            "source": "PULL_FROM_URL",
+            "photo_cover_index": chosen.get("photoCoverIndex", FIRST_PHOTO),
+            "photo_images": addresses,
+        },
+    }
+
+
+def _is_whole(photo: MediaFile) -> bool:
+    """A file that was cut short when the power went must not be what TikTok fetches."""
+    try:
+        return photo.path.stat().st_size == photo.size_bytes
+    except FileNotFoundError:
+        return False
+
+
+def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
+    return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])

@@ -7,16 +7,15 @@ refusal leaves the question open for the read-back.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import (
-    Account,
     Again,
     CannotTell,
     Content,
     Job,
     Kind,
     Outcome,
+    Provider,
     Published,
     Readback,
     Refused,
@@ -25,11 +24,11 @@ from socialpub.providers.base import (
     Wait,
 )
 from socialpub.providers.error_table import as_outcome
-from socialpub.providers.errors import Reason, Rejected
-from socialpub.providers.preview import Preview
-from socialpub.providers.provider import Provider
-from socialpub.providers.x import check, client, limits, options, preview, read_back, upload
+from socialpub.providers.responses import Reason, Rejected
+from socialpub.providers.x import client, limits, options, read_back, upload
+from socialpub.providers.x.check import list_notes, list_problems
 from socialpub.providers.x.oauth import XOAuth
+from socialpub.providers.x.preview import preview_post
 
 CREATE = "create_post"
 FILE_STEPS = {
@@ -54,6 +53,9 @@ class X(Provider):
     name = "x"
     label = "X"
     option_table = options.TABLE
+    check = staticmethod(list_problems)
+    notes = staticmethod(list_notes)
+    preview = staticmethod(preview_post)
 
     def __init__(self, section: XSection) -> None:
         self.section = section
@@ -62,15 +64,6 @@ class X(Provider):
 
     def account_url(self, username: str | None) -> str:
         return f"{self.section.site_url}/{username}" if username else self.section.site_url
-
-    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
-        return check.problems(content, options, account)
-
-    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
-        return check.notes(content, options, account or Account(""))
-
-    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
-        return preview.preview_post(content, options, account)
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         allowed = limits.entitlement(facts)

@@ -17,7 +17,7 @@ from socialpub.providers.x.text import Weighed, weigh
 BODY = ("post", "body")
 
 
-def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
+def list_problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
     """Return everything about this post that X would refuse."""
     found = [*_text(content, weigh(content.text), account), *_media(content, account)]
     if content.media and options.get("quotePostId"):
@@ -26,8 +26,9 @@ def problems(content: Content, options: Mapping[str, Any], account: Account) -> 
     return [*found, *_scopes(content, account)]
 
 
-def notes(content: Content, options: Mapping[str, Any], account: Account) -> list[str]:
+def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
     """Return what the owner may like to know although nothing is wrong."""
+    account = account or Account("")
     found = [
         f"{option.name}: {option.closed} and will most likely refuse the post; leave it out."
         for option in TABLE

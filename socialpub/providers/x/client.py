@@ -16,8 +16,16 @@ from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import Job
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable
-from socialpub.providers.errors import NoAnswer, Reason, Rejected
-from socialpub.providers.responses import HttpResponse, as_object, http_date, object_at, shortened
+from socialpub.providers.responses import (
+    HttpResponse,
+    NoAnswer,
+    Reason,
+    Rejected,
+    as_object,
+    http_date,
+    object_at,
+    shortened,
+)
 
 
 def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:

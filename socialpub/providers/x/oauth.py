@@ -8,10 +8,19 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.errors import NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, OAuth, Tokens, pkce_challenge, read_tokens
-from socialpub.providers.responses import HttpResponse, as_object, json_object, object_at, text_at
+from socialpub.providers.responses import (
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Rejected,
+    Throttled,
+    as_object,
+    json_object,
+    object_at,
+    text_at,
+)
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import REQUEST_ID, classify, read_data, read_error, seconds_until_reset
 

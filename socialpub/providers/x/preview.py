@@ -8,9 +8,9 @@ from socialpub.providers import preview
 from socialpub.providers.base import Account, Content
 from socialpub.providers.comparison import nfc
 from socialpub.providers.preview import Preview, TextMark, TextMeasure, TextPart
-from socialpub.providers.x import limits, links
+from socialpub.providers.x import limits
 from socialpub.providers.x.limits import in_chunks
-from socialpub.providers.x.text import weigh
+from socialpub.providers.x.text import find_links, weigh
 
 _TAG = re.compile(
     r"(?<![\w@#$&/])(?:@[A-Za-z0-9_]{1,15}(?![\w@])|[#＃](?=[\d_]*+[^\W\d_])\w+|\$[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?(?!\w))"
@@ -57,7 +57,7 @@ def _first_screen(text: str) -> tuple[str, str]:
 
 
 def _parts(text: str) -> tuple[TextPart, ...]:
-    marks = [TextMark(link.start, link.start + len(link.text), _link(link.text), "link") for link in links.find(text)]
+    marks = [TextMark(link.start, link.start + len(link.text), _link(link.text), "link") for link in find_links(text)]
     return preview.parts(text, [*marks, *preview.tags(_TAG.finditer(text))])
 
 

@@ -1,22 +1,305 @@
-"""How long X finds a text: the weighted length of twitter-text 3, in one pass.
+"""How long X finds a text, and what it makes a link of: the weighted length and the URLs of twitter-text 3.
 
-The figure decides whether a post is refused before it is sent, so it must be X's own: it is held against the official
-conformance cases. It must also be quick for every text, because a caller chooses the text.
+The length decides whether a post is refused before it is sent, so it must be X's own: tests compare it with the
+official conformance cases. Any text takes a time proportional to its length, because a caller chooses the text. The
+reference tries its pattern for links again at every character. Here every run of labels is examined once, from its end.
 
-On purpose different from the reference: emoji younger than its tables count 2 like all others.
+Two differences are intended. Emoji younger than the reference's tables count 2 like all others. Letter case is that of
+ASCII, and a domain is measured as DNS sees it; most of what IDNA forbids is left out.
 """
 
 import bisect
 import functools
 import re
 import tomllib
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from socialpub.providers.comparison import nfc
 from socialpub.providers.preview import utf16_units
-from socialpub.providers.x import links
+
+_LISTED = (Path(__file__).parent / "tlds.txt").read_text("utf-8").splitlines()
+TLDS = frozenset(tld for line in _LISTED if not line.startswith("#") for tld in line.split())
+"""The top-level domains that X knows: lower case; the internationalised ones in their own script."""
+
+SPACES = r"\t-\r \x85\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+DIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+INVALID = r"\ufffe\ufeff\uffff"
+PUNCTUATION = r"!'#%&()*+,\\\-./:;<=>?@\[\]^_{|}~$"
+ACCENTED = (
+    r"\xc0-\xd6\xd8-\xf6\xf8-\u024f\u0253\u0254\u0256\u0257\u0259\u025b\u0263\u0268\u026f\u0272\u0289\u028b\u02bb"
+    r"\u0300-\u036f\u1e00-\u1eff"
+)
+_CYRILLIC = r"\u0400-\u04ff"
+
+_NOT_IN_LABELS = f"{SPACES}{DIRECTIONAL}{INVALID}"
+_LABEL = f"[^{PUNCTUATION}{_NOT_IN_LABELS}]"
+_NO_NEIGHBOUR = f"A-Za-z0-9@＠$#＃{INVALID}"
+"""A link does not begin right after one of these."""
+
+_CHAIN = re.compile(f"(?:{_LABEL}|[-_.])+")
+_BEGINNING = re.compile(f"(?<![{_NO_NEIGHBOUR}]){_LABEL}")
+_NEIGHBOUR = re.compile(f"[^{_NO_NEIGHBOUR}]")
+_SCHEMES = ("https://", "http://")
+_PORT = re.compile(r":[0-9]++")
+_PUNYCODE = re.compile(r"[Xx][Nn]--[-0-9A-Za-z]++")
+_LATIN = re.compile(f"[-a-zA-Z0-9{ACCENTED}]")
+
+_IN_PATH = rf"[a-zA-Z0-9!*';:=+,.$/%#\[\]\-\u2013_~@|&{_CYRILLIC}{ACCENTED}]"
+_ENDS_PATH = rf"[a-zA-Z0-9=_#/+\-{_CYRILLIC}{ACCENTED}]"
+_PATH_RUN = re.compile(f"{_IN_PATH}*+")
+_PATH_PART = re.compile(f"{_IN_PATH}*{_ENDS_PATH}")
+_PARENTHESES = re.compile(rf"\((?:{_IN_PATH}++\)|{_IN_PATH}*+\({_IN_PATH}++\){_IN_PATH}*+\))")
+
+_IN_QUERY = r"[a-zA-Z0-9!?*'@();:&=+$/%#\[\]\-_.,~|]"
+_QUERY_TEXT = rf"\?{_IN_QUERY}*[a-zA-Z0-9\-_&=#/]"
+_QUERY = re.compile(_QUERY_TEXT)
+_SHORTENED = re.compile(rf"https?://t\.co/([a-z0-9]++)(?:{_QUERY_TEXT})?", re.IGNORECASE | re.ASCII)
+
+_MAX_URL = 4096
+_MAX_LABEL = 63
+_MAX_SHORTENED = 40
+_UNSEEN = re.compile("[\u00ad\u034f\u1806\u180b-\u180d\u200b-\u200d\u2060\ufe00-\ufe0f]")
+"""What IDNA takes out of a label (RFC 3454, B.1)."""
+_TAG = re.compile("[\U000e0001\U000e0020-\U000e007f]")
+"""Forbidden in a label (RFC 3454, C.9); flags are made with them."""
+_LABEL_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+
+_TLD_LENGTHS: dict[str, tuple[int, ...]] = {
+    first: tuple(sorted({len(tld) for tld in TLDS if tld[0] == first}, reverse=True)) for first in {t[0] for t in TLDS}
+}
+_AFTER_TLD = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@+-")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`start` and `len(text)` say what it covers, in code points of the text that was searched."""
+
+    start: int
+    text: str
+
+
+def find_links(text: str) -> Iterator[Link]:
+    """Every link, from left to right, never two over one another."""
+    taken = -1  # A link begins after this position: the one before it must be free for the neighbour.
+    for chain in _CHAIN.finditer(text):
+        if chain.end() > taken and "." in chain[0]:
+            labels = _Labels(text, chain.start(), chain.end())
+            while (match := labels.next_match(taken)) is not None:
+                scheme_at, start, stop = match
+                taken, end_of_path = _tail(text, stop)
+                if scheme_at is None:
+                    yield from _bare(text, start, stop, taken, end_of_path)
+                else:
+                    yield from _with_scheme(text, scheme_at, start, stop, taken)
+
+
+class _Labels:
+    """One run of labels, dots, hyphens and underscores, cut at its dots.
+
+    `tld_ends[i]`: where a top-level domain that begins with label i ends, or 0.
+    `reaches[i]`: where the longest domain that begins with the whole label i ends, or 0.
+    """
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text = text
+        self.start = start
+        dots = [at for at in range(start, end) if text[at] == "."]
+        self.starts = [start, *(dot + 1 for dot in dots)]
+        self.ends = [*dots, end]
+        self.tld_ends = [0, *(_tld_end(text, dot + 1, len(text)) for dot in dots)]
+        self.reaches = [0] * len(self.starts)
+        for i in range(len(dots) - 1, -1, -1):
+            label = text[self.starts[i] : self.ends[i]]
+            if label and label[0] not in "-_" and label[-1] not in "-_":
+                self.reaches[i] = self.reaches[i + 1] or ("_" not in label and self.tld_ends[i + 1]) or 0
+
+    def next_match(self, taken: int) -> tuple[int | None, int, int] | None:
+        """The leftmost domain after `taken`: where its scheme begins (None without), where it begins and ends."""
+        scheme_at = self._scheme_at(taken)
+        if scheme_at is not None:
+            first = self._domain_in(0, self.start, whole=True)
+            if first is not None:
+                return scheme_at, *first
+        last = len(self.starts) - 1
+        for i in range(bisect.bisect_right(self.starts, max(taken + 1, self.start)) - 1, last):
+            found = self._domain_in(i, max(taken + 1, self.starts[i]), whole=False)
+            if found is not None:
+                return None, *found
+        return None
+
+    def _scheme_at(self, taken: int) -> int | None:
+        for scheme in _SCHEMES:
+            at = self.start - len(scheme)
+            if at > taken and self.text[at : self.start].lower() == scheme:
+                return at if at == 0 or _may_precede(self.text[at - 1]) else None
+        return None
+
+    def _domain_in(self, i: int, at: int, *, whole: bool) -> tuple[int, int] | None:
+        """The first domain that begins inside label i, not before `at`; exactly at `at` when `whole` is set."""
+        end = self.ends[i]
+        if i == len(self.starts) - 1 or at >= end or self.text[end - 1] in "-_":
+            return None
+        stop = self.reaches[i + 1]
+        if not stop:
+            # The label is the last before the top-level domain, where underscores are not allowed.
+            stop = self.tld_ends[i + 1]
+            after_underscore = self.text.rfind("_", at, end) + 1
+            if not stop or (whole and after_underscore):
+                return None
+            at = max(at, after_underscore)
+        if whole:
+            return (at, stop) if self.text[at] not in "-_" else None
+        begins = _BEGINNING.search(self.text, at, end)
+        if begins is not None and begins.start() == 0 and _may_precede(self.text[0]):
+            # The reference looks for a neighbour first, even at the very beginning of the text.
+            begins = _BEGINNING.match(self.text, 1, end) or begins
+        return (begins.start(), stop) if begins else None
+
+
+def _may_precede(character: str) -> bool:
+    return _NEIGHBOUR.match(character) is not None
+
+
+def _tld_end(text: str, at: int, limit: int) -> int:
+    for length in _TLD_LENGTHS.get(text[at : at + 1].lower(), ()):
+        end = at + length
+        if end <= limit and text[at:end].lower() in TLDS and (end == limit or text[end] not in _AFTER_TLD):
+            return end
+    match = _PUNYCODE.match(text, at, limit)
+    return match.end() if match else 0
+
+
+def _tail(text: str, stop: int) -> tuple[int, bool]:
+    """Where port, path and query after a domain end, and whether there is a path."""
+    if port := _PORT.match(text, stop):
+        stop = port.end()
+    has_path = text.startswith("/", stop)
+    if has_path:
+        stop = _path_end(text, stop + 1)
+    query = _QUERY.match(text, stop)
+    return (query.end() if query else stop), has_path
+
+
+def _path_end(text: str, at: int) -> int:
+    """A path ends after a character that may end it, or after parentheses that follow such an end directly."""
+    end = at
+    while True:
+        if part := _PATH_PART.match(text, at):
+            end = part.end()
+        run = _PATH_RUN.match(text, at)
+        group = _PARENTHESES.match(text, run.end() if run else at)
+        if group is None:
+            return end
+        at = group.end()
+        if group.start() == end:
+            end = at
+
+
+def _with_scheme(text: str, scheme_at: int, start: int, stop: int, end: int) -> Iterator[Link]:
+    if not _fits(end - scheme_at + start - scheme_at, text[start:stop]):
+        return
+    shortened = _SHORTENED.match(text, scheme_at, end)
+    if shortened is None:
+        yield Link(scheme_at, text[scheme_at:end])
+    elif len(shortened[1]) <= _MAX_SHORTENED:
+        yield Link(scheme_at, shortened[0])
+
+
+def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterator[Link]:
+    """Without a scheme only the Latin parts of a domain count, and the last of them carries the path."""
+    if start and text[start - 1] in "-_./":
+        return
+    domains = list(_latin_domains(text, start, stop))
+    if not domains or not _fits(end - start + len("https://"), text[start:stop]):
+        return
+    for number, (first, last) in enumerate(domains, 1):
+        carries_path = has_path and number == len(domains)
+        yield Link(first, text[first:last] + (text[stop:end] if carries_path else ""))
+
+
+def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """The stretches of Latin labels inside a domain, each up to its rightmost top-level domain."""
+    begin, reached, left = -1, 0, start
+    for dot in (at for at in range(start, stop) if text[at] == "."):
+        tail = dot
+        while tail > left and _LATIN.match(text, tail - 1):
+            tail -= 1
+        if tail > left or begin < 0:
+            if reached:
+                yield begin, reached
+            begin, reached = (tail if tail < dot else -1), 0
+        if begin >= 0:
+            reached = _tld_end(text, dot + 1, stop) or reached
+        left = dot + 1
+    if reached:
+        yield begin, reached
+
+
+def _fits(length: int, domain: str) -> bool:
+    """Whether the labels and the whole of a URL are within DNS's and X's limits; `length` counts the scheme twice,
+    as the reference does."""
+    labels = _LABEL_DOTS.split(domain)
+    sizes = [len(label) if label.isascii() else _encoded_length(_UNSEEN.sub("", label)) for label in labels]
+    if not all(0 < size <= _MAX_LABEL for size in sizes):
+        return False
+    return length + sum(sizes) + len(sizes) - 1 - len(domain) <= _MAX_URL
+
+
+def _encoded_length(label: str) -> int:
+    """Length of a label as DNS sees it, or one too many as soon as that is certain."""
+    if len(label) > 4 * _MAX_LABEL or _TAG.search(label):
+        # Folding joins three characters at most, and must not be fed with long rows of combining marks.
+        return _MAX_LABEL + 1
+    folded = unicodedata.normalize("NFKC", label.casefold())
+    return len(folded) if folded.isascii() else _punycode_length(folded)
+
+
+def _punycode_length(label: str) -> int:
+    """Length of `xn--…` (RFC 3492), or one too many as soon as that is certain."""
+    too_long = _MAX_LABEL + 1
+    plain = [at for at, character in enumerate(label) if character < "\x80"]
+    foreign = sorted((ord(character), at) for at, character in enumerate(label) if character >= "\x80")
+    if label[:4].lower() == "xn--":
+        return too_long
+    length = len("xn--") + len(plain) + bool(plain)
+    done, code, bias, at_least, before = plain, 0x80, 72, len(foreign), -1
+    delta = 0
+    for number, (point, at) in enumerate(foreign):
+        if length + at_least - number > _MAX_LABEL:
+            return too_long
+        if point > code:
+            # The rest of the last round, all rounds between, and this one up to here.
+            delta += len(done) - bisect.bisect_right(done, before)
+            delta += (point - code - 1) * (len(done) + 1) + 1
+            code, before = point, -1
+        delta += bisect.bisect_left(done, at) - bisect.bisect_right(done, before)
+        digits, bias = _digits(delta, bias, len(done) + 1, first=number == 0)
+        length += digits
+        bisect.insort(done, at)
+        delta, before = 0, at
+    return length
+
+
+def _digits(delta: int, bias: int, count: int, *, first: bool) -> tuple[int, int]:
+    """How many digits one delta takes, and the bias for the next (RFC 3492, sections 6.1 and 6.3)."""
+    digits, rest, k = 1, delta, 36
+    while rest >= (threshold := min(max(k - bias, 1), 26)):
+        rest = (rest - threshold) // (36 - threshold)
+        digits += 1
+        k += 36
+    delta = delta // 700 if first else delta // 2
+    delta += delta // count
+    k = 0
+    while delta > 455:
+        delta //= 35
+        k += 36
+    return digits, k + 36 * delta // (delta + 38)
+
+
+# --- the weighted length ----------------------------------------------------------------------------------------------
 
 MAX_LENGTH = 280
 SCALE = 100
@@ -28,12 +311,12 @@ LIGHT_WEIGHT = 100
 _HEAVY = re.compile("[^" + "".join(f"{chr(first)}-{chr(last)}" for first, last in LIGHT) + "]")
 _INVALID = frozenset("\ufffe\ufeff\uffff")
 _CASHTAG = re.compile(
-    rf"(?:^|[{links.SPACES}{links.DIRECTIONAL}])\$([a-zA-Z]{{1,6}}(?:[._][a-zA-Z]{{1,2}})?)"
-    rf"(?=$|\s|[{links.PUNCTUATION}])"
+    rf"(?:^|[{SPACES}{DIRECTIONAL}])\$([a-zA-Z]{{1,6}}(?:[._][a-zA-Z]{{1,2}})?)"
+    rf"(?=$|\s|[{PUNCTUATION}])"
 )
 _MENTION = re.compile(
     r"(?:(?<![A-Za-z0-9_!#$%&*@＠])|(?<![A-Za-z0-9_+~.\-])[Rr][Tt])[@＠]([A-Za-z0-9_]{1,20})"
-    rf"(?![A-Za-z0-9_@＠{links.ACCENTED}]|://)"
+    rf"(?![A-Za-z0-9_@＠{ACCENTED}]|://)"
 )
 
 
@@ -78,7 +361,7 @@ def weigh(text: str, config: Config = V3) -> Weighed:
     The last ones are remembered: a post for a hundred accounts has one text, and links cost up to 20 ms.
     """
     normal = nfc(text)
-    found = list(links.find(normal))
+    found = list(find_links(normal))
     widths = {link.start: len(link.text) for link in found}
     emojis = find_emoji(normal) if config.emoji_as_one else {}
 
@@ -114,7 +397,7 @@ def weigh(text: str, config: Config = V3) -> Weighed:
     )
 
 
-def _is_within(at: int, found: Sequence[links.Link]) -> bool:
+def _is_within(at: int, found: Sequence[Link]) -> bool:
     """Whether this place is inside of one of the links, which are in the order of the text."""
     before = bisect.bisect(found, at, key=lambda link: link.start) - 1
     return before >= 0 and at < found[before].start + len(found[before].text)

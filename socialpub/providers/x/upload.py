@@ -27,8 +27,7 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.error_table import as_outcome
-from socialpub.providers.errors import NoAnswer, ProviderError, Reason, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Reason, Rejected, Throttled
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import call, classify, read_data, read_media_id, require_data
 

@@ -17,7 +17,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Row, Tx
 from socialpub.db.tables import delivery_rows, post_rows, profile_rows
 from socialpub.providers.base import Job, Withdrawn
-from socialpub.providers.errors import ProviderError
+from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
 

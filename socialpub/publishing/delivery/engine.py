@@ -37,7 +37,7 @@ from socialpub.providers.base import (
     Unknown,
     Withdrawn,
 )
-from socialpub.providers.errors import (
+from socialpub.providers.responses import (
     AppRefused,
     AuthExpired,
     NoAnswer,

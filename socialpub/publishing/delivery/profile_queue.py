@@ -8,7 +8,7 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Reader, Row
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables import waits
-from socialpub.providers.errors import MAX_WAIT_SECONDS
+from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.publishing.delivery.waiting import COMMITS
 from socialpub.runtime import Runtime
 

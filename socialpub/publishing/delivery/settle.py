@@ -32,7 +32,7 @@ from socialpub.providers.base import (
     Unknown,
     Wait,
 )
-from socialpub.providers.errors import MAX_WAIT_SECONDS, plausible_wait
+from socialpub.providers.responses import MAX_WAIT_SECONDS, plausible_wait
 from socialpub.publishing.delivery import read_back, transitions, waiting
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.transitions import PhaseEvent

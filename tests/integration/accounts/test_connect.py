@@ -15,9 +15,9 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
-from socialpub.providers.errors import NoAnswer, NotSent, Rejected
 from socialpub.providers.oauth import Identity
 from socialpub.providers.oauth import Tokens as Grant
+from socialpub.providers.responses import NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World

@@ -14,8 +14,8 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.tables import profile_rows
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.worker.tasks import Background

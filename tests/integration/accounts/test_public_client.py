@@ -10,7 +10,7 @@ from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import profile_rows
-from socialpub.providers.errors import AppRefused
+from socialpub.providers.responses import AppRefused
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, open_appliance, state_of

@@ -6,8 +6,8 @@ from socialpub.accounts import tokens
 from socialpub.core.locks import FileLock
 from socialpub.db.states import State
 from socialpub.providers.base import Job
-from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.providers.oauth import Tokens
+from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, state_of
 from tests.support.drain import drain

@@ -14,8 +14,8 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
 from socialpub.db.tables import holds, profile_rows
-from socialpub.providers.errors import NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
+from socialpub.providers.responses import NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World

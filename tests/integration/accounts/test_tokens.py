@@ -11,8 +11,8 @@ from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
 from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile

@@ -18,7 +18,7 @@ from socialpub.db.tables import holds
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.providers.base import Published, Refused
-from socialpub.providers.errors import NoAnswer, Rejected
+from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.web import metrics

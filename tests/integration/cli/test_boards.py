@@ -8,9 +8,9 @@ import pytest
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
 from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
-from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 

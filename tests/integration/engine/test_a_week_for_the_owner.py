@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
-from socialpub.providers.errors import AuthExpired, NoAnswer
+from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.integration.engine.test_waiting_for_the_owner import HOUR, needs_its_owner

@@ -4,7 +4,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Again, Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
-from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
+from socialpub.providers.responses import AppRefused, NoAnswer, Rejected
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain

@@ -5,7 +5,7 @@ import pytest
 from socialpub.accounts import profiles, upkeep
 from socialpub.db.states import State
 from socialpub.providers.base import Published, Wait
-from socialpub.providers.errors import NoAnswer, Throttled
+from socialpub.providers.responses import NoAnswer, Throttled
 from socialpub.publishing.delivery import backfill
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler

@@ -2,7 +2,7 @@
 
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.publishing.delivery import backfill
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of

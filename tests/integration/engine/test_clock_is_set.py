@@ -16,7 +16,7 @@ from socialpub.db.states import State
 from socialpub.ops import health
 from socialpub.ops.doctor import checks
 from socialpub.providers.base import Kind, Published, Readback, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler

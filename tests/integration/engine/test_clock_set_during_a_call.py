@@ -4,7 +4,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback
-from socialpub.providers.errors import NoAnswer, Throttled
+from socialpub.providers.responses import NoAnswer, Throttled
 from socialpub.publishing import retention
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler

@@ -3,7 +3,7 @@
 from socialpub.accounts import profiles
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Refused
-from socialpub.providers.errors import AuthExpired
+from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, connect_again, message_of, state_of

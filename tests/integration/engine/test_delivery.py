@@ -8,7 +8,7 @@ import pytest
 from socialpub.core.errors import Conflict
 from socialpub.db.states import State
 from socialpub.providers.base import Held, Kind, More, Published, Readback, Refused, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change

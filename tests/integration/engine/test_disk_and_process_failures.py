@@ -14,8 +14,8 @@ from socialpub.db.connection import Tx
 from socialpub.db.database import Database
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Kind, Outcome, Published, Readback, Refused
-from socialpub.providers.errors import AuthExpired
 from socialpub.providers.oauth import Tokens
+from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.delivery import engine, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup

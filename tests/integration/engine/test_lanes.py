@@ -4,7 +4,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import Account, Content, Job, Readback, Refused
-from socialpub.providers.errors import NoAnswer, Throttled
+from socialpub.providers.responses import NoAnswer, Throttled
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
@@ -67,7 +67,7 @@ def test_the_second_look_of_a_stop_in_the_last_look_is_made(
 def test_a_hold_is_probed_though_every_probe_must_look_first(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    from socialpub.providers.errors import AppRefused
+    from socialpub.providers.responses import AppRefused
 
     network.results["create_post"] = [NoAnswer("cut"), *[AppRefused("no credits")] * 5]
     post = accept(rt, profile)

@@ -8,7 +8,7 @@ from socialpub.accounts import profiles, tokens, upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain

@@ -9,8 +9,8 @@ from socialpub.accounts import tokens
 from socialpub.core.clock import after
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows, waits
-from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
+from socialpub.providers.responses import NoAnswer, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime

@@ -14,7 +14,7 @@ from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
-from socialpub.providers.errors import NoAnswer, NotSent, Throttled
+from socialpub.providers.responses import NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import engine, resume
 from socialpub.publishing.posts import validation
 from socialpub.publishing.posts.drafts import Draft

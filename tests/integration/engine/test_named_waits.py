@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from socialpub.db.states import State
-from socialpub.providers.errors import Throttled
+from socialpub.providers.responses import Throttled
 from socialpub.runtime import Runtime
 from tests.support.appliance import (
     accept,

@@ -10,9 +10,8 @@ from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Kind, Outcome, Published
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
 from socialpub.providers.oauth import Tokens
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from socialpub.publishing.delivery import claim, engine, read_back
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change

@@ -2,7 +2,7 @@
 
 from socialpub.accounts import profiles
 from socialpub.db.states import State
-from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
 from socialpub.publishing.delivery import engine
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime

@@ -16,7 +16,7 @@ from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Refused, Wait
-from socialpub.providers.errors import Throttled
+from socialpub.providers.responses import Throttled
 from socialpub.publishing.delivery import engine, profile_queue, resume
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts

@@ -5,7 +5,7 @@ import pytest
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import Held, Kind, Published, Readback
-from socialpub.providers.errors import AppRefused, NoAnswer
+from socialpub.providers.responses import AppRefused, NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.drain import drain

@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import CannotTell, Job, Published, Readback
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS
 from tests.support.appliance import (

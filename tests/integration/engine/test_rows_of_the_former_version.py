@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback
-from socialpub.providers.errors import NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of

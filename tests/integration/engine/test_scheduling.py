@@ -13,7 +13,7 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
-from socialpub.providers.errors import AppRefused
+from socialpub.providers.responses import AppRefused
 from socialpub.publishing.delivery import backfill, claim, engine, profile_queue, resume, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler

@@ -10,7 +10,7 @@ from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Published, Readback, Refused
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime

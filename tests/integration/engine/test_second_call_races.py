@@ -6,8 +6,8 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Again, Done, Job, Kind, Published, Readback
-from socialpub.providers.errors import NoAnswer, NotSent
 from socialpub.providers.oauth import Tokens
+from socialpub.providers.responses import NoAnswer, NotSent
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of

@@ -12,7 +12,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Wait
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, message_of, state_of

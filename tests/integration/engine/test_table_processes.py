@@ -8,7 +8,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.providers.base import Done, Job, Published, Readback, Wait
-from socialpub.providers.errors import Rejected
+from socialpub.providers.responses import Rejected
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, open_appliance, state_of

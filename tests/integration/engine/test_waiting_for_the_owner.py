@@ -9,7 +9,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.ops import health
 from socialpub.providers.base import Refused
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
+from socialpub.providers.responses import AuthExpired, NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, validation
 from socialpub.publishing.posts.drafts import Draft

@@ -14,7 +14,7 @@ from socialpub.accounts import tokens, upkeep
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.states import State
-from socialpub.providers.errors import NotSent
+from socialpub.providers.responses import NotSent
 from socialpub.providers.tiktok import limits
 from socialpub.publishing.delivery import engine, read_back, resume
 from socialpub.publishing.posts import posts

@@ -7,8 +7,7 @@ from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import Job, Readback
-from socialpub.providers.errors import AppRefused, NoAnswer
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of

@@ -5,7 +5,7 @@ from datetime import timedelta
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import CannotTell, Published, Readback
-from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
+from socialpub.providers.responses import AppRefused, NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, message_of, state_of

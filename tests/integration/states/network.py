@@ -4,7 +4,7 @@ from collections import Counter, deque
 from enum import Enum, auto
 
 from socialpub.providers.base import CannotTell, Done, Job, Kind, Outcome, Published, Readback, Refused
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
 

@@ -6,8 +6,15 @@ import pytest
 
 from socialpub.providers.base import Refused
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, as_outcome, find_row
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Reason, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import (
+    AppRefused,
+    AuthExpired,
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Reason,
+    Throttled,
+)
 
 BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")
 

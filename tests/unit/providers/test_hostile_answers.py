@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.providers.errors import NoAnswer
 from socialpub.providers.http import MAX_ANSWER_BYTES, Http
-from socialpub.providers.responses import json_object
+from socialpub.providers.responses import NoAnswer, json_object
 from tests.unit.providers.test_http import Server, answering
 
 ZEROS = 96 * 1024 * 1024

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.providers.bodies import FileBody, FilePart
-from socialpub.providers.errors import NoAnswer, NotSent
 from socialpub.providers.http import Http
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from tests.support.hand_loop import HandLoop
 from tests.support.sandbox_transport import SandboxTransport
 

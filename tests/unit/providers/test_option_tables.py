@@ -9,7 +9,6 @@ from socialpub.providers.base import Content
 from socialpub.providers.options import Option
 from socialpub.providers.pinterest import upload
 from socialpub.providers.registry import OPTIONS
-from socialpub.providers.tiktok import photos
 from socialpub.providers.tiktok import upload as upload_tiktok
 from socialpub.providers.x import options as x_options
 
@@ -24,7 +23,7 @@ def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
     if network == "x":
         return [x_options.body_fields(chosen)]
     if network == "tiktok":
-        return [upload_tiktok.post_info(job), photos.request_body(job, [])]
+        return [upload_tiktok.post_info(job), upload_tiktok.request_body(job, [])]
     return [upload.video_source(job)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection
-from socialpub.providers.upload_address import complaint
+from socialpub.providers.base import refuse_upload_address
 
 TIKTOK = TikTokSection()
 TIKTOK_STAND_IN = TikTokSection(api_url="http://127.0.0.1:9000/tiktok")
@@ -14,7 +14,8 @@ ELSEWHERE = PinterestSection(api_url="http://api.test/v5", upload_hosts=("up.tes
 
 def complaint_about(address: str, section: NetworkSection) -> str | None:
     tiktok = isinstance(section, TikTokSection)
-    return complaint(address, section, *(("tiktok", "TikTok") if tiktok else ("pinterest", "Pinterest")))
+    held = refuse_upload_address(address, section, *(("tiktok", "TikTok") if tiktok else ("pinterest", "Pinterest")))
+    return held and held.reason
 
 
 @pytest.mark.parametrize(

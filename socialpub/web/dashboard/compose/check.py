@@ -11,8 +11,8 @@ from socialpub.core.validation import Path
 from socialpub.db.connection import Reader
 from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
+from socialpub.providers.tiktok import creator as creator_tiktok
 from socialpub.providers.tiktok import options as tiktok_options
-from socialpub.providers.tiktok import sharing_guidelines
 from socialpub.publishing.posts import content, validation
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.validation import CheckedDelivery
@@ -174,7 +174,7 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
     if not creators:
         return []
     chosen = form.options.get("tiktok", {})
-    problems = sharing_guidelines.choices_missing(chosen, form.disclosed)
+    problems = creator_tiktok.choices_missing(chosen, form.disclosed)
     for creator in creators:
         account = f"“{creator.name}”"
         if creator.stop:
@@ -182,9 +182,9 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
         elif creator.unknown and not tiktok_options.is_draft(chosen):
             problems.append(FieldError(STOPPED, f"Nothing can be posted to {account} now. {creator.unknown}"))
         elif not creator.unknown:
-            problems += sharing_guidelines.not_offered(chosen, creator.levels, account)
+            problems += creator_tiktok.not_offered(chosen, creator.levels, account)
         if post is not None:
-            problems += sharing_guidelines.too_long(post, creator.longest_seconds, account)
+            problems += creator_tiktok.too_long(post, creator.longest_seconds, account)
     return _locate(problems, form, context)
 
 

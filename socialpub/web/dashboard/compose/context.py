@@ -22,11 +22,7 @@ from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.registry import PROVIDERS
 from socialpub.providers.tiktok.creator import CreatorInfo
-from socialpub.providers.tiktok.options import (
-    INTERACTIONS,
-    INTERACTIONS_PLURAL,
-    PRIVATE,
-)
+from socialpub.providers.tiktok.options import INTERACTIONS, INTERACTIONS_PLURAL, PRIVATE
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.visit import Visit

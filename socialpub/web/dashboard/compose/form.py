@@ -13,7 +13,7 @@ import orjson
 
 from socialpub.core.clock import parse, parse_id, stamp
 from socialpub.providers.registry import PROVIDERS
-from socialpub.providers.tiktok import sharing_guidelines
+from socialpub.providers.tiktok import creator
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.times import LocalTime
@@ -128,7 +128,7 @@ class ComposeForm:
         """Return the options that a post gets for these networks."""
         given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
         if "tiktok" in given:
-            given["tiktok"] = sharing_guidelines.counting(given["tiktok"], only_photos=only_photos)
+            given["tiktok"] = creator.counting(given["tiktok"], only_photos=only_photos)
         return {name: options for name, options in given.items() if options}
 
 
@@ -171,7 +171,7 @@ def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeFor
         zone=times.zone_name(zone),
         which=times.which_time(parse(at), zone) if at else "",
         options=options,
-        disclosed=sharing_guidelines.is_commercial(options.get("tiktok", {})),
+        disclosed=creator.is_commercial(options.get("tiktok", {})),
     )
 
 

@@ -13,7 +13,7 @@ from socialpub.db import appliance_state
 from socialpub.db.tables import profile_rows
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.registry import OPTIONS, PROVIDERS
-from socialpub.providers.tiktok import sharing_guidelines
+from socialpub.providers.tiktok import creator
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, PRIVACY_LEVELS, is_draft
 from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.drafts import MAX_MEDIA, Draft, DraftMedia
@@ -71,7 +71,7 @@ async def show(
         browser_zone=times.zone_name(visit.zone),
         paused_at=appliance_state.paused_at(rt.reader),
         tiktok=_tiktok(rt, form, context),
-        guidelines=sharing_guidelines,
+        guidelines=creator,
     )
 
 
@@ -85,7 +85,7 @@ async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> Co
         choices = {"mode": DRAFT if is_draft(chosen) else DIRECT, "privacyLevel": level if level in levels else ""}
         for name, key in INTERACTIONS.items():
             choices[key] = "false" if chosen.get(key) is False and not tiktok["locked"][name] else "true"
-        choices |= {key: "true" if chosen.get(key) is True else "false" for key in sharing_guidelines.BRANDS}
+        choices |= {key: "true" if chosen.get(key) is True else "false" for key in creator.BRANDS}
         sent += [(f"{option_fields.PREFIX}tiktok.{key}", value) for key, value in choices.items()]
         sent += option_fields.untouched({key: shown["tiktok"][key] for key in TIKTOK_MORE})
     return replace(form, options={name: option_fields.read(Form(sent), name) for name in PROVIDERS})
@@ -180,7 +180,7 @@ def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, A
         "modes": [OptionChoice(mode, option_fields.value_label(mode)) for mode in modes],
         "limits": limits,
         "locked": locked,
-        "label": sharing_guidelines.brand_label(chosen),
+        "label": creator.brand_label(chosen),
         "more": TIKTOK_MORE,
     }
 

@@ -20,8 +20,7 @@ from socialpub.db.tables import holds
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import machine
 from socialpub.ops.health import Level, ProcessFigures
-from socialpub.providers.errors import NoAnswer, NotSent
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in

@@ -6,11 +6,10 @@ from typing import Any, cast
 import pytest
 
 from socialpub.providers.base import Done, Refused, Wait
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.client import MAX_PAGES
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run
 
 FOUND = answer(200, {"id": BOARD, "name": "Summer prints", "is_ads_only": False})

@@ -20,8 +20,7 @@ from socialpub.providers.base import (
     Unknown,
     Wait,
 )
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
     BOARD,

@@ -6,10 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
-from socialpub.providers.errors import AppRefused, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.oauth import PinterestOAuth
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer, ProviderError, Rejected, Throttled
 from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
 
 OAUTH = PinterestOAuth(SECTION_OF_THE_CONFIGURATION)

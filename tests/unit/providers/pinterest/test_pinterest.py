@@ -10,10 +10,17 @@ from pydantic import SecretStr
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import Account, Content, MediaFile
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.client import SANDBOX_API
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import (
+    AppRefused,
+    AuthExpired,
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Rejected,
+    Throttled,
+)
 from tests.support.scripted_http import Answering
 
 OWNER = Account("1", "owner")

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import CannotTell, Published, Readback
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
     BOARD,

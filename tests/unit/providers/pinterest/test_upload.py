@@ -7,9 +7,8 @@ import pytest
 
 from socialpub.providers.base import Again, Done, Held, Refused, Wait
 from socialpub.providers.bodies import FilePart
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.providers.pinterest import upload
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.unit.providers.pinterest.script import (
     MEDIA,
     NOW,

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Account, Done, Held, Refused
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
     DRAFT,

@@ -9,8 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 from tests.support.scripted_http import Answering

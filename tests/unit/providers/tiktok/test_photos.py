@@ -9,7 +9,7 @@ import pytest
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused, Unfit
-from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.tiktok import TikTok
 from tests.unit.providers.tiktok.script import (
     ADAPTER,

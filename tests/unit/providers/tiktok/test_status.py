@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Account, Again, CannotTell, Done, Memo, Outcome, Published, Readback, Refused, Wait
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from tests.unit.providers.tiktok.script import (
     ADAPTER,
     DRAFT,

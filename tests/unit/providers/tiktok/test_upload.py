@@ -3,8 +3,7 @@
 import pytest
 
 from socialpub.providers.base import Again, Done, Held, More, Outcome, Refused, Unknown, Wait, Withdrawn
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
     CHUNK,

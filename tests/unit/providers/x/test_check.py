@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.core.errors import FieldError
 from socialpub.providers.base import Account, Content, MediaFile
-from socialpub.providers.x import links
+from socialpub.providers.x import text as x_text
 from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
 
 
@@ -204,8 +204,8 @@ def test_an_account_may_name_itself_and_whom_it_answers(text: str, options: dict
 def test_a_text_is_weighed_once_however_many_accounts_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """`POST /posts/validate` may name a hundred profiles, and needs no more than a key that reads."""
     weighed: list[str] = []
-    find = links.find
-    monkeypatch.setattr(links, "find", lambda text: weighed.append(text) or find(text))
+    find = x_text.find_links
+    monkeypatch.setattr(x_text, "find_links", lambda text: weighed.append(text) or find(text))
     for number in range(100):
         assert check("Once for all: https://example.com", who=account(id=str(number))) == []
         assert len(ADAPTER.notes(Content("Once for all: https://example.com", ()), {})) == 1

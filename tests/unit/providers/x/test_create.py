@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import (
+    AppRefused,
+    AuthExpired,
+    HttpResponse,
+    NoAnswer,
+    NotSent,
+    ProviderError,
+    Throttled,
+)
 from tests.unit.providers.x.script import (
     ADAPTER,
     NOW,

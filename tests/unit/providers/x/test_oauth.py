@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.x.oauth import SCOPES, XOAuth
 from tests.unit.providers.x.script import API, SECTION, Script, answer, data, problem
 

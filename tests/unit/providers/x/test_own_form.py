@@ -6,9 +6,8 @@ from typing import Any, cast
 import pytest
 
 from socialpub.providers.base import Again, Refused, Wait
-from socialpub.providers.errors import NoAnswer
 from socialpub.providers.http import Http
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, NoAnswer
 from socialpub.providers.x.client import read_error
 from tests.unit.providers.x.script import (
     ADAPTER,

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import CannotTell, MediaFile, Readback
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from socialpub.providers.x import X
 from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, invalid, job, picture, problem
 

@@ -13,9 +13,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from socialpub.providers.x import links
-from socialpub.providers.x.links import TLDS
-from socialpub.providers.x.text import V2, V3, Config, find_emoji, weigh
+from socialpub.providers.x import text
+from socialpub.providers.x.text import TLDS, V2, V3, Config, find_emoji, weigh
 from tests.support.generated import examples
 from tests.support.provider_documents import document
 
@@ -62,7 +61,7 @@ def test_exactly_the_links_of_the_official_cases_are_found(section: str) -> None
 @pytest.mark.parametrize("section", ["urls_with_indices", "urls_with_directional_markers"])
 def test_links_are_found_where_the_official_cases_have_them(section: str) -> None:
     for case in conformance("extract.yml", section):
-        found = [(link.text, [link.start, link.start + len(link.text)]) for link in links.find(case["text"])]
+        found = [(link.text, [link.start, link.start + len(link.text)]) for link in text.find_links(case["text"])]
         expected = [(link["url"], link["indices"]) for link in case["expected"]]
         assert found == expected, case["description"]
 
@@ -324,7 +323,7 @@ def test_ten_times_the_text_is_ten_times_the_work(unit: str, monkeypatch: pytest
                 "_PARENTHESES",
                 "_QUERY",
             ):
-                patched.setattr(links, name, CountingPattern(getattr(links, name), spans))
+                patched.setattr(text, name, CountingPattern(getattr(text, name), spans))
             weigh((unit * characters)[:characters])
         return sum(spans)
 

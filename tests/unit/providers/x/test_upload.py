@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, Throttled
 from tests.unit.providers.x.script import (
     NOW,
     Script,

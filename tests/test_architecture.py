@@ -136,7 +136,7 @@ HOMES = {
     "delivery_count": "db.tables.counters",
     "event_count": "db.tables.counters",
     "hold": "db.tables.holds",
-    "idempotency": "db.tables.idempotency_rows",
+    "idempotency": "db.tables.post_rows",
     "log_entry": "db.tables.log_entries",
     "media": "db.tables.post_rows",
     "not_before": "db.tables.waits",
@@ -158,9 +158,8 @@ HOMES = {
 
 READERS = {
     "socialpub.db.queries.calendar",
-    "socialpub.db.queries.failed_deliveries",
-    "socialpub.db.queries.api_json",
     "socialpub.db.queries.log_list",
+    "socialpub.db.queries.api_json",
     "socialpub.db.queries.post_list",
     "socialpub.db.queries.profile_queue",
 }

@@ -1,27 +1,32 @@
-"""One SQLite file: one writing connection per process (`writer.py`), and a reading one for every thread that asks.
+"""One SQLite file: one writing connection per process (`Writer`), and a reading one for every thread that asks.
 
 What a write returned reaches its caller only after its commit, so an answer never speaks of something that is not on
 the disk.
 """
 
+import asyncio
 import os
+import queue
 import secrets
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from peewee import SqliteDatabase
 
+from socialpub.core import actor, logging
 from socialpub.core.clock import Clock
+from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db import appliance_state, secret_key, upgrade
+from socialpub.db import appliance_state, errors, secret_key, upgrade
+from socialpub.db.clock_jumps import ClockWatch
 from socialpub.db.connection import Reader, Row, Tx
-from socialpub.db.writer import Writer
 
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
@@ -87,6 +92,7 @@ class Database:
         self._connection.row_factory = Row
         _register_media_url(self._connection, str)
         self._writer = Writer(self._connection, self._queue_lock, clock, busy_seconds)
+        self.write, self.write_soon = self._writer.write, self._writer.write_soon
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -120,17 +126,6 @@ class Database:
             unused.close()
 
     # --- writing -----------------------------------------------------------------------------------------------------
-
-    def write(self, fn: Callable[..., T], *args: Any) -> T:
-        """Run `fn(tx, *args)` in a transaction and wait until it is on the disk. Not from the event loop.
-
-        Raises what `fn` raises (then nothing of it was kept), or Unavailable.
-        """
-        return self._writer.write(fn, *args)
-
-    def write_soon(self, fn: Callable[..., T], *args: Any) -> Awaitable[T]:
-        """The same for the event loop: an awaitable."""
-        return self._writer.write_soon(fn, *args)
 
     def compact(self) -> None:
         """Write the whole file anew, without the pages that nothing lies in. Only while no other process works: its
@@ -227,3 +222,163 @@ def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
             del os.environ[variable]
         else:
             os.environ[variable] = before
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+log = logging.get_logger("socialpub.store")
+
+_MAX_PER_COMMIT = 200
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A write that waits, and how its caller learns of its end."""
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    future: "Future[Any] | asyncio.Future[Any]"
+    loop: asyncio.AbstractEventLoop | None
+    actor: str = field(default_factory=actor.current)
+    """The writer's thread has no entry point behind it."""
+    result: Any = None
+    error: BaseException | None = None
+    tx: Tx | None = None
+
+
+class Writer:
+    """The one writing connection of a process: callers hand it functions, and those that wait together share a commit.
+
+    Each function runs under its own savepoint. A commit waits for the disk. Twenty callers wait for it once.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, queue_lock: WriteQueueLock, clock: Clock, busy_seconds: float
+    ) -> None:
+        self._connection = connection
+        self._queue_lock = queue_lock
+        self._clock = clock
+        self.watch = ClockWatch(clock)
+        self._busy_seconds = busy_seconds
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._write_forever, name="writer", daemon=True)
+        self._thread.start()
+
+    def write(self, fn: Callable[..., T], *args: Any) -> T:
+        """Run `fn(tx, *args)` in a transaction and wait until it is on the disk. Not from the event loop.
+
+        Raises what `fn` raises (then nothing of it was kept), or Unavailable.
+        """
+        future: Future[Any] = Future()
+        self._put(_Call(fn, args, future, None))
+        result: T = future.result()
+        return result
+
+    def write_soon(self, fn: Callable[..., T], *args: Any) -> Awaitable[T]:
+        """The same for the event loop: an awaitable."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._put(_Call(fn, args, future, loop))
+        return future
+
+    def close(self) -> None:
+        """Let the waiting writes end."""
+        with self._closing:
+            self._closed = True
+            self._calls.put(None)
+        self._thread.join()
+
+    def _put(self, call: _Call) -> None:
+        with self._closing:
+            if self._closed:
+                raise Unavailable("socialpub is stopping.")
+            self._calls.put(call)
+
+    def _write_forever(self) -> None:
+        open_ = True
+        while open_:
+            call = self._calls.get()
+            if call is None:
+                return
+            calls = [call]
+            while len(calls) < _MAX_PER_COMMIT:
+                try:
+                    call = self._calls.get_nowait()
+                except queue.Empty:
+                    break
+                if call is None:
+                    open_ = False
+                    break
+                calls.append(call)
+            self._commit(calls)
+            _answer(calls)
+
+    def _commit(self, calls: list[_Call]) -> None:
+        """Run the calls in one transaction. Every one of them ends with a result or an error, whatever happens."""
+        try:
+            if not self._queue_lock.acquire(self._busy_seconds):
+                _fail(calls, Unavailable("Another process keeps the database busy. Try again in a moment."))
+                return
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                look = Tx(self._connection, self._clock.now())
+                self.watch.look(look)
+                for call in calls:
+                    self._run(call)
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                self._queue_lock.release()
+        except BaseException as error:  # the writer's thread outlives whatever a write does
+            _fail(calls, errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
+            return
+        for tx in (look, *(call.tx for call in calls if call.error is None and call.tx is not None)):
+            for after, args in tx.committed():
+                try:
+                    after(*args)
+                except Exception:
+                    # What follows a commit cannot undo it, nor keep the others waiting.
+                    log.error("a callback after a commit failed", exc_info=True)
+
+    def _run(self, call: _Call) -> None:
+        tx = call.tx = Tx(self._connection, self._clock.now(), call.actor)
+        self._connection.execute("SAVEPOINT one")
+        try:
+            call.result = call.fn(tx, *call.args)
+        except Exception as error:
+            if not self._connection.in_transaction or errors.is_trouble(error):
+                # SQLite gave up the whole transaction, or cannot go on in it: nothing of this commit can be kept.
+                raise sqlite3.OperationalError(str(error)) from error
+            self._connection.execute("ROLLBACK TO one")
+            call.error = error
+        self._connection.execute("RELEASE one")
+
+
+def _fail(calls: list[_Call], error: BaseException) -> None:
+    for call in calls:
+        call.error = call.error or error
+
+
+def _answer(calls: list[_Call]) -> None:
+    loops: dict[asyncio.AbstractEventLoop, list[_Call]] = {}
+    for call in calls:
+        if call.loop is not None:
+            loops.setdefault(call.loop, []).append(call)
+        else:
+            _settle([call])
+    for loop, waiting in loops.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, waiting)
+
+
+def _settle(calls: list[_Call]) -> None:
+    for call in calls:
+        if call.future.done():
+            continue  # the caller went away, but its write is done
+        if call.error is not None:
+            call.future.set_exception(call.error)
+        else:
+            call.future.set_result(call.result)

@@ -5,9 +5,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from socialpub.db import phases
-from socialpub.db.phases import Phase, Preparing, WaitingForReconnect
-from socialpub.db.states import READ_BACK, State
+from socialpub.db import states
+from socialpub.db.states import READ_BACK, Phase, Preparing, State, WaitingForReconnect
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class Progress:
     def read(cls, text: str) -> "Progress":
         stored = json.loads(text)
         own = {name: stored[name] for name in cls.__slots__ if name in stored and name != "phase"}
-        return cls(phases.read(stored), **own)
+        return cls(states.read_phase(stored), **own)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything that differs from a new delivery."""

@@ -19,7 +19,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade_backups
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Reader, prepared
 from socialpub.db.locks import living
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -118,3 +118,30 @@ def _refuse_former_processes(run_dir: Path) -> None:
             f"A process of a former version still runs: {', '.join(names)}.",
             f"{commands.here().restart()}. The update begins when that process has ended.",
         )
+
+
+# --- databases from elsewhere ----------------------------------------------------------------------------------------
+
+_IS_NO_ID = "length({0}) <> 36 OR {0} GLOB '*[^0-9a-f-]*'"
+_IS_NO_PROCESS = "{0} GLOB '*[^A-Za-z0-9_-]*'"
+_FILE_NAMES = {
+    ("profile", "id"): _IS_NO_ID,
+    ("delivery", "id"): _IS_NO_ID,
+    ("artifact", "id"): _IS_NO_ID,
+    ("delivery", "owner"): _IS_NO_PROCESS,
+    ("idempotency", "owner"): _IS_NO_PROCESS,
+}
+"""Columns whose values become names of files, and what no value of ours looks like."""
+
+
+@prepared("columns by name")
+def find_foreign_name(reader: Reader) -> str | None:
+    """Return a value of these columns that is not ours. None: there is none."""
+    for (table, column), wrong in _FILE_NAMES.items():
+        found = reader.value(
+            f"""SELECT quote({column}) FROM {table} WHERE {column} IS NOT NULL
+                AND (typeof({column}) <> 'text' OR {wrong.format(column)}) LIMIT 1"""
+        )
+        if found is not None:
+            return f"{table}.{column} = {found}"
+    return None

@@ -17,8 +17,8 @@ from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.models import ApiKeyRow
-from socialpub.db.queries import failed_deliveries
-from socialpub.db.queries.failed_deliveries import FailedDeliveries
+from socialpub.db.queries import log_list
+from socialpub.db.queries.log_list import FailedDeliveries
 from socialpub.db.tables import holds, post_rows, profile_rows
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
@@ -123,7 +123,7 @@ def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
         restored_from=appliance_state.restored_from(reader),
         restored_keys=api_keys.list_undecided(reader, stamp(now)),
         profiles=list(_profiles_in_need(rt, surface)),
-        failed=failed_deliveries.lately(reader, _failed_since(reader, now), MAX_FAILED),
+        failed=log_list.failed_lately(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[
             HeldProvider(one.provider, one.scope, holds.what(one.scope), one.reason, one.code, one.since, one.probe_at)
             for one in holds.list_all(reader)

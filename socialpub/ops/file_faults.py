@@ -18,7 +18,7 @@ from pathlib import Path
 from socialpub.core import commands
 from socialpub.core.command_forms import DISK_ERRORS
 from socialpub.core.settings.loader import Settings
-from socialpub.db import damage
+from socialpub.db import errors
 
 SHOWN = 3
 
@@ -138,7 +138,7 @@ class Mount:
 
 def find(error: BaseException, settings: Settings) -> FileFault | None:
     """Return why this error came about; None if it is about something else."""
-    if (how := damage.found_in(error)) is not None:
+    if (how := errors.find_damage(error)) is not None:
         return damaged(how, settings)
     for one in _chain(error):
         fault = None

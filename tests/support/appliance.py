@@ -19,8 +19,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.phases import Committing
-from socialpub.db.states import State
+from socialpub.db.states import Committing, State
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity

@@ -1,4 +1,4 @@
-"""An open delivery stores its phase instead of sixteen flags (`db/phases.py`).
+"""An open delivery stores its phase instead of sixteen flags (`db/states.py`).
 
 Only some combinations of the flags occurred. Each of them becomes the phase in which the engine does the same next. A
 delivery that has ended keeps its former `progress`, which no code reads.

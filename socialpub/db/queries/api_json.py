@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Value, placeholders
-from socialpub.db.phases import READING_BACK
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
-from socialpub.db.states import READ_BACK, State
+from socialpub.db.states import READ_BACK, READING_BACK, State
 from socialpub.db.tables.audience_rows import Scope
 
 

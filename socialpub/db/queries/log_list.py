@@ -9,8 +9,9 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from socialpub.db.connection import Reader, Row, Value
-from socialpub.db.queries import text_search
+from socialpub.db.connection import Reader, Value
+from socialpub.db.queries import post_list
+from socialpub.db.states import State
 
 MAX_TEXT = 100
 TYPES = ("pending", "published", "failed", "canceled")
@@ -104,7 +105,7 @@ def read(reader: Reader, query: LogFilter) -> LogPage:
             params.append(value)
     if query.error:
         conditions.append(_HAS_MESSAGE)
-        holding, patterns = text_search.condition("error_message", query.error)
+        holding, patterns = post_list.contains("error_message", query.error)
         conditions.append(f"({holding})")
         params += patterns
     elif query.type in _RARE:
@@ -117,7 +118,7 @@ def read(reader: Reader, query: LogFilter) -> LogPage:
     rows = reader.all(
         f"SELECT {_COLUMNS} FROM log_entry WHERE {where} ORDER BY n DESC LIMIT ?", [*params, query.per_page + 1]
     )
-    entries = [_entry(row) for row in rows[: query.per_page]]
+    entries = [LogEntry(*row) for row in rows[: query.per_page]]
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
 
 
@@ -141,8 +142,72 @@ def published(
             AND {conditions} ORDER BY n DESC LIMIT ?""",
         [*params, most],
     )
-    return [_entry(row) for row in rows]
+    return [LogEntry(*row) for row in rows]
 
 
-def _entry(row: Row) -> LogEntry:
-    return LogEntry(*tuple(row))
+# --- failed deliveries, for alerts -----------------------------------------------------------------------------------
+
+MAX_FAILURES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDelivery:
+    id: str
+    post_id: str
+    profile_id: str
+    provider: str
+    profile_name: str
+    failed_at: str
+    unknown: bool
+    """It may be public all the same."""
+    error: str
+    text: str | None
+    """The first 100 characters of its post."""
+    content_refused: bool
+    """Whether the post itself was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDeliveries:
+    newest: list[FailedDelivery]
+    failed: int
+    unknown: int
+    """Both counts together go up to `MAX_FAILURES`: beyond that they are the newest ones."""
+
+
+_FAILED_COLUMNS = f"""d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state = 'unconfirmed',
+    ifnull(d.error_message, ''), (SELECT substr(body, 1, {MAX_TEXT}) FROM post WHERE id = d.post_id),
+    d.content_refused"""
+_NOT_RETRIED = "NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)"
+"""The last try counts for all of them."""
+_IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
+"""As the index of rare entries says it."""
+
+
+def failed_lately(reader: Reader, since: str, most: int) -> FailedDeliveries:
+    """Return what has failed since and was not tried again."""
+    found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
+        AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
+    return _failures(reader, found, (since,), most)
+
+
+def newest_failure(reader: Reader) -> int:
+    """Return the number of the log's last entry about a failed delivery, or 0."""
+    return int(reader.value(f"SELECT ifnull(max(n), 0) FROM log_entry INDEXED BY log_entry_rare WHERE {_IS_FAILURE}"))
+
+
+def failed_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
+    """Return what the log reports after this entry: failed since, was not tried again, and does not say `meant`."""
+    found = f"""FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
+        WHERE {_IS_FAILURE.replace("type", "e.type")} AND e.n > ? AND d.failed_at >= ? AND d.error_message IS NOT ?
+        AND {_NOT_RETRIED} ORDER BY e.n DESC"""
+    return _failures(reader, found, (entry, since, meant), most)
+
+
+def _failures(reader: Reader, found: str, params: tuple[Value, ...], most: int) -> FailedDeliveries:
+    counted = f"SELECT state, count(*) FROM (SELECT d.state {found} LIMIT {MAX_FAILURES}) GROUP BY state"
+    counts = {row[0]: row[1] for row in reader.all(counted, params)}
+    newest = reader.all(f"SELECT {_FAILED_COLUMNS} {found} LIMIT ?", (*params, most))
+    return FailedDeliveries(
+        [FailedDelivery(*row) for row in newest], counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0)
+    )

@@ -11,9 +11,9 @@ copy could hold it, since nothing may run by itself in one.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from socialpub.db.connection import Reader, Value
-from socialpub.db.queries import text_search
 from socialpub.db.queries.api_json import POST
 from socialpub.db.states import OUTCOME_LETTERS
 
@@ -145,7 +145,7 @@ _FEW = 2000
 def _read_holding(reader: Reader, query: PostFilter, groups: Groups | None, text: str) -> PostPage:
     """The posts are looked through once; where many hold the text, the newest are met soon."""
     where, params = _where(query, groups)
-    holding, patterns = text_search.condition("body", text)
+    holding, patterns = contains("body", text)
     found = reader.one(
         f"SELECT count(*), group_concat(rowid) FROM post NOT INDEXED WHERE {where} AND {holding}", [*params, *patterns]
     )
@@ -241,3 +241,66 @@ def _show(reader: Reader, page: str, params: Sequence[Value]) -> tuple[list[byte
             ids = [row[0] for row in reader.all(f"SELECT p.id FROM {page}", params)]
             return shown, ids[len(shown) :]
     return shown, []
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+#
+# SQLite's LIKE is fast and folds the case of ASCII letters only. Every other letter that has a case is searched in both
+# cases. If there are many such letters, the search uses the ways in which people write: as given, lower case,
+# capitalized, title case, upper case.
+
+MAX_SEARCH_LENGTH = 10_000
+"""A pattern of SQLite may have 50,000 bytes."""
+
+_SIGNS = "\\%_"
+_MAX_FOREIGN = 3
+"""Up to this number of letters, every mixture of their cases is searched."""
+
+
+def contains(column: str, text: str) -> tuple[str, list[str]]:
+    """Return the condition that `column` contains `text`, whatever its case, and the parameters of the condition.
+
+    No letter of `text` has a meaning. The condition is false for a text that no column can contain.
+    """
+    if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "0", []
+    if text.lower() == text.upper():
+        return f"instr({column}, ?)", [text]  # without capitals, such as 日本 and 🌅
+    foreign = [letter for letter in text if _is_foreign(letter)]
+    if not foreign:
+        return _like(column), [_pattern(text)]
+    if _is_foreign(text[0]):
+        # LIKE is slow with such a beginning, so it is only tried where that letter is met.
+        first = _cases(text[0])
+        narrow, params = " OR ".join([f"instr({column}, ?)"] * len(first)), [*first]
+    else:
+        narrow, params = _like(column), [_pattern(text, foreign="_")]
+    spellings = _spellings(text, len(foreign))
+    spelled = " OR ".join([_like(column)] * len(spellings))
+    return f"({narrow}) AND ({spelled})", [*params, *map(_pattern, spellings)]
+
+
+def _like(column: str) -> str:
+    return f"{column} LIKE ? ESCAPE '\\'"
+
+
+def _pattern(text: str, foreign: str | None = None) -> str:
+    """Return the pattern. `foreign` replaces each letter that LIKE does not fold."""
+    escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
+    return f"%{''.join(foreign if foreign and _is_foreign(letter) else letter for letter in escaped)}%"
+
+
+def _is_foreign(letter: str) -> bool:
+    return not letter.isascii() and len(_cases(letter)) > 1
+
+
+def _cases(letter: str) -> tuple[str, ...]:
+    """Return the letter in each case that is one letter, lower case first."""
+    return tuple(dict.fromkeys(one for one in (letter.lower(), letter.upper(), letter) if len(one) == 1))
+
+
+def _spellings(text: str, foreign: int) -> list[str]:
+    if foreign > _MAX_FOREIGN:
+        return list(dict.fromkeys((text.lower(), text, text.capitalize(), text.title(), text.upper())))
+    choices = (_cases(letter) if _is_foreign(letter) else (letter,) for letter in text)
+    return ["".join(letters) for letters in product(*choices)]

@@ -1,4 +1,4 @@
-"""Statements about the tables `post` and `media`. The API's view of them is in `queries/api_json.py`.
+"""Statements about the tables `post`, `media` and `idempotency`. The API's view of them is in `queries/api_json.py`.
 
 A post's status never says more than the states of its deliveries, and the counters change in the same write.
 """
@@ -6,7 +6,7 @@ A post's status never says more than the states of its deliveries, and the count
 from collections.abc import Sequence
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
+from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, prepared
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, audience_rows, counters, delivery_rows
 
@@ -172,3 +172,37 @@ def media_of(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
     """Artifact id and alt text of each media item, in their order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
+
+
+# --- requests with an Idempotency-Key --------------------------------------------------------------------------------
+
+
+@prepared("each such request")
+def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
+    """Return fingerprint, owner, created_at, and status, location, body of the response.
+
+    Without a response it is running, or its process (`owner`) died.
+    """
+    return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
+
+
+@prepared("each such request")
+def announce_request(tx: Tx, key_id: str, key: str, fingerprint: str, owner: str) -> None:
+    tx.execute(
+        "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
+        (key_id, key, fingerprint, owner, tx.stamp),
+    )
+
+
+@prepared("each such request")
+def store_response(tx: Tx, key_id: str, key: str, status: int, location: str | None, body: bytes) -> None:
+    tx.execute(
+        "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
+        (status, location, body, key_id, key),
+    )
+
+
+@prepared("each such request that fails")
+def withdraw_request(tx: Tx, key_id: str, key: str) -> None:
+    """Delete the request if it has no response."""
+    tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (key_id, key))

@@ -23,7 +23,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
-from socialpub.db import damage
+from socialpub.db import errors
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media.files import StoredFile
@@ -182,7 +182,7 @@ def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
             "Write it to another disk, or make room.",
         ) from full
     except (OSError, sqlite3.Error) as error:
-        if (how := damage.found_in(error)) is not None:
+        if (how := errors.find_damage(error)) is not None:
             raise _damaged(rt, how) from error
         reason = getattr(error, "strerror", None) or str(error)
         message = f"The backup could not be written to {target}: {reason}."

@@ -16,7 +16,7 @@ from typing import Any
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db import appliance_state, damage, upgrade
+from socialpub.db import appliance_state, upgrade
 from socialpub.db.connection import Reader
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media import files
@@ -171,7 +171,7 @@ def _check_names(source: Path, reader: Reader) -> None:
     )
     if active is not None:
         raise foreign(source, f"its database has {active!r}")
-    if (stray := damage.foreign_name(reader)) is not None:
+    if (stray := upgrade.find_foreign_name(reader)) is not None:
         raise foreign(source, f"its database holds {stray}, which would become the name of a file")
     for key in artifact_rows.storage_keys(reader):
         if not isinstance(key, str) or not files.is_storage_key(key):

@@ -17,8 +17,8 @@ from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Row, Tx
 from socialpub.db.models import NotificationRow
-from socialpub.db.queries import failed_deliveries
-from socialpub.db.queries.failed_deliveries import FailedDeliveries, FailedDelivery
+from socialpub.db.queries import log_list
+from socialpub.db.queries.log_list import FailedDeliveries, FailedDelivery
 from socialpub.db.tables import delivery_rows, notifications
 from socialpub.db.tables.notifications import SentAlert
 from socialpub.ops import health
@@ -63,7 +63,7 @@ class Failures:
 
 def begin_failures(rt: Runtime, tx: Tx) -> None:
     """Report failures from now on, unless they are reported already."""
-    newest = failed_deliveries.newest_entry(tx)
+    newest = log_list.newest_failure(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
 
@@ -74,11 +74,11 @@ def note_told(tx: Tx, through: int) -> None:
 def find_failures(rt: Runtime) -> Failures:
     """Return the failures that were not sent to the owner. What was tried again or stopped is not among them."""
     told = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
-    through = failed_deliveries.newest_entry(rt.reader)
+    through = log_list.newest_failure(rt.reader)
     if through <= told:
         return Failures(told, None)
     since = stamp(rt.now() - NOT_OLDER_THAN)
-    failed = failed_deliveries.logged_after(rt.reader, told, since, STOPPED, MAX_FAILURES)
+    failed = log_list.failed_after(rt.reader, told, since, STOPPED, MAX_FAILURES)
     return Failures(through, _failures_alert(failed, told) if failed.newest else None)
 
 
@@ -103,7 +103,7 @@ def _failures_alert(found: FailedDeliveries, told: int) -> Alert:
 
 
 def _sentence(found: FailedDeliveries) -> str:
-    many = failed_deliveries.MAX_COUNTED
+    many = log_list.MAX_FAILURES
     at_least = "At least " if found.failed + found.unknown >= many else ""
     parts = []
     if found.failed:

@@ -21,7 +21,7 @@ from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Tx
 from socialpub.db.models import NotificationRow, ToldCauseRow
-from socialpub.db.queries import failed_deliveries
+from socialpub.db.queries import log_list
 from socialpub.db.tables import notifications
 from socialpub.db.tables.notifications import SentAlert
 from socialpub.ops import alerts, health
@@ -154,7 +154,7 @@ def begin_rounds(rt: Runtime, tx: Tx) -> None:
 def forget_original(tx: Tx) -> None:
     """Do not repeat what the original of a restored database sent or was about to send."""
     if tx.has_table(ToldCauseRow):
-        messages.note_told(tx, failed_deliveries.newest_entry(tx))
+        messages.note_told(tx, log_list.newest_failure(tx))
         tx.delete(ToldCauseRow)
         notifications.forget_sending(tx)
 

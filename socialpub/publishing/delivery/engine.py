@@ -17,9 +17,8 @@ from socialpub.db import clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.locks import ProcessLock
-from socialpub.db.phases import ConfirmingInherited
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import ProfileStatus, State
+from socialpub.db.states import ConfirmingInherited, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, holds, profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import (

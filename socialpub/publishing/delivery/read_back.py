@@ -13,7 +13,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.phases import (
+from socialpub.db.states import (
     Closing,
     Committing,
     CommittingAgain,

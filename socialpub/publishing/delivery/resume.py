@@ -12,9 +12,8 @@ from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.phases import Committing
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import State
+from socialpub.db.states import Committing, State
 from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome

@@ -13,7 +13,7 @@ from functools import partial
 
 from socialpub.core import logging
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db import appliance_state, phases
+from socialpub.db import appliance_state, states
 from socialpub.db.connection import Row, Tx
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import ProfileStatus, State
@@ -253,7 +253,7 @@ class Settlement:
         delivery.step, delivery.progress.tries = done + 1, 0
         if not accepted:
             transitions.enter_step(delivery)
-        elif isinstance(delivery.phase, phases.ConfirmingInherited):
+        elif isinstance(delivery.phase, states.ConfirmingInherited):
             transitions.move(delivery, PhaseEvent.ACCEPTED, why=read_back.MAYBE_SENT)
         else:
             transitions.move(delivery, PhaseEvent.ACCEPTED)
@@ -262,10 +262,10 @@ class Settlement:
     def _go_back(self, again: Again) -> None:
         """Return to an earlier step, as the network demands."""
         delivery, phase = self.delivery, self.delivery.phase
-        if isinstance(phase, phases.ProcessingInherited):
+        if isinstance(phase, states.ProcessingInherited):
             self.fail_unconfirmed(f"{again.reason.rstrip('.')}, which the original may have done. {CHECK_ACCOUNT}")
             return
-        if isinstance(phase, phases.Processing) and phase.message:  # no further call is made
+        if isinstance(phase, states.Processing) and phase.message:  # no further call is made
             self.fail(phase.message)
             return
         next_at = after(self.tx.stamp, again.seconds)
@@ -273,10 +273,10 @@ class Settlement:
         times = delivery.progress.again
         times[again.reason] = times.get(again.reason, 0) + 1
         delivery.memo = again.memo
-        if isinstance(phase, phases.Processing):
+        if isinstance(phase, states.Processing):
             transitions.move(delivery, PhaseEvent.VOIDED)
         delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
-        if isinstance(phase, phases.Committing | phases.CommittingAgain) and not delivery.commits_next:
+        if isinstance(phase, states.Committing | states.CommittingAgain) and not delivery.commits_next:
             transitions.move(delivery, PhaseEvent.WENT_BACK)
         transitions.enter_step(delivery)
         if not delivery.unknown_calls:
@@ -344,7 +344,7 @@ class Settlement:
         if refused.reauth:
             profile_rows.require_reauth(tx, delivery.profile_id, message)
         # Of a delivery that came with a backup before its commit, the original may have begun another task since.
-        of_another = isinstance(phase, phases.ProcessingInherited | phases.ReadingBackInherited) and bool(phase.why)
+        of_another = isinstance(phase, states.ProcessingInherited | states.ReadingBackInherited) and bool(phase.why)
         if (refused.verdict and not of_another) or not phase.may_be_public:
             self.fail(message, code=refused.code, content=refused.content)
         elif delivery.asks:
@@ -377,7 +377,7 @@ class Settlement:
         """End a delivery without another call, after one more round of read-backs: the post may be public already."""
         delivery = self.delivery
         self.record_attempt(outcome, f"{message} The account is read back before this counts.", code)
-        if isinstance(delivery.phase, phases.Inherited):
+        if isinstance(delivery.phase, states.Inherited):
             post_rows.begin(self.tx, delivery.post_id)
         read_back.begin_closing(self.rt, delivery, self.tx.stamp, message)
         self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
@@ -415,7 +415,7 @@ class Settlement:
     ) -> None:
         """End a delivery whose post may be public. `hint` says what the owner can do."""
         phase = self.delivery.phase
-        default = read_back.MAYBE_SENT if isinstance(phase, phases.Inherited) else "the result of the call is not known"
+        default = read_back.MAYBE_SENT if isinstance(phase, states.Inherited) else "the result of the call is not known"
         why = (phase.why or default).rstrip(".")
         self.fail(f"{OUTCOME_UNKNOWN}{why}. {hint}", outcome, code, state=State.UNCONFIRMED)
 

@@ -10,8 +10,7 @@ from enum import Enum
 from typing import Any
 
 from socialpub.db.delivery import Delivery
-from socialpub.db.phases import PHASES, PhaseName, Preparing, PreparingAgain, WaitingForReconnect
-from socialpub.db.states import State
+from socialpub.db.states import PHASES, PhaseName, Preparing, PreparingAgain, State, WaitingForReconnect
 
 
 class PhaseEvent(Enum):

@@ -16,7 +16,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.connection import Reader, Tx
-from socialpub.db.tables import idempotency_rows
+from socialpub.db.models import IdempotencyRow
+from socialpub.db.tables import post_rows
 from socialpub.runtime import Runtime
 
 P = ParamSpec("P")
@@ -66,7 +67,7 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
 
 def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """The kept answer to this request, None when it is the first. Raises Conflict."""
-    row = idempotency_rows.find(store, ticket.key_id, ticket.key)
+    row = post_rows.find_request(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
     if row.status is None and not rt.process.is_alive(row.owner or ""):
@@ -82,7 +83,7 @@ def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
     """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
     kept = find(rt, tx, ticket, tx.now)
     if kept is None:
-        idempotency_rows.announce(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
+        post_rows.announce_request(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
     return kept
 
 
@@ -98,15 +99,15 @@ def store_response(
     """Do `fn` and keep the answer that `show` makes of its result, in one write."""
     result = fn(rt, tx, *args, **kwargs)
     kept = show(rt, tx, result)
-    idempotency_rows.store_response(tx, ticket.key_id, ticket.key, kept.status, kept.location, kept.body)
+    post_rows.store_response(tx, ticket.key_id, ticket.key, kept.status, kept.location, kept.body)
     return result
 
 
 def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
     """The request failed: the next one with this key is a first one. An answer that was kept stays."""
-    idempotency_rows.withdraw(tx, ticket.key_id, ticket.key)
+    post_rows.withdraw_request(tx, ticket.key_id, ticket.key)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
     """Remove what is older than a day; how many, a few hundred at most."""
-    return idempotency_rows.delete_before(tx, stamp(tx.now - LIFETIME))
+    return tx.delete_batch(IdempotencyRow, IdempotencyRow.created_at <= stamp(tx.now - LIFETIME))

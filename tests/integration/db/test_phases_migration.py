@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.db import phases, upgrade
-from socialpub.db.phases import Phase, WaitingForReconnect
+from socialpub.db import states, upgrade
+from socialpub.db.states import Phase, WaitingForReconnect
 from socialpub.db.tables import delivery_rows
 from socialpub.runtime import Runtime
 from tests.support.appliance import open_appliance
@@ -28,63 +28,63 @@ ROUND = {"looks": 2, "looked_seconds": 20.5}
 ROUND_NOW: dict[str, Any] = {"readbacks": 2, "read_back_seconds": 20.5}
 
 FORMER: list[tuple[int | None, dict[str, Any], Phase]] = [
-    (NO_PLAN, {}, phases.Preparing()),
-    (PREPARES, {"tries": 2}, phases.Preparing()),
-    (ASKS, {"again": {"expired": 1}}, phases.Preparing()),
-    (COMMITS, {}, phases.Committing()),
-    (COMMITS, {"dated_since": AT, "stopped": True}, phases.Committing(AT)),
-    (SETTLES, {"dated_since": AT}, phases.Processing(dated_since=AT)),
-    (SETTLES, {"commits": 1, "since": BEFORE, "dated_since": AT}, phases.Processing(1, BEFORE, AT)),
-    (SETTLES, {"commits": 1, "since": BEFORE, "closing": "Late."}, phases.Processing(1, BEFORE, None, "Late.")),
-    (COMMITS, {**UNKNOWN, **ROUND, "reading_back": True}, phases.ReadingBack(**DOUBT, **ROUND_NOW)),
-    (COMMITS, {**UNKNOWN, "reading_back": True, "confirming": True}, phases.Confirming(**DOUBT)),
-    (COMMITS, UNKNOWN, phases.CommittingAgain(**DOUBT)),
-    (COMMITS, {**UNKNOWN, "commits": 2, "reading_back": True}, phases.ReadingBack(**{**DOUBT, "commits": 2})),
-    (PREPARES, UNKNOWN, phases.PreparingAgain(**DOUBT)),
-    (ASKS, UNKNOWN, phases.PreparingAgain(**DOUBT)),
+    (NO_PLAN, {}, states.Preparing()),
+    (PREPARES, {"tries": 2}, states.Preparing()),
+    (ASKS, {"again": {"expired": 1}}, states.Preparing()),
+    (COMMITS, {}, states.Committing()),
+    (COMMITS, {"dated_since": AT, "stopped": True}, states.Committing(AT)),
+    (SETTLES, {"dated_since": AT}, states.Processing(dated_since=AT)),
+    (SETTLES, {"commits": 1, "since": BEFORE, "dated_since": AT}, states.Processing(1, BEFORE, AT)),
+    (SETTLES, {"commits": 1, "since": BEFORE, "closing": "Late."}, states.Processing(1, BEFORE, None, "Late.")),
+    (COMMITS, {**UNKNOWN, **ROUND, "reading_back": True}, states.ReadingBack(**DOUBT, **ROUND_NOW)),
+    (COMMITS, {**UNKNOWN, "reading_back": True, "confirming": True}, states.Confirming(**DOUBT)),
+    (COMMITS, UNKNOWN, states.CommittingAgain(**DOUBT)),
+    (COMMITS, {**UNKNOWN, "commits": 2, "reading_back": True}, states.ReadingBack(**{**DOUBT, "commits": 2})),
+    (PREPARES, UNKNOWN, states.PreparingAgain(**DOUBT)),
+    (ASKS, UNKNOWN, states.PreparingAgain(**DOUBT)),
     (
         COMMITS,
         {**UNKNOWN, **ROUND, "reading_back": True, "closing": "Stopped by the owner.", "stopped": True},
-        phases.Closing(**DOUBT, message="Stopped by the owner.", **ROUND_NOW),
+        states.Closing(**DOUBT, message="Stopped by the owner.", **ROUND_NOW),
     ),
-    (NO_PLAN, {"look_first": True, "since": BEFORE}, phases.Inherited(BEFORE)),
-    (PREPARES, {"look_first": True, "since": BEFORE, "earlier": [EARLIER]}, phases.Inherited(BEFORE, (EARLIER,))),
-    (COMMITS, {"look_first": True, "since": BEFORE}, phases.Inherited(BEFORE)),
+    (NO_PLAN, {"look_first": True, "since": BEFORE}, states.Inherited(BEFORE)),
+    (PREPARES, {"look_first": True, "since": BEFORE, "earlier": [EARLIER]}, states.Inherited(BEFORE, (EARLIER,))),
+    (COMMITS, {"look_first": True, "since": BEFORE}, states.Inherited(BEFORE)),
     (
         NO_PLAN,
         {"look_first": True, "reading_back": True, "confirming": True, "since": BEFORE},
-        phases.ConfirmingInherited(BEFORE),
+        states.ConfirmingInherited(BEFORE),
     ),
-    (COMMITS, {**UNKNOWN, "look_first": True, "reading_back": True}, phases.ReadingBack(**DOUBT)),
-    (COMMITS, {**UNKNOWN, "look_first": True}, phases.CommittingAgain(**DOUBT)),
+    (COMMITS, {**UNKNOWN, "look_first": True, "reading_back": True}, states.ReadingBack(**DOUBT)),
+    (COMMITS, {**UNKNOWN, "look_first": True}, states.CommittingAgain(**DOUBT)),
     (
         SETTLES,
         {"look_first": True, "since": BEFORE},
-        phases.ProcessingInherited(BEFORE, "the installation that the backup was made of may have published it"),
+        states.ProcessingInherited(BEFORE, "the installation that the backup was made of may have published it"),
     ),
     (
         NO_PLAN,
         {**RESTORED, **ROUND, "reading_back": True, "earlier": [EARLIER]},
-        phases.ReadingBackInherited(BEFORE, (EARLIER,), RESTORED["unknown"], **ROUND_NOW),  # type: ignore[arg-type]
+        states.ReadingBackInherited(BEFORE, (EARLIER,), RESTORED["unknown"], **ROUND_NOW),  # type: ignore[arg-type]
     ),
     (
         COMMITS,
         {**RESTORED, "commits": 1, "reading_back": True, "closing": "Late."},
-        phases.ReadingBackInherited(BEFORE, (), RESTORED["unknown"], 1, "Late."),  # type: ignore[arg-type]
+        states.ReadingBackInherited(BEFORE, (), RESTORED["unknown"], 1, "Late."),  # type: ignore[arg-type]
     ),
-    (SETTLES, RESTORED, phases.ProcessingInherited(BEFORE, RESTORED["unknown"])),  # type: ignore[arg-type]
-    (SETTLES, {"restored": True}, phases.ProcessingInherited()),
-    (NO_PLAN, {"waits_for_owner": True}, WaitingForReconnect(phases.Preparing())),
-    (COMMITS, {"waits_for_owner": True, "reconnected_at": AT}, WaitingForReconnect(phases.Committing())),
+    (SETTLES, RESTORED, states.ProcessingInherited(BEFORE, RESTORED["unknown"])),  # type: ignore[arg-type]
+    (SETTLES, {"restored": True}, states.ProcessingInherited()),
+    (NO_PLAN, {"waits_for_owner": True}, WaitingForReconnect(states.Preparing())),
+    (COMMITS, {"waits_for_owner": True, "reconnected_at": AT}, WaitingForReconnect(states.Committing())),
     (
         COMMITS,
         {**UNKNOWN, "reading_back": True, "waits_for_owner": True},
-        WaitingForReconnect(phases.ReadingBack(**DOUBT)),
+        WaitingForReconnect(states.ReadingBack(**DOUBT)),
     ),
     (
         NO_PLAN,
         {"look_first": True, "since": BEFORE, "earlier": [EARLIER], "waits_for_owner": True},
-        WaitingForReconnect(phases.Inherited(BEFORE, (EARLIER,))),
+        WaitingForReconnect(states.Inherited(BEFORE, (EARLIER,))),
     ),
 ]
 
@@ -108,7 +108,7 @@ def rt(tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Ite
             "INSERT INTO post (id, status, created_at, updated_at, audience_id) VALUES ('p', 'pending', ?, ?, 1)",
             (AT, AT),
         )
-        for number, (step, flags, _) in enumerate([*FORMER, (SETTLES, UNKNOWN, phases.Preparing())]):
+        for number, (step, flags, _) in enumerate([*FORMER, (SETTLES, UNKNOWN, states.Preparing())]):
             rows.execute(
                 """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
                     options, due_at, run_at, content_key, plan, step, progress, committed_at)
@@ -137,7 +137,7 @@ def test_every_combination_lands_in_the_phase_that_does_the_same_next(rt: Runtim
 
 def test_what_has_ended_is_read_as_before(rt: Runtime) -> None:
     delivery = delivery_rows.find(rt.reader, f"d{len(FORMER)}")
-    assert delivery is not None and delivery.phase == phases.Preparing()
+    assert delivery is not None and delivery.phase == states.Preparing()
 
 
 def test_the_queue_knows_what_each_phase_waits_on(rt: Runtime) -> None:

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from socialpub.db import phases
+from socialpub.db import states
 from socialpub.db.delivery import Delivery, Progress
-from socialpub.db.phases import PHASES, Phase, PhaseName, Preparing, WaitingForReconnect
-from socialpub.db.states import State
+from socialpub.db.states import PHASES, Phase, PhaseName, Preparing, State, WaitingForReconnect
 from socialpub.db.tables.delivery_rows import as_json
 from socialpub.publishing.delivery import transitions
 from socialpub.publishing.delivery.transitions import ROWS, TABLE, PhaseEvent
@@ -15,19 +14,19 @@ from socialpub.publishing.delivery.transitions import ROWS, TABLE, PhaseEvent
 SINCE = "2026-10-12T09:00:00.000Z"
 DOUBT = {"commits": 1, "why": "timed out", "since": SINCE}
 SAMPLES: list[Phase] = [
-    phases.Preparing(),
-    phases.Committing("2026-10-12T09:00:01.000Z"),
-    phases.Processing(1, SINCE, None, "Stopped by the owner."),
-    phases.ReadingBack(**DOUBT, readbacks=2, read_back_seconds=20.0),
-    phases.CommittingAgain(**DOUBT, dated_since=SINCE),
-    phases.PreparingAgain(**DOUBT),
-    phases.Confirming(**DOUBT),
-    phases.Closing(**DOUBT, message="Stopped by the owner."),
-    phases.Inherited(SINCE, ({"body": "Before", "media": [], "options": {}},)),
-    phases.ConfirmingInherited(SINCE),
-    phases.ReadingBackInherited(SINCE, (), "maybe sent", 1, None, 3, 50.0),
-    phases.ProcessingInherited(SINCE, "maybe sent"),
-    phases.WaitingForReconnect(phases.ReadingBack(**DOUBT)),
+    states.Preparing(),
+    states.Committing("2026-10-12T09:00:01.000Z"),
+    states.Processing(1, SINCE, None, "Stopped by the owner."),
+    states.ReadingBack(**DOUBT, readbacks=2, read_back_seconds=20.0),
+    states.CommittingAgain(**DOUBT, dated_since=SINCE),
+    states.PreparingAgain(**DOUBT),
+    states.Confirming(**DOUBT),
+    states.Closing(**DOUBT, message="Stopped by the owner."),
+    states.Inherited(SINCE, ({"body": "Before", "media": [], "options": {}},)),
+    states.ConfirmingInherited(SINCE),
+    states.ReadingBackInherited(SINCE, (), "maybe sent", 1, None, 3, 50.0),
+    states.ProcessingInherited(SINCE, "maybe sent"),
+    states.WaitingForReconnect(states.ReadingBack(**DOUBT)),
 ]
 ENDS = {State.PUBLISHED, State.FAILED, State.UNCONFIRMED}
 
@@ -80,7 +79,7 @@ def test_a_wait_for_the_owner_resumes_the_phase_before_it(phase: Phase) -> None:
 def test_what_happens_during_a_wait_changes_the_phase_that_it_resumes() -> None:
     delivery = delivery_in(WaitingForReconnect(Preparing()))
     transitions.move(delivery, PhaseEvent.RESTORED_AHEAD, since=SINCE)
-    assert delivery.progress.phase == WaitingForReconnect(phases.Inherited(SINCE))
+    assert delivery.progress.phase == WaitingForReconnect(states.Inherited(SINCE))
 
 
 def test_a_new_round_counts_from_its_beginning_and_keeps_what_is_known_of_the_call() -> None:

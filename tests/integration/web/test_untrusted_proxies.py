@@ -8,7 +8,6 @@ import pytest
 
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.schema import ProxiesSection
-from socialpub.db.database import Database
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
@@ -134,7 +133,7 @@ def test_a_database_that_takes_no_write_is_tried_again(app: App, rt: Runtime, mo
         raise Unavailable("The disk is full.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Database, "write_soon", full)
+        broken.setattr(rt.db, "write_soon", full)
         call(app, GATEWAY, x_forwarded_for="198.51.100.7")
         assert found(rt) == []
     started(app)

@@ -1,0 +1,65 @@
+"""What errors of SQLite mean, by their codes."""
+
+import sqlite3
+import traceback
+
+from socialpub.core.errors import Unavailable
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_TROUBLE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+}
+
+
+def code_of(error: BaseException | None) -> int | None:
+    """Return the primary code. None: it is no error of SQLite's library."""
+    code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
+    return None if code is None else code & 0xFF
+
+
+def is_trouble(error: BaseException) -> bool:
+    """Return whether the disk or a lock is the cause, and not the statement."""
+    return code_of(error) in _TROUBLE
+
+
+def as_unavailable(error: sqlite3.Error) -> Exception:
+    """Return the caller's error. Its cause has the code of SQLite's."""
+    match code_of(error) or code_of(error.__cause__):
+        case sqlite3.SQLITE_FULL:
+            unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            unavailable = Unavailable("Another process keeps the database locked. Try again in a moment.")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
+            unavailable = Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
+        case _:
+            return error
+    unavailable.__cause__ = error
+    return unavailable
+
+
+def find_damage(error: BaseException) -> str | None:
+    """Return what is damaged, in SQLite's words. None: the error is about something else.
+
+    peewee raises its own classes. SQLite's error is in their context. A damaged schema can also make SQLite's own
+    message unreadable.
+    """
+    for one in (error, error.__context__):
+        if isinstance(one, sqlite3.DatabaseError) and (code_of(one) in _DAMAGE or _is_undecodable(one)):
+            return str(one)
+        if isinstance(one, UnicodeDecodeError) and _was_reading_rows(one):
+            return "text in it cannot be read"
+    return None
+
+
+def _is_undecodable(error: sqlite3.DatabaseError) -> bool:
+    # Python, and not SQLite, refuses a text that is not UTF-8: the error has no code and no cause.
+    return type(error) is sqlite3.OperationalError and code_of(error) is None and error.__cause__ is None
+
+
+def _was_reading_rows(error: UnicodeDecodeError) -> bool:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return "execute" in (last.line or "") or "/socialpub/db/" in last.filename

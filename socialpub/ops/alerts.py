@@ -15,10 +15,11 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Reader, Row
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
+from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import holds, post_rows, profile_rows
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
@@ -31,34 +32,6 @@ FAILED_SINCE = timedelta(days=7)
 NEAR_FLOOR = 2.0
 """With less than this many times the floor, the next videos may find no space."""
 MAX_FAILED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileAlert:
-    """An account that must be reconnected, now or within a week."""
-
-    id: str
-    name: str
-    provider: str
-    reauth_required: bool
-    expires_at: str | None
-    reason: str | None
-    warning: str
-    """The reason and the remedy."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldProvider:
-    """A network that refuses this app."""
-
-    provider: str
-    scope: str
-    what: str
-    """What waits, in words."""
-    reason: str
-    code: str | None
-    since: str
-    probe_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +58,12 @@ class Needs:
     """The instant of the restored backup, until publishing is resumed."""
     restored_keys: list[ApiKeyRow]
     """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
-    profiles: list[ProfileAlert]
+    profiles: list[tuple[Row, str]]
+    """The accounts to reconnect, now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
     """In the last 7 days, except those that were tried again."""
-    holds: list[HeldProvider]
+    holds: list[tuple[Row, str]]
+    """The networks that refuse this app, each with what waits, in words."""
     worker: list[Finding]
     clock_jump: str | None
     """A sentence."""
@@ -96,22 +71,6 @@ class Needs:
     copy: LastBackup
     copy_reminder: str | None
     """A sentence."""
-
-    @property
-    def anything(self) -> bool:
-        return any(
-            (
-                self.paused_at,
-                self.restored_keys,
-                self.profiles,
-                self.failed.newest,
-                self.holds,
-                self.worker,
-                self.clock_jump,
-                self.disk.is_full or self.disk.is_nearly_full,
-                self.copy_reminder,
-            )
-        )
 
 
 def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
@@ -122,12 +81,13 @@ def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
         paused_at=appliance_state.paused_at(reader),
         restored_from=appliance_state.restored_from(reader),
         restored_keys=api_keys.list_undecided(reader, stamp(now)),
-        profiles=list(_profiles_in_need(rt, surface)),
-        failed=log_list.failed_lately(reader, _failed_since(reader, now), MAX_FAILED),
-        holds=[
-            HeldProvider(one.provider, one.scope, holds.what(one.scope), one.reason, one.code, one.since, one.probe_at)
-            for one in holds.list_all(reader)
+        profiles=[
+            (row, warning)
+            for row in profile_rows.list_all(reader)
+            if (warning := upkeep.warning(row, now, surface)) is not None
         ],
+        failed=log_list.failed_lately(reader, _failed_since(reader, now), MAX_FAILED),
+        holds=[(hold, holds.what(hold.scope)) for hold in holds.list_all(reader)],
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.clock_jump(reader, now),
         disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
@@ -140,14 +100,6 @@ def _failed_since(reader: Reader, now: datetime) -> str:
     """A restored installation does not report what its original failed to publish."""
     original_until = appliance_state.get(reader, appliance_state.ORIGINAL_UNTIL)
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
-
-
-def _profiles_in_need(rt: Runtime, surface: Surface) -> Iterator[ProfileAlert]:
-    for row in profile_rows.list_all(rt.reader):
-        warning = upkeep.warning(row, rt.now(), surface)
-        if warning is not None:
-            needed = row.status == "reauthRequired"
-            yield ProfileAlert(row.id, row.name, row.provider, needed, row.expires_at, row.reason, warning)
 
 
 CONTINUES = "Publishing continues: what is due is sent, oldest first."
@@ -251,7 +203,7 @@ def list_alerts(rt: Runtime, surface: Surface, needs: Needs | None = None) -> It
     for finding in needs.worker:
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
     yield from _holds(rt, needs, surface)
-    yield from (_account(rt, one, surface) for one in needs.profiles)
+    yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)
     yield from _disk(rt, needs)
     yield from _clock(rt, needs)
     yield from _backup(rt, needs, surface)
@@ -265,12 +217,12 @@ def _paused(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
 
 
 def _holds(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
-    for hold in needs.holds:
+    for hold, what in needs.holds:
         label = rt.providers[hold.provider].label
         yield Alert(
             AlertKind.NETWORK,
             f"network:{hold.provider}/{hold.scope}:",
-            f"{label} has refused this app since {hold.since} ({hold.what}): {hold.reason}",
+            f"{label} has refused this app since {hold.since} ({what}): {hold.reason}",
             f"Resolve this with {label}. socialpub tries again at {hold.probe_at}. "
             f"To try at once, {hints.try_held(surface)}.",
             "/system",
@@ -278,9 +230,9 @@ def _holds(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
         )
 
 
-def _account(rt: Runtime, profile: ProfileAlert, surface: Surface) -> Alert:
+def _account(rt: Runtime, profile: Row, surface: Surface) -> Alert:
     name = f"{profile.name} ({rt.providers[profile.provider].label})"
-    if profile.reauth_required:
+    if profile.status == ProfileStatus.REAUTH_REQUIRED:
         why = (profile.reason or "its tokens are refused").rstrip(".")
         state, sentence = "reconnect", f"{name} must be connected again: {why}."
     else:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from socialpub.core import commands
 from socialpub.core.command_forms import DISK_ERRORS
@@ -23,8 +24,7 @@ from socialpub.db import errors
 SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FileFault:
+class FileFault(NamedTuple):
     """Why files cannot be used, and what to do about it."""
 
     message: str
@@ -221,9 +221,8 @@ def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
         case sqlite3.SQLITE_IOERR:
             return _not_usable(settings) or _disk_error(settings.database_file)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return _not_usable(settings) or FileFault(
-                f"{settings.database_file} cannot be opened or written.", look_for_cause(settings)
-            )
+            message = f"{settings.database_file} cannot be opened or written."
+            return _not_usable(settings) or unknown(message, settings)
     return None
 
 
@@ -305,7 +304,7 @@ def _disk_error(path: Path) -> FileFault:
     )
 
 
-def look_for_cause(settings: Settings) -> str:
-    """Return where to look for a cause that no code names."""
+def unknown(message: str, settings: Settings) -> FileFault:
+    """Return the fault of a cause that no code names."""
     listed = commands.here().system_line("ls", "-lan", str(settings.data_dir))
-    return f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk."
+    return FileFault(message, f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk.")

@@ -177,16 +177,13 @@ class HousekeepingReport:
         return f"{said}; {due.get(self.due_posts, f'{self.due_posts:,} posts are removed next.')}"
 
 
-def note_housekept(rt: Runtime) -> None:
-    rt.write(_note_housekept)
-
-
-def _note_housekept(rt: Runtime, tx: Tx) -> None:
+def note_housekept(rt: Runtime, tx: Tx) -> None:
+    """Record that all periodic tasks ran."""
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
 
 
 def read_housekeeping(rt: Runtime) -> HousekeepingReport:
-    """Return the report. Counts posts: not on the event loop."""
+    """Count posts: not on the event loop."""
     kept = rt.settings.retention.model_dump(exclude={"usage"})
     return HousekeepingReport(
         appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
@@ -209,7 +206,7 @@ HOUSEKEEPING_LATE_SECONDS = 3600.0
 """A periodic task may ask networks that hang, and remove thousands of files. None takes this long."""
 
 WRITE_SECONDS = 4.0
-LOOK_SECONDS = 5.0
+READINESS_SECONDS = 5.0
 """The longest time that a caller waits for readiness."""
 
 
@@ -223,16 +220,8 @@ class Readiness:
     clock: str | None = None
 
 
-HANGING = Readiness(
-    [
-        problem(
-            "database",
-            f"The database or the disk has not answered for {LOOK_SECONDS:.0f} seconds.",
-            "Check the disk, and what else uses it.",
-            FindingCode.DATABASE,
-        )
-    ]
-)
+_NO_ANSWER = f"The database or the disk has not answered for {READINESS_SECONDS:.0f} seconds."
+HANGING = Readiness([problem("database", _NO_ANSWER, "Check the disk, and what else uses it.", FindingCode.DATABASE)])
 
 
 async def check_readiness(rt: Runtime) -> Readiness:
@@ -240,7 +229,7 @@ async def check_readiness(rt: Runtime) -> Readiness:
 
     A disk or database that hangs does not block the event loop.
     """
-    written = await _try_write(rt)  # which also notices that the clock was set
+    written = await _try_write(rt)  # this also notices that the clock was set
     found = await asyncio.to_thread(check_without_writing, rt)
     return Readiness([*written, *found.reasons], found.paused, found.held, found.clock)
 
@@ -248,9 +237,10 @@ async def check_readiness(rt: Runtime) -> Readiness:
 async def _try_write(rt: Runtime) -> list[Finding]:
     try:
         await asyncio.wait_for(rt.write_soon(_touch), WRITE_SECONDS)
-    except (Unavailable, TimeoutError) as error:
-        why = getattr(error, "detail", f"the database has not answered for {WRITE_SECONDS:.0f} seconds.")
-        return [_no_database(f"Nothing can be stored: {why}")]
+    except Unavailable as error:
+        return [_no_database(f"Nothing can be stored: {error.detail}")]
+    except TimeoutError:
+        return [_no_database(f"Nothing can be stored: the database has not answered for {WRITE_SECONDS:.0f} seconds.")]
     return []
 
 
@@ -261,7 +251,9 @@ def _touch(rt: Runtime, tx: Tx) -> None:
 def check_without_writing(rt: Runtime) -> Readiness:
     """Check everything but a write. Not from the event loop."""
     reader, now = rt.db.reader, rt.now()
-    reasons = [*storage_problems(rt), *decoder_problems()]
+    reasons = list(_storage_problems(rt))
+    if (failure := client.start_failure()) is not None:
+        reasons.append(_decoder(f"Media cannot be examined: {failure}"))
     try:
         return Readiness(
             [*reasons, *worker_problems(reader, now)],
@@ -286,7 +278,7 @@ def _no_database(message: str) -> Finding:
     )
 
 
-def storage_problems(rt: Runtime) -> Iterator[Finding]:
+def _storage_problems(rt: Runtime) -> Iterator[Finding]:
     try:
         floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
         if free < floor:
@@ -299,13 +291,6 @@ def storage_problems(rt: Runtime) -> Iterator[Finding]:
         yield problem("media", message, remedy, FindingCode.MEDIA)
 
 
-def decoder_problems() -> Iterator[Finding]:
-    """Yield why this process cannot decode media, as far as it has tried."""
-    failure = client.start_failure()
-    if failure is not None:
-        yield _decoder(f"Media cannot be examined: {failure}")
-
-
 def _decoder(message: str) -> Finding:
     remedy = "See whether the machine has memory and processes left, and what the service's limits forbid."
     return problem("decoder", message, remedy, FindingCode.DECODER)
@@ -313,60 +298,39 @@ def _decoder(message: str) -> Finding:
 
 def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
     """Yield what is wrong with the worker and with the deliveries that it should have started."""
-    silent = silence(reader, now)
-    if silent is not None:
-        yield silent
-    else:
-        yield from complaints(reader)
-    late = lateness(reader, now)
-    if late is not None:
-        yield late
-
-
-def _start_worker() -> str:
-    return f"{commands.here().start('socialpub-worker')}."
-
-
-def _restart_worker() -> str:
-    return f"Read {commands.here().log('socialpub-worker')}. {commands.here().restart('socialpub-worker')}."
-
-
-def silence(reader: Reader, now: datetime) -> Finding | None:
-    """Return the finding that the worker does not report."""
-    age = heartbeat_age(reader, now)
+    age, late = heartbeat_age(reader, now), overdue(reader, now)
     if age is None:
-        return problem("worker", "The worker has never run.", _start_worker(), FindingCode.WORKER_NEVER_RAN)
-    if age < -HEARTBEAT_LATE_SECONDS:
+        start = f"{commands.here().start('socialpub-worker')}."
+        yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
+    elif age < -HEARTBEAT_LATE_SECONDS:
         message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
-        return problem("worker", message, _restart_worker(), FindingCode.WORKER_LATE)
-    if age > HEARTBEAT_LATE_SECONDS:
-        message = f"The worker has not reported for {units.in_words(age)}."
-        return problem("worker", message, _restart_worker(), FindingCode.WORKER_LATE)
-    return None
+        yield _worker(message, FindingCode.WORKER_LATE)
+    elif age > HEARTBEAT_LATE_SECONDS:
+        yield _worker(f"The worker has not reported for {units.in_words(age)}.", FindingCode.WORKER_LATE)
+    else:
+        yield from _reported_problems(reader)
+    if late.count:
+        were = "1 delivery is" if late.count == 1 else f"{late.count} deliveries are"
+        which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
+        message = f"{were} overdue by more than two minutes: {which}, by {units.in_words(late.seconds)}."
+        yield _worker(message, FindingCode.OVERDUE)
 
 
-def lateness(reader: Reader, now: datetime) -> Finding | None:
-    """Return the finding that deliveries are overdue."""
-    late = overdue(reader, now)
-    if not late.count:
-        return None
-    were = "1 delivery is" if late.count == 1 else f"{late.count} deliveries are"
-    which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
-    message = f"{were} overdue by more than two minutes: {which}, by {units.in_words(late.seconds)}."
-    return problem("worker", message, _restart_worker(), FindingCode.OVERDUE)
+def _worker(message: str, code: FindingCode) -> Finding:
+    here = commands.here()
+    return problem("worker", message, f"Read {here.log('socialpub-worker')}. {here.restart('socialpub-worker')}.", code)
 
 
-def complaints(reader: Reader) -> Iterator[Finding]:
+def _reported_problems(reader: Reader) -> Iterator[Finding]:
     """Yield the problems in the worker's own report."""
     report = read_worker_report(reader)
     if report is None:
         return
     if report.housekeeping_seconds > HOUSEKEEPING_LATE_SECONDS:
-        message = (
-            f"The worker's housekeeping has not come round for {units.in_words(report.housekeeping_seconds)}: "
-            "it renews no unused tokens, and it cleans nothing up."
-        )
-        yield problem("worker", message, _restart_worker(), FindingCode.HOUSEKEEPING_LATE)
+        since = units.in_words(report.housekeeping_seconds)
+        message = f"The worker's housekeeping has not come round for {since}: "
+        message += "it renews no unused tokens, and it cleans nothing up."
+        yield _worker(message, FindingCode.HOUSEKEEPING_LATE)
     if report.decoder_failure is not None:
         yield _decoder(f"The worker cannot have media decoded: {report.decoder_failure}")
 

@@ -7,7 +7,7 @@ they end. `db/secret_key.py` describes its order.
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from socialpub.db.connection import Row, Tx
 from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.ops import storage
+from socialpub.ops import file_faults, storage
 from socialpub.publishing.delivery import engine
 
 REASON = "Its tokens were sealed with a secret.key that is lost."
@@ -57,10 +57,7 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
             remedy = f"If the key is lost for good: {commands.here().while_stopped('init', '--new-secret')}."
             with storage.exclusive_data_dir(settings, "still has the old key in its memory", remedy):
                 lost = _part_from_old_key(settings, clock)
-        with durable_files.create(key_file) as file:
-            file.write(crypto.new_key())
-            durable_files.flush(file)
-        durable_files.flush_folder(settings.data_dir)
+        _write_key(key_file)
     except OSError as error:
         message = f"{error.filename or key_file} cannot be written: {error.strerror}."
         raise OperatorError(message, "Check the disk and who owns the folder.") from error
@@ -105,15 +102,16 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
     try:
         secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
         words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
-        with storage.exclusive_data_dir(
-            settings, "has the present key in its memory", f"{commands.here().while_stopped(*words)}."
-        ):
+        remedy = f"{commands.here().while_stopped(*words)}."
+        with storage.exclusive_data_dir(settings, "has the present key in its memory", remedy):
             old = crypto.load(key_file)
             _refuse_given(key_file)
             with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
                 connection.row_factory = Row
                 _check_database(connection, old)
-                new = _write_next(key_file)
+                following = next_key_file(key_file)
+                _write_key(following)
+                new = crypto.load(following)
                 at = _seal_anew(settings, clock, connection, old, new, keep_urls)
             former = secret_key.swap_key_files(key_file, at)
     except OSError as error:
@@ -130,21 +128,15 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides: the next start would bring it back."""
-    if key_file.is_symlink() or _is_mounted(key_file) or not os.access(key_file.parent, os.W_OK):
+    mount = file_faults.mount_of(key_file)
+    is_mounted = mount is not None and mount.point == key_file.resolve()  # as containers do with secrets
+    if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced from here: it is a link, is mounted, or lies in a folder that cannot be "
             "written.",
             "Put a copy of it in its place, as a file of your own in data_dir; run this again; then keep the new file "
             "where the old one came from.",
         )
-
-
-def _is_mounted(file: Path) -> bool:
-    """Return whether this file is mounted, as containers do with secrets, and cannot be replaced."""
-    with suppress(OSError):
-        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-        return any(line.split()[4] == str(file.absolute()) for line in mounts)
-    return False
 
 
 def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
@@ -156,13 +148,11 @@ def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
     secret_key.check(connection, old)
 
 
-def _write_next(key_file: Path) -> Secrets:
-    following = next_key_file(key_file)
-    with durable_files.create(following) as file:
+def _write_key(key_file: Path) -> None:
+    with durable_files.create(key_file) as file:
         file.write(crypto.new_key())
         durable_files.flush(file)
-    durable_files.flush_folder(following.parent)
-    return crypto.load(following)
+    durable_files.flush_folder(key_file.parent)
 
 
 def _seal_anew(

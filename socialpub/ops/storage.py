@@ -16,7 +16,6 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, upgrade
-from socialpub.db.connection import Tx
 from socialpub.db.locks import living
 from socialpub.db.tables import artifact_rows
 from socialpub.media import files
@@ -123,7 +122,7 @@ def read_use(rt: Runtime) -> StorageUse:
     return StorageUse(
         media_files=files,
         media_bytes=size,
-        renditions_bytes=_walked(rt),
+        renditions_bytes=_renditions_bytes(rt),
         database_bytes=_with_journals(rt.settings.database_file),
         queue_bytes=_with_journals(rt.settings.queue_file),
         free_bytes=rt.files.free_bytes(),
@@ -144,7 +143,7 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def _walked(rt: Runtime) -> int:
+def _renditions_bytes(rt: Runtime) -> int:
     media, now = rt.media, rt.clock.monotonic()
     if now >= media.walk_again_at:
         root = rt.files.root
@@ -201,12 +200,8 @@ def give_back(rt: Runtime) -> int:
         pages = database.read_pages(rt.reader)
         if rt.stopping.is_set() or not (pages.in_steps and pages.many_free):
             return step
-        rt.write(_give_back)
+        rt.write(lambda _, tx: database.release_pages(tx))
     return MAX_STEPS
-
-
-def _give_back(rt: Runtime, tx: Tx) -> None:
-    database.release_pages(tx)
 
 
 def compact(rt: Runtime) -> CompactedFile:

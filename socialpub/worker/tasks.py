@@ -150,7 +150,7 @@ class Background:
             PeriodicTask("decoder that could not start", 60.0, lambda _: client.retry_starting()),
             PeriodicTask("decoder", 3600.0, lambda _: client.try_starting(), first_after_seconds=60.0),
             PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
-            PeriodicTask("note of housekeeping", 3600.0, health.note_housekept),
+            PeriodicTask("note of housekeeping", 3600.0, lambda rt: rt.write(health.note_housekept)),
         ]
         for task in self.tasks:
             self._register(task)

@@ -39,7 +39,8 @@ def resolve_listen(settings: Settings) -> list[str]:
             f"The address of `listen` = {settings.listen!r} is not known: {error.strerror}.",
             "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
         ) from error
-    return list(dict.fromkeys(_format_address(family, str(address[0]), port) for family, *_, address in found))
+    hosts = (f"[{address[0]}]" if family == socket.AF_INET6 else address[0] for family, *_, address in found)
+    return list(dict.fromkeys(f"{host}:{port}" for host in hosts))
 
 
 def socket_difference(settings: Settings, held: str) -> str | None:
@@ -52,10 +53,6 @@ def socket_difference(settings: Settings, held: str) -> str | None:
         return None  # the network of this machine may be down for the moment
     where = " and ".join(addresses)
     return f"systemd holds the web server's socket at {where}, while `listen` says {settings.listen}."
-
-
-def _format_address(family: int, host: str, port: int) -> str:
-    return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
 
 
 SHOWN_FOR = timedelta(days=1)
@@ -159,9 +156,8 @@ def check_web(rt: Runtime) -> Finding:
         message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
         return problem("web", message, f"{commands.here().move_socket()}.")
     if not runs_here:
-        return problem(
-            "web", f"The web server does not run: nothing answers at {settings.listen}.", f"{commands.here().start()}."
-        )
+        message = f"The web server does not run: nothing answers at {settings.listen}."
+        return problem("web", message, f"{commands.here().start()}.")
     if (differ := ports_differ(settings)) is not None:
         return differ
     if is_of_this_machine(settings.base_url):
@@ -224,8 +220,9 @@ SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true).
 
 def check_networks_offline(settings: Settings) -> list[Finding]:
     """Return what the configuration shows, for an owner who is about to register an app."""
-    providers = registry.build(settings.providers).values()
-    return [finding for one in providers if _is_set_up(settings, one) for finding in _check_app(settings, one, ())]
+    sections = dict(settings.providers)
+    set_up = (one for name, one in registry.build(settings.providers).items() if not sections[name].missing_keys())
+    return [finding for one in set_up for finding in _check_app(settings, one, ())]
 
 
 def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
@@ -245,10 +242,6 @@ def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
         yield from _check_connection(rt, provider.label, section.api_url, bool(profiles))
 
 
-def _is_set_up(settings: Settings, provider: Provider) -> bool:
-    return not getattr(settings.providers, provider.name).missing_keys()
-
-
 def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) -> Iterator[Finding]:
     rule = consents.check_redirect_address(settings, provider)
     if rule is not None and rule.remedy is None:
@@ -256,8 +249,7 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) 
     elif rule is not None and rule.remedy is not None:
         # An account that works needs the address at its next consent, which may be a year away.
         works = bool(profiles) and all(row.status == ProfileStatus.ACTIVE for row in profiles)
-        finding = note if works else problem
-        yield finding("redirect address", rule.sentence, rule.remedy)
+        yield (note if works else problem)("redirect address", rule.sentence, rule.remedy)
     if limits := provider.app_limits():
         yield note("app", " ".join((*limits.sentences, limits.why)), limits.remedy)
 
@@ -267,19 +259,15 @@ def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iter
     try:
         answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
-        finding = problem if used else note
-        yield finding("network", f"{label}: {error.message}", _unreachable(api_url))
+        remedy = "Check this machine's network and DNS, and api_url."
+        if is_of_this_machine(api_url):
+            remedy = f"Nothing answers at {api_url}. If that is the sandbox, start it: `{commands.line('sandbox')}`"
+        yield (problem if used else note)("network", f"{label}: {error.message}", remedy)
     except ProviderError as error:
         yield note("network", f"{label} gave no usable answer: {error.message}", "Try again in a while.")
     else:
         yield ok("network", f"{label} answers.")
         yield from _compare_clocks(rt, label, answer)
-
-
-def _unreachable(api_url: str) -> str:
-    if is_of_this_machine(api_url):
-        return f"Nothing answers at {api_url}. If that is the sandbox, start it: `{commands.line('sandbox')}`"
-    return "Check this machine's network and DNS, and api_url."
 
 
 def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:

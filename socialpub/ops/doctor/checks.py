@@ -14,11 +14,9 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
-from socialpub.ops.backup import last_backup
 from socialpub.ops.doctor import addresses, machine, offline
 from socialpub.ops.health import Finding, Level, note, ok, problem
 from socialpub.ops.notify import send
@@ -29,16 +27,8 @@ EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 MAX_KEYS = 10
 """In one finding."""
 
-SUBJECTS = {
-    AlertKind.ACCOUNT: "profile",
-    AlertKind.NETWORK: "network",
-    AlertKind.WORKER: "worker",
-    AlertKind.DISK: "disk",
-    AlertKind.COPY: "backup",
-    AlertKind.CLOCK: "clock",
-    AlertKind.PAUSED: "paused",
-}
-"""The subjects of findings. The doctor does not check single deliveries."""
+SUBJECTS = {AlertKind.ACCOUNT: "profile", AlertKind.COPY: "backup"}
+"""The subjects of findings whose alerts have another name."""
 
 NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
@@ -60,35 +50,42 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     return found, not (blocked or unopened)
 
 
-def check(rt: Runtime, door: Surface = Surface.SHELL) -> Iterator[Finding]:
+def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     """Yield the findings about database, disk, worker and networks, with remedies for this surface.
 
     Calls the networks: not from the event loop.
     """
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
-    needs = alerts.read_needs(rt, door)
+    needs = alerts.read_needs(rt, surface)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
-    for cause in alerts.list_alerts(rt, door, needs):
-        level = Level.PROBLEM if cause.must_be_fixed else Level.NOTE
-        known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
+    for alert in alerts.list_alerts(rt, surface, needs):
+        level = Level.PROBLEM if alert.must_be_fixed else Level.NOTE
+        known[alert.kind].append(Finding(level, SUBJECTS.get(alert.kind, alert.kind), alert.sentence, alert.remedy))
     yield _check_database(rt)
     yield from storage.check_database_file(rt)
-    yield from _check_disk(rt, known[AlertKind.DISK])
+    free = f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}."
+    yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
     yield from machine.check_machine(rt)
     yield from health.check_housekeeping(rt)
-    yield from _check_clock(rt, known[AlertKind.CLOCK])
+    yield _check_clock(rt)
+    yield from known[AlertKind.CLOCK]
     yield addresses.check_web(rt)
     yield from addresses.check_untrusted_proxies(rt)
     yield from known[AlertKind.PAUSED]
-    yield from _check_restored_keys(needs.restored_keys, door)
-    yield from _check_worker(rt, known[AlertKind.WORKER])
-    yield from _check_backup(rt, known[AlertKind.COPY])
-    yield from send.check_services(rt, door)
+    yield from _check_restored_keys(needs.restored_keys, surface)
+    yield from known[AlertKind.WORKER] or _check_worker(rt)
+    where = f" {needs.copy.scheduled.sentence}" if needs.copy.scheduled else ""
+    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup is of {needs.copy.made_at}.{where}")]
+    yield from send.check_services(rt, surface)
     yield from offline.check_upgrade_backups(rt.settings)
     yield from _check_configuration_in_use(rt)
     yield from known[AlertKind.NETWORK]
-    yield from _check_profiles(rt, connected, known[AlertKind.ACCOUNT], {one.id for one in needs.profiles})
+    yield from known[AlertKind.ACCOUNT]
+    needed = {profile.id for profile, _ in needs.profiles}
+    for row in connected:
+        if row.id not in needed:
+            yield ok("profile", f"{row.name} ({rt.providers[row.provider].label}) is active.")
     yield from addresses.check_networks(rt, connected)
 
 
@@ -96,55 +93,35 @@ def _check_database(rt: Runtime) -> Finding:
     try:
         rt.write(lambda *_: None)
     except Unavailable as error:
-        fault = file_faults.find(error, rt.settings)
-        message = fault.message if fault else f"Nothing can be written to {rt.db.path}. {error.detail}"
-        return problem("database", message, fault.remedy if fault else file_faults.look_for_cause(rt.settings))
+        message = f"Nothing can be written to {rt.db.path}. {error.detail}"
+        return problem("database", *(file_faults.find(error, rt.settings) or file_faults.unknown(message, rt.settings)))
     count = post_rows.count(rt.reader)
     return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
 
 
-def _check_disk(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
-    yield from known
-    if not known:
-        yield ok("disk", f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}.")
-
-
-def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
-    now, shows = rt.now(), f"this machine's clock shows {stamp(rt.now())}"
+def _check_clock(rt: Runtime) -> Finding:
+    now, shows = rt.now(), f"machine's clock shows {stamp(rt.now())}."
     heartbeat_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
-    written_at = max(
-        (at for at in (post_rows.newest_created_at(rt.reader), heartbeat_at) if at is not None), default=None
-    )
+    written_at = max(post_rows.newest_created_at(rt.reader) or "", heartbeat_at or "")
     if now < EARLIEST:
-        yield problem("clock", f"{shows[0].upper()}{shows[1:]}.", addresses.SET_CLOCK)
-    elif written_at is not None and parse(written_at) > now + addresses.MAX_SKEW:
-        yield problem("clock", f"Something was written at {written_at}, but {shows}.", addresses.SET_CLOCK)
-    else:
-        yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
-    yield from known
+        return problem("clock", f"This {shows}", addresses.SET_CLOCK)
+    if written_at and parse(written_at) > now + addresses.MAX_SKEW:
+        return problem("clock", f"Something was written at {written_at}, but this {shows}", addresses.SET_CLOCK)
+    return ok("clock", f"This {shows}")
 
 
-def _check_restored_keys(keys: list[ApiKeyRow], door: Surface) -> Iterator[Finding]:
+def _check_restored_keys(keys: list[ApiKeyRow], surface: Surface) -> Iterator[Finding]:
     if keys:
         listed = "; ".join(map(alerts.describe_key, keys[:MAX_KEYS]))
         more = f" and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else ""
         message = f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}"
-        yield problem("keys", f"{message} They are: {listed}{more}.", alerts.decide_keys(door))
+        yield problem("keys", f"{message} They are: {listed}{more}.", alerts.decide_keys(surface))
 
 
-def _check_worker(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
-    yield from known
+def _check_worker(rt: Runtime) -> Iterator[Finding]:
     age = health.heartbeat_age(rt.reader, rt.now())
-    if not known and age is not None:
+    if age is not None:
         yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
-
-
-def _check_backup(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
-    yield from known
-    if not known:
-        copy = last_backup.read(rt.reader)
-        where = f" {copy.scheduled.sentence}" if copy.scheduled else ""
-        yield ok("backup", f"The last backup is of {copy.made_at}.{where}")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
@@ -158,10 +135,3 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
             f"The {names} {run} with other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )
-
-
-def _check_profiles(rt: Runtime, connected: list[Row], known: list[Finding], needed: set[str]) -> Iterator[Finding]:
-    yield from known
-    for row in connected:
-        if row.id not in needed:
-            yield ok("profile", f"{row.name} ({rt.providers[row.provider].label}) is active.")

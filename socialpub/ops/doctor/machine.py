@@ -9,7 +9,7 @@ from socialpub.core import commands, units
 from socialpub.core.settings.loader import changed_keys
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import addresses
-from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
 from socialpub.runtime import Runtime
 
 SEEN_FROM_HERE = (
@@ -53,8 +53,10 @@ _TIMEX_BYTES = 1024
 def check_machine(rt: Runtime) -> Iterator[Finding]:
     yield from _check_time_sync()
     yield from _check_journal(rt)
-    yield from _check_worker_files(rt)
-    yield from _check_decoders(rt)
+    report = health.read_worker_report(rt.reader)
+    if report is not None:
+        yield from _check_worker_files(report)
+        yield from _check_decoders(report)
     yield from _check_services(rt)
 
 
@@ -85,21 +87,17 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
         yield note("database", message, f"See what holds it open: `{look}`. {commands.here().restart()}.")
 
 
-def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
-    report = health.read_worker_report(rt.reader)
-    if report is None or not report.figures.most_files:
-        return
+def _check_worker_files(report: WorkerReport) -> Iterator[Finding]:
     used, most = report.figures.open_files, report.figures.most_files
-    if used >= MAX_FILES_USED * most:
+    if most and used >= MAX_FILES_USED * most:
         message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
         yield problem(
             "worker", message, f"{commands.here().raise_file_limit()}. {commands.here().restart('socialpub-worker')}."
         )
 
 
-def _check_decoders(rt: Runtime) -> Iterator[Finding]:
-    report = health.read_worker_report(rt.reader)
-    if report is None or report.decoder_lacks is None or report.decoder_failure is not None:
+def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
+    if report.decoder_lacks is None or report.decoder_failure is not None:
         return
     if report.decoder_lacks:
         lacks = " and ".join(report.decoder_lacks)
@@ -136,10 +134,11 @@ def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
     look = f"Read {commands.here().log(service)}"
     active = state.get("ActiveState", "")
     if active not in ("active", "activating", "reloading"):
-        message = f"{service} is {active}{_why(state)}."
-        yield problem("service", message, f"{look}. {commands.here().restart(service)}.")
-    elif _number(state, "NRestarts") >= MANY_RESTARTS:
-        message = f"{service} was started again {state['NRestarts']} times since it was last started by hand."
+        result = state.get("Result", "")
+        why = f" ({result})" if result not in ("", "success") else ""
+        yield problem("service", f"{service} is {active}{why}.", f"{look}. {commands.here().restart(service)}.")
+    elif (restarts := state.get("NRestarts", "")).isdigit() and int(restarts) >= MANY_RESTARTS:
+        message = f"{service} was started again {restarts} times since it was last started by hand."
         yield note("service", message, f"{look}. It says why the service ended.")
     else:
         yield ok("service", f"{service} is {active}.")
@@ -149,16 +148,6 @@ def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
     if state.get("WatchdogUSec") in ("0", "infinity"):
         message = f"{service} has no watchdog: one that hangs is not started again."
         yield note("service", message, "Install the units of this version: they set WatchdogSec.")
-
-
-def _why(state: dict[str, str]) -> str:
-    why = state.get("Result", "")
-    return f" ({why})" if why not in ("", "success") else ""
-
-
-def _number(state: dict[str, str], name: str) -> int:
-    text = state.get(name, "")
-    return int(text) if text.isdigit() else 0
 
 
 def ask_systemd(service: str) -> dict[str, str]:

@@ -30,15 +30,13 @@ from socialpub.ops.health import Finding, Level, note, ok, problem
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
     """Yield what the next start does to an older database."""
-    path, names = settings.database_file, ", ".join(missing)
+    path, folder = settings.database_file, upgrade_backups.folder_of(settings.database_file)
     size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
     needed = upgrade_backups.needed_bytes(database)
-    folder = upgrade_backups.folder_of(path)
-    running = living(settings.run_dir / "owners")
     yield note(
         "database",
         f"{path} was made by an older socialpub, {upgrade_backups.version_of(Reader(database))}; the next start "
-        f"updates it ({names}). Before that it copies it to {folder}: {units.size(size)}. With that, "
+        f"updates it ({', '.join(missing)}). Before that it copies it to {folder}: {units.size(size)}. With that, "
         f"{units.size(needed)} of room are needed at most, and {units.size(free)} are free.",
         "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
         f"former version: `{commands.line('backup', 'FILE')}`",
@@ -49,7 +47,7 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
             f"The upgrade lacks {units.size(needed - free)} of room for {settings.data_dir}; it does not begin.",
             f"Make room. Backups of earlier upgrades in {folder} can be removed.",
         )
-    if running:
+    if running := living(settings.run_dir / "owners"):
         yield problem(
             "worker",
             f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
@@ -104,11 +102,8 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
     for sentence in settings.notes():
         yield note("configuration", sentence, f"If this is not intended, change it. {commands.here().restart()}.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
-        yield problem(
-            "permissions",
-            f"{file} holds a secret, and every user can read it.",
-            _run("chmod", "o-rwx", str(file)),
-        )
+        message = f"{file} holds a secret, and every user can read it."
+        yield problem("permissions", message, _run("chmod", "o-rwx", str(file)))
 
 
 def _holds_a_secret(values: dict[str, Any]) -> bool:
@@ -122,12 +117,11 @@ def _run(*words: str) -> str:
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
     networks = dict(settings.providers)
-    for name, section in networks.items():
-        if (half := section.half_given()) is not None:
-            given, missing = half
-            message = f"providers.{name}.{given} is set but {missing} is empty: no account can be connected."
-            yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
-    if all(section.missing_keys() and section.half_given() is None for section in networks.values()):
+    halves = {name: half for name, section in networks.items() if (half := section.half_given()) is not None}
+    for name, (given, missing) in halves.items():
+        message = f"providers.{name}.{given} is set but {missing} is empty: no account can be connected."
+        yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
+    if not halves and all(section.missing_keys() for section in networks.values()):
         yield problem(
             "credentials",
             "No network is configured: no account can be connected.",
@@ -143,19 +137,16 @@ def _check_data_dir(settings: Settings) -> Finding:
         mode = data_dir.stat().st_mode
         fault = file_faults.read_only(data_dir) or file_faults.find_owner_fault(settings)
     except FileNotFoundError:
-        remedy = (
-            f"Run `{commands.here().make_folder(data_dir)}` and put secret.key there. Then restore a backup: "
-            f"`{commands.line('restore', 'FILE')}`"
-        )
+        make, restore = commands.here().make_folder(data_dir), commands.line("restore", "FILE")
+        remedy = f"Run `{make}` and put secret.key there. Then restore a backup: `{restore}`"
         return problem("data_dir", f"{data_dir} does not exist.", remedy)
     except OSError as error:
         again = commands.this_line_as("root", settings.config_file)
         return problem("data_dir", f"{data_dir} cannot be reached: {error.strerror}.", f"Run `{again}`.")
     if fault is not None:
-        return problem("data_dir", fault.message, fault.remedy)
+        return problem("data_dir", *fault)
     if mode & 0o077:
-        message = f"Other users have access to {data_dir}."
-        return note("permissions", message, _run("chmod", "700", str(data_dir)))
+        return note("permissions", f"Other users have access to {data_dir}.", _run("chmod", "700", str(data_dir)))
     return ok("data_dir", f"{data_dir} can be written by its owner alone.")
 
 
@@ -212,11 +203,11 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             missing, made_by = upgrade_db.missing(applied), upgrade_backups.version_of(Reader(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        yield from _unreadable(settings, error)
+        message = f"{path} cannot be read: {error}."
+        yield problem("database", *(file_faults.find(error, settings) or file_faults.unknown(message, settings)))
         return
     if result != "ok":
-        fault = file_faults.damaged(result, settings)
-        yield problem("database", fault.message, fault.remedy)
+        yield problem("database", *file_faults.damaged(result, settings))
     elif unknown := upgrade_db.unknown(applied):
         message = upgrade_db.is_newer(str(path), unknown, made_by)
         yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")
@@ -225,11 +216,10 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         if following.exists() and _is_key(following, belongs_to):
             message = f"A change of secret.key was cut off: {path} belongs to {following.name} already."
             yield note("secret.key", message, "Nothing is to be done: the next start, or this one, finishes it.")
-            return
-        message = f"{path} belongs to another secret.key than the one beside it."
-        yield problem(
-            "secret.key", message, f"Put the original back: no stored token can be read without it. {if_lost()}"
-        )
+        else:
+            message = f"{path} belongs to another secret.key than the one beside it."
+            remedy = f"Put the original back: no stored token can be read without it. {if_lost()}"
+            yield problem("secret.key", message, remedy)
     else:
         yield from upgrade
 
@@ -240,11 +230,3 @@ def _is_key(key_file: Path, check_value: str) -> bool:
         return crypto.load(key_file).check_value == check_value
     except OperatorError:
         return True  # it cannot be read, which is another finding
-
-
-def _unreadable(settings: Settings, error: Exception) -> Iterator[Finding]:
-    path = settings.database_file
-    if (fault := file_faults.find(error, settings)) is not None:
-        yield problem("database", fault.message, fault.remedy)
-    else:
-        yield problem("database", f"{path} cannot be read: {error}.", file_faults.look_for_cause(settings))

@@ -64,7 +64,7 @@ async def _look(rt: Runtime, state: WebState) -> Readiness:
     if known is None or (known[1].done() and now - known[0] >= _FRESH_SECONDS):
         known = state.readiness = now, asyncio.create_task(health.check_readiness(rt))
     began_at, looking = known
-    done, _ = await asyncio.wait({looking}, timeout=max(began_at + health.LOOK_SECONDS - now, 0))
+    done, _ = await asyncio.wait({looking}, timeout=max(began_at + health.READINESS_SECONDS - now, 0))
     return looking.result() if done else health.HANGING
 
 

@@ -248,7 +248,7 @@ def test_a_look_that_hangs_is_answered_and_not_repeated(
 ) -> None:
     """Somebody who asks every few seconds must not fill the process with threads that wait for a disk."""
     beat(rt)
-    monkeypatch.setattr(health, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(health, "READINESS_SECONDS", 0.05)
     answers, looks = threading.Event(), []
 
     def hangs(*_: object) -> Iterator[Finding]:
@@ -256,7 +256,7 @@ def test_a_look_that_hangs_is_answered_and_not_repeated(
         answers.wait(30)
         return iter(())
 
-    monkeypatch.setattr(health, "storage_problems", hangs)
+    monkeypatch.setattr(health, "_storage_problems", hangs)
     for _ in range(3):
         told = client.send("GET", "/readyz", key=None)
         assert (told.status, told.json()["codes"]) == (503, ["databaseUnavailable"])
@@ -264,7 +264,7 @@ def test_a_look_that_hangs_is_answered_and_not_repeated(
         clock.forward(2)
     assert client.send("GET", "/healthz", key=None).status == 200, "the rest goes on"
     answers.set()
-    monkeypatch.setattr(health, "LOOK_SECONDS", 30.0)
+    monkeypatch.setattr(health, "READINESS_SECONDS", 30.0)
     assert client.send("GET", "/readyz", key=None).status == 200
     assert len(looks) == 1
 

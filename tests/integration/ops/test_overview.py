@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.accounts.hints import Surface
 from socialpub.db.connection import Tx
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
@@ -31,9 +32,8 @@ def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
 def test_an_appliance_that_is_well_needs_nothing(rt: Runtime, well: Callable[[], None], profile: str) -> None:
     accept(rt, profile)
     drain(rt)
-    needs = alerts.read_needs(rt)
-    assert not needs.anything
-    assert needs.failed.newest == []
+    assert list(alerts.list_alerts(rt, Surface.DASHBOARD)) == []
+    assert alerts.read_needs(rt).failed.newest == []
 
 
 def test_everything_that_needs_its_owner_is_there_with_what_to_do(
@@ -46,15 +46,14 @@ def test_everything_that_needs_its_owner_is_there_with_what_to_do(
     rt.write(resume.pause)
     clock.forward(8 * DAY)
     needs = alerts.read_needs(rt)
-    assert [(one.id, one.reauth_required) for one in needs.profiles] == [(dead, True), (lapsing, False)]
-    assert "Reconnect" in needs.profiles[0].warning
-    (held,) = needs.holds
+    assert [(one.id, one.status) for one, _ in needs.profiles] == [(dead, "reauthRequired"), (lapsing, "active")]
+    assert "Reconnect" in needs.profiles[0][1]
+    ((held, _),) = needs.holds
     assert (held.provider, held.reason, held.code) == ("x", "No credits are left.", "402")
     assert held.probe_at == "2026-10-12T09:15:00.000Z"
     assert needs.paused_at == "2026-10-12T09:00:00.000Z"
     assert "has not reported" in needs.worker[0].message
     assert str(needs.copy_reminder).startswith("The last backup was made 8 days ago")
-    assert needs.anything
 
 
 def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(

@@ -11,7 +11,7 @@ from socialpub.media.decoder import client, confinement
 from socialpub.media.types import FitLimits, MediaLimits
 from socialpub.ops import health
 from socialpub.ops.doctor import machine
-from socialpub.ops.health import Level
+from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
 from tests.samples import media
 
@@ -156,6 +156,10 @@ def test_no_thread_of_a_decoder_begins_before_it_is_confined(
     assert client.inspect_file(path, None, MediaLimits()).kind == kind
 
 
+def decoder_findings(rt: Runtime) -> list[Finding]:
+    return [finding for finding in machine.check_machine(rt) if finding.subject == "decoder"]
+
+
 @pytest.mark.parametrize(
     ("without", "lacking"),
     [
@@ -174,16 +178,15 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client._last, "lacks", None)
     rt.write(health.beat)
-    assert not list(machine._check_decoders(rt)), "no decoder has answered yet"
+    assert not decoder_findings(rt), "no decoder has answered yet"
     client.note_missing(lacks)
     rt.write(health.beat)
-    (found,) = machine._check_decoders(rt)
-    assert found.level is Level.OK
+    assert [finding.level for finding in decoder_findings(rt)] == [Level.OK]
     monkeypatch.setattr(client, "_COMMAND", child(without))
     assert client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
     assert client.missing_decoders() == lacking
     rt.write(health.beat)
-    (found,) = machine._check_decoders(rt)
+    (found,) = decoder_findings(rt)
     assert found.level is Level.NOTE
     assert f"does not offer {' and '.join(lacking)}" in found.message
 

@@ -333,7 +333,7 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
         "Housekeeping has not run here yet. Kept are posts 30d, attempts 7d (retention); no post is due."
     )
     clock.forward(40 * DAY)
-    health.note_housekept(rt)
+    rt.write(health.note_housekept)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
         f"Housekeeping last ran at {rt.stamp()}. Kept are posts 30d, attempts 7d (retention); 1 post is removed next."

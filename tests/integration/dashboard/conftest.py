@@ -14,7 +14,7 @@ from socialpub.sandbox import World
 from socialpub.web.http.app import App, create_app
 from tests.support.chromium import chromium
 from tests.support.dashboard_browser import DashboardBrowser
-from tests.support.sandbox_http import connect_x
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
 from tests.support.served import served
 
 PASSWORD = "correct horse battery"
@@ -40,6 +40,17 @@ def password_hash() -> str:
 def x(rt: Runtime, world: World) -> str:
     """A profile on X."""
     return connect_x(rt, world)
+
+
+@pytest.fixture
+def tiktok(rt: Runtime, world: World) -> str:
+    return connect_tiktok(rt, world)
+
+
+@pytest.fixture
+def pins(rt: Runtime, world: World) -> str:
+    """A profile on Pinterest."""
+    return connect_pinterest(rt, world)
 
 
 # --- browsers without scripts ----------------------------------------------------------------------------------------

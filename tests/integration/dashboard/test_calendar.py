@@ -12,11 +12,6 @@ from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.hand_clock import START, HandClock
 
 
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt)
-
-
 def live_in(browser: DashboardBrowser, zone: str) -> None:
     browser.cookies["socialpub_zone"] = zone.replace("/", "%2F")
 

@@ -11,17 +11,12 @@ from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support import axe
-from tests.support.appliance import OWNER, accept, add_profile
+from tests.support.appliance import OWNER, accept
 from tests.support.hand_clock import START, HandClock
 
 pytestmark = pytest.mark.chromium
 
 PHONE = (390, 844)
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt)
 
 
 @pytest.fixture

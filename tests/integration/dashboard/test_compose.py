@@ -26,9 +26,8 @@ def test_without_a_profile_it_says_where_to_connect_one(owner: DashboardBrowser)
 
 
 def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, x: str
 ) -> None:
-    connect_x(rt, world)
     owner.open("/compose")
     files = [media.jpeg(tmp_path / "first.jpg"), media.jpeg(tmp_path / "second.jpg", width=64)]
     page = owner.press("Check", {"Text": "Two\npictures", "Media": files})
@@ -178,7 +177,7 @@ def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, r
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, x: str) -> None:
     owner.open("/compose")
     page = owner.press("Publish", {"#profiles": []})
     assert page.status == 400
@@ -186,9 +185,7 @@ def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, rt: Run
     assert "Write something, or add a picture or a video" in page.role("alert")
 
 
-def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: DashboardBrowser, x: str) -> None:
     owner.open("/compose")
     page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"})
     assert page.status == 200, "it was only asked what is wrong"
@@ -198,9 +195,8 @@ def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(
 
 
 def test_what_only_some_networks_refuse_may_be_published_anyway(
-    owner: DashboardBrowser, rt: Runtime, world: World, x: str
+    owner: DashboardBrowser, rt: Runtime, x: str, pins: str
 ) -> None:
-    pins = connect_pinterest(rt, world)
     owner.open("/compose")
     page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]})
     assert (page.status, post_ids(rt)) == (400, [])
@@ -278,7 +274,7 @@ def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: DashboardBro
 
 
 def test_whoever_is_not_signed_in_sends_no_file(
-    stranger: DashboardBrowser, owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path, clock: HandClock
+    stranger: DashboardBrowser, owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
 ) -> None:
     body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
     reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
@@ -429,10 +425,7 @@ def test_each_network_counts_in_its_own_way_and_shows_the_post(
     assert "boardId" not in said
 
 
-def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(
-    owner: DashboardBrowser, rt: Runtime, world: World
-) -> None:
-    x = connect_x(rt, world)
+def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner: DashboardBrowser, x: str) -> None:
     page = check(
         owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
     )
@@ -443,17 +436,13 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(
     assert part(page, "counters") == "X 5 of 280"
 
 
-def test_an_empty_form_is_no_problem_yet(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
-    x = connect_x(rt, world)
+def test_an_empty_form_is_no_problem_yet(owner: DashboardBrowser, x: str) -> None:
     assert part(check(owner, ("body", "Hello")), "found") == ""
     page = check(owner, ("profiles", x), ("body", " "))
     assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
 
 
-def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(
-    owner: DashboardBrowser, rt: Runtime, world: World
-) -> None:
-    x = connect_x(rt, world)
+def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(owner: DashboardBrowser, x: str) -> None:
     page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
     assert "383,999 of 280" in part(page, "counters")
     assert len(page.html) < 20_000

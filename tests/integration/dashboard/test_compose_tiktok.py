@@ -14,7 +14,7 @@ from tests.support.appliance import accept, state_of
 from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok, connect_x
+from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
 
@@ -34,11 +34,6 @@ def audited(rt: Runtime) -> None:
 def unaudited(rt: Runtime, audited: None) -> None:
     """As an owner's own app stays."""
     rt.settings.providers.tiktok.__dict__["audited"] = False
-
-
-@pytest.fixture
-def tiktok(rt: Runtime, world: World) -> str:
-    return connect_tiktok(rt, world)
 
 
 def levels(page: Page) -> list[tuple[str, str]]:
@@ -90,8 +85,7 @@ def test_nobody_but_the_owner_chooses_who_sees_it(owner: DashboardBrowser, tikto
     assert page.chosen("Who can see it") == []
 
 
-def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
-    tiktok = connect_tiktok(rt, world)
+def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, tiktok: str) -> None:
     rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
     page = owner.open("/compose")
     assert page.chosen("Who can see it") == []
@@ -202,9 +196,8 @@ def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_s
 
 
 def test_without_an_explicit_level_nothing_is_posted(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path, x: str
 ) -> None:
-    connect_x(rt, world)
     owner.open("/compose")
     page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok]})
     assert page.status == 400

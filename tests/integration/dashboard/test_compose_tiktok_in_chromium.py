@@ -100,9 +100,7 @@ def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_pat
     expect(page.get_by_label("Allow duets")).to_be_visible()
 
 
-def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(
-    page: Page, rt: Runtime, tmp_path: Path
-) -> None:
+def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(page: Page, tmp_path: Path) -> None:
     page.get_by_label("x profile").check()
     page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
     expect(page.locator("#preview .picture img")).to_have_count(1)
@@ -117,7 +115,7 @@ def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(
     assert picture.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") > 0
 
 
-def test_the_caption_of_a_draft_is_copied_from_the_posts_page(page: Page, rt: Runtime, tmp_path: Path) -> None:
+def test_the_caption_of_a_draft_is_copied_from_the_posts_page(page: Page, tmp_path: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_label("demo", exact=True).check()
     page.get_by_label("How to post").select_option("draft")

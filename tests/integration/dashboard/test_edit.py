@@ -152,10 +152,9 @@ def test_tiktok_s_choices_stay_when_only_the_text_changes(
 
 
 def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
-    owner: DashboardBrowser, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path
+    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, tmp_path: Path, pins: str
 ) -> None:
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg"))
-    pins = connect_pinterest(rt, world)
     stored = orjson.dumps({"title": "Of the profile"}).decode()
     rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", (stored, pins)))
     options = {"x": {"reply_settings": "following", "madeWithAi": True}, "pinterest": {"boardId": "1", "title": "Own"}}

@@ -53,7 +53,7 @@ def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> 
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
 
 
-def test_the_line_names_the_address_by_which_the_browser_came(app: App, rt: Runtime, owner: DashboardBrowser) -> None:
+def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: DashboardBrowser) -> None:
     owner.origin = "http://192.168.1.5:8000"
     owner.open("/keys")
     line = owner.press("Create key", {"Name": "LAN"}).root_by_id("line")
@@ -117,9 +117,8 @@ def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
     ],
 )
 def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
-    owner: DashboardBrowser, rt: Runtime, values: dict[str, object], reason: str
+    owner: DashboardBrowser, rt: Runtime, values: dict[str, object], reason: str, profile: str
 ) -> None:
-    add_profile(rt)
     owner.open("/keys")
     page = owner.press("Create key", {"May write": False, **values})
     assert page.status == 400
@@ -132,7 +131,7 @@ def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
 
 
-def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowser, app: App) -> None:
     owner.open("/keys")
     key = shown_key(owner.press("Create key", {"Name": "old script"}))
     assert status_of_call(app, key) == 200

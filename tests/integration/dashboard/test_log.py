@@ -17,7 +17,6 @@ from tests.support.appliance import accept, add_profile, state_of
 from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_x
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -37,12 +36,11 @@ def test_an_empty_log_says_what_will_stand_there(owner: DashboardBrowser) -> Non
 
 
 def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    post = accept(rt, profile, body="Hello out there")
+    post = accept(rt, x, body="Hello out there")
     drain(rt, clock)
-    failed = refused(rt, world, clock, profile, f"No {MARKUP}", body=MARKUP)
+    failed = refused(rt, world, clock, x, f"No {MARKUP}", body=MARKUP)
     page = owner.open("/log")
     assert page.links()["Hello out there"].endswith(f"/posts/{post}")
     assert page.links()[MARKUP].endswith(f"/posts/{failed}")
@@ -57,13 +55,12 @@ def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
 
 
 def test_the_log_shows_outcomes_first_and_the_file_holds_everything(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    accept(rt, profile, body="Already out")
+    accept(rt, x, body="Already out")
     drain(rt, clock)
     for number in range(60):
-        accept(rt, profile, body=f"Later {number}", at=rt.now() + timedelta(days=number + 1))
+        accept(rt, x, body=f"Later {number}", at=rt.now() + timedelta(days=number + 1))
     page = owner.open("/log")
     assert ("Already out" in page.text, "Later" in page.text) == (True, False)
     rows = list(csv.DictReader(io.StringIO(owner.ask("GET", page.links()["Download as CSV"]).body.decode())))
@@ -76,9 +73,9 @@ def test_the_log_shows_outcomes_first_and_the_file_holds_everything(
 
 
 def test_filters_hold_together_and_can_be_bookmarked(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    profile, other = connect_x(rt, world), add_profile(rt, "tiktok", name="Clips")
+    profile, other = x, add_profile(rt, "tiktok", name="Clips")
     accept(rt, other, body="A clip", at=rt.now() + timedelta(days=9))
     accept(rt, profile, body="The first")
     drain(rt, clock, within=3600)
@@ -107,8 +104,7 @@ def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: DashboardBrow
     assert owner.open("/log.csv?from=yesterday").status == 400
 
 
-def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime) -> None:
-    profile = add_profile(rt)
+def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     for number in range(120):
         accept(rt, profile, body=f"Post number {number}.")
     page = owner.open("/log?network=x&type=all")
@@ -150,8 +146,7 @@ def test_the_file_has_every_entry_of_the_filter_however_many(
     assert {row["network"] for row in rows} == {"x"}
 
 
-def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime) -> None:
-    profile = add_profile(rt)
+def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     rt.write(api_keys.create, MARKUP)
     owner.open("/system")
     owner.press("Pause")

@@ -35,9 +35,7 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     return box
 
 
-def test_a_test_message_is_sent_and_what_became_of_it_is_told(
-    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
-) -> None:
+def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: DashboardBrowser, postbox: Postbox) -> None:
     page = owner.open("/system")
     assert "ntfy:// No message was sent yet." in page.text
     assert "Hidden" not in page.text

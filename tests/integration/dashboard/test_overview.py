@@ -65,12 +65,11 @@ def test_a_new_installation_is_led_through_its_first_steps(
 
 
 def test_a_calm_morning_is_one_sentence(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, well: Callable[[], None]
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str
 ) -> None:
-    profile = connect_x(rt, world)
     out, ahead = (
-        accept(rt, profile, body="This is out"),
-        accept(rt, profile, body=MARKUP, at=rt.now() + timedelta(days=2)),
+        accept(rt, x, body="This is out"),
+        accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=2)),
     )
     drain(rt, clock, within=3600)
     well()
@@ -84,7 +83,7 @@ def test_a_calm_morning_is_one_sentence(
 
 
 def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock
 ) -> None:
     dead = add_profile(rt, name="Dead", status="reauthRequired", reason=f"Withdrawn {MARKUP}.")
     soon = rt.stamp()[:8] + "14T00:00:00.000Z"
@@ -132,8 +131,7 @@ def test_a_restored_copy_and_a_full_disk_are_told(
     assert "The disk is full" in needs(page)
 
 
-def test_many_failures_are_counted_and_the_newest_shown(owner: DashboardBrowser, rt: Runtime) -> None:
-    profile = add_profile(rt)
+def test_many_failures_are_counted_and_the_newest_shown(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     for number in range(8):
         end(rt, accept(rt, profile, body=f"Number {number}"), State.FAILED, "No.")
     page = owner.open("/")
@@ -142,14 +140,13 @@ def test_many_failures_are_counted_and_the_newest_shown(owner: DashboardBrowser,
 
 
 def test_the_page_looks_again_while_something_is_on_its_way(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    accept(rt, profile, body="Now")
+    accept(rt, x, body="Now")
     assert refresh(owner.open("/")) == "every 3s"
     drain(rt, clock)
     assert refresh(owner.open("/")) == ""
-    accept(rt, profile, body="In a while", at=rt.now() + timedelta(minutes=30))
+    accept(rt, x, body="In a while", at=rt.now() + timedelta(minutes=30))
     assert refresh(owner.open("/")) == "every 30s"
     rt.write(resume.pause)
     assert refresh(owner.open("/")) == ""
@@ -222,8 +219,7 @@ def test_one_network_is_one_state_however_many_profiles_it_has(
     assert "X (3 profiles) Published" in owner.page.text
 
 
-def test_a_series_in_next_is_folded(owner: DashboardBrowser, rt: Runtime) -> None:
-    profile = add_profile(rt)
+def test_a_series_in_next_is_folded(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     hour = timedelta(hours=1)
     accept(rt, profile, body="The first of all", at=rt.now() + hour)
     for number in range(12):

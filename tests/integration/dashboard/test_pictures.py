@@ -20,7 +20,7 @@ from tests.support.appliance import accept
 from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.sandbox_http import artifact
 
 
 def address(artifact_id: str) -> str:
@@ -119,9 +119,8 @@ def options_of(rt: Runtime) -> dict[str, object]:
 
 
 def test_uploaded_images_are_offered_by_their_pictures_newest_first(
-    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
 ) -> None:
-    connect_pinterest(rt, world)
     shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
     artifact(rt, film, "video/mp4")
     page = owner.open("/compose")
@@ -133,9 +132,8 @@ def test_uploaded_images_are_offered_by_their_pictures_newest_first(
 
 
 def test_a_chosen_cover_goes_out_with_the_video(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path, pins: str
 ) -> None:
-    connect_pinterest(rt, world)
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
@@ -148,9 +146,8 @@ def test_a_chosen_cover_goes_out_with_the_video(
 
 
 def test_a_cover_is_uploaded_with_the_form_and_stays_chosen(
-    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
 ) -> None:
-    connect_pinterest(rt, world)
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     sent = {"Text": "Waves", "Media": film, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
@@ -162,10 +159,7 @@ def test_a_cover_is_uploaded_with_the_form_and_stays_chosen(
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
 
-def test_a_file_that_is_no_image_is_refused_as_a_cover(
-    owner: DashboardBrowser, rt: Runtime, world: World, film: Path
-) -> None:
-    connect_pinterest(rt, world)
+def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: DashboardBrowser, film: Path, pins: str) -> None:
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     page = owner.press("Publish", {"Text": "Waves", "Media": film, "Board": board, UPLOAD: film})
@@ -175,20 +169,18 @@ def test_a_file_that_is_no_image_is_refused_as_a_cover(
 
 
 def test_an_edit_keeps_the_cover_and_takes_it_away(
-    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
 ) -> None:
-    profile = connect_pinterest(rt, world)
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}
     video = artifact(rt, film, "video/mp4")
     at = rt.now() + timedelta(days=1)
-    post = accept(rt, profile, body="Waves", media=(DraftMedia(video),), at=at, options=options)
+    post = accept(rt, pins, body="Waves", media=(DraftMedia(video),), at=at, options=options)
     page = owner.open(f"/posts/{post}/edit")
     assert chosen(page) == "cover.jpg"
     owner.press("Save", {FIELD: ""})
     assert "coverArtifactId" not in options_of(rt)
 
 
-def test_without_pinterest_no_cover_is_offered(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
-    connect_x(rt, world)
+def test_without_pinterest_no_cover_is_offered(owner: DashboardBrowser, x: str) -> None:
     assert radios(owner.open("/compose")) == {}

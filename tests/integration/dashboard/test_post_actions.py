@@ -107,7 +107,7 @@ def test_whoever_came_from_another_page_is_led_back_there(owner: DashboardBrowse
 # --- publish now -----------------------------------------------------------------------------------------------------
 
 
-def test_a_scheduled_post_goes_out_now(owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_a_scheduled_post_goes_out_now(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(days=1))
     owner.open(f"/posts/{post}")
     page = owner.follow("Publish now")
@@ -188,9 +188,7 @@ def test_what_failed_is_posted_again_at_once(
     assert "is being published again by another one" in page.role("alert")
 
 
-def test_the_form_of_post_again_sent_twice_makes_one_post(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_the_form_of_post_again_sent_twice_makes_one_post(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), body="Again")
     end(rt, post, State.FAILED)
     page = owner.open(f"/posts/{post}")

@@ -20,7 +20,7 @@ from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
-from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.sandbox_http import artifact, connect_x
 
 MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
@@ -58,11 +58,12 @@ def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: DashboardB
     assert "in 1 day" in page.text
 
 
-def test_the_list_goes_on_from_page_to_page_with_its_filters(owner: DashboardBrowser, rt: Runtime) -> None:
-    x = add_profile(rt)
+def test_the_list_goes_on_from_page_to_page_with_its_filters(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
     for number in range(45):
-        accept(rt, x, body=f"Number {number:02}")
-    accept(rt, x, body="Something else")
+        accept(rt, profile, body=f"Number {number:02}")
+    accept(rt, profile, body="Something else")
     page = owner.open("/posts?search=number")
     assert "45 posts match" in page.text
     assert listed(page) == [f"Number {number:02}" for number in range(44, 24, -1)]
@@ -113,11 +114,10 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: DashboardBr
     ],
 )
 def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
-    owner: DashboardBrowser, rt: Runtime, part: str, said: str
+    owner: DashboardBrowser, rt: Runtime, part: str, said: str, profile: str
 ) -> None:
-    x = add_profile(rt)
-    accept(rt, x, body="Found")
-    accept(rt, x, body="Not this")
+    accept(rt, profile, body="Found")
+    accept(rt, profile, body="Not this")
     page = owner.open(f"/posts?search=found&{part}")
     assert page.status == 400
     assert said in page.text and "left out" in page.role("alert")
@@ -140,11 +140,10 @@ def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: DashboardBrowse
 
 
 def test_the_page_of_a_post_tells_how_it_came_out(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tmp_path: Path, x: str
 ) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "holiday.jpg"), "image/jpeg")
-    profile = connect_x(rt, world)
-    post = accept(rt, profile, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
+    post = accept(rt, x, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
     page = owner.open(f"/posts/{post}")
     assert (page.heading, page.title) == ("Post", "Post: Good morning, world – socialpub")
     assert 'hx-trigger="every 3s"' in page.html and "Its turn" in facts(page)["Waits for"]
@@ -203,9 +202,8 @@ def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
 
 
 def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, pins: str
 ) -> None:
-    pins = connect_pinterest(rt, world)
     board = next(one for one in world.pinterest.boards_of("demo") if one.sections)
     section_id, section_name = next(iter(board.sections.items()))
     options = {"pinterest": {"boardId": board.id, "boardSectionId": section_id}}
@@ -283,8 +281,7 @@ def test_removed_bytes_and_files_without_text_are_said(owner: DashboardBrowser, 
     assert "1 video, removed" in owner.open("/posts").text
 
 
-def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime) -> None:
-    profile = add_profile(rt)
+def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
     now = accept(rt, profile, body="Now")
     assert "Its time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]

@@ -85,9 +85,7 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_a_consent_that_leaves_something_out_says_what_that_costs(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser
-) -> None:
+def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: DashboardBrowser, browser: Browser) -> None:
     owner.open("/profiles")
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
@@ -173,7 +171,7 @@ def test_an_address_of_another_attempt_of_ours_connects_nothing(
 
 
 def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, clock: HandClock
+    owner: DashboardBrowser, browser: Browser, clock: HandClock
 ) -> None:
     """A proxy or a firewall may be in the way of an address that is this appliance's own."""
     owner.open("/profiles")
@@ -190,7 +188,7 @@ def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
 
 
 def test_a_page_that_waits_goes_on_when_the_browser_came_back_in_another_tab(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
+    owner: DashboardBrowser, browser: Browser, elsewhere: None
 ) -> None:
     owner.open("/profiles")
     page = owner.press("Connect X")
@@ -228,10 +226,9 @@ def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_th
 
 
 def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
-    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser, clock: HandClock
+    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    post = accept(rt, profile, body="It waited")
+    post = accept(rt, x, body="It waited")
     world.x.remove_access("demo")
     drain(rt)
     assert state_of(rt, post) is State.QUEUED
@@ -250,27 +247,25 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
 
 
 def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
-    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock, tiktok: str
 ) -> None:
-    profile = connect_tiktok(rt, world)
     clock.forward(3600)
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{tiktok}")
     page = owner.press("Refresh")
     assert page.role("status") == "“tiktok profile” has a new access token."
-    assert profiles.load_for_owner(rt.reader, profile)["renewed_at"] == rt.stamp()
+    assert profiles.load_for_owner(rt.reader, tiktok)["renewed_at"] == rt.stamp()
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409
     assert "could not be renewed" in page.role("alert")
     assert "press “Reconnect”" in page.role("alert")
-    assert profiles.get(rt.reader, profile).status is ProfileStatus.REAUTH_REQUIRED
+    assert profiles.get(rt.reader, tiktok).status is ProfileStatus.REAUTH_REQUIRED
 
 
 def test_refresh_fetches_the_account_data_again_and_says_what_changed(
-    rt: Runtime, world: World, owner: DashboardBrowser
+    world: World, owner: DashboardBrowser, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{x}")
     assert "Longest text 280 characters" in page.text
     world.x.change_account("demo", handle="renamed", subscription_type="Premium")
     page = owner.press("Refresh")
@@ -297,76 +292,69 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def test_a_label_is_changed_and_shown_as_text_whatever_it_says(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
-    profile = connect_x(rt, world)
-    accept(rt, profile, body=HTML)
-    owner.open(f"/profiles/{profile}")
+def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+    accept(rt, x, body=HTML)
+    owner.open(f"/profiles/{x}")
     page = owner.press("Rename", {"Name": HTML})
     assert page.role("status") == f"The profile is now called “{HTML}”."
     assert page.heading == HTML
-    for path in ("/profiles", f"/profiles/{profile}", f"/profiles/{profile}/disconnect"):
+    for path in ("/profiles", f"/profiles/{x}", f"/profiles/{x}/disconnect"):
         assert "<img src=x" not in owner.open(path).html
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{x}")
     page = owner.press("Rename", {"Name": "n" * 201})
     assert (page.status, page.field("Name").attributes["value"]) == (400, "n" * 201)
     assert "at most 200 characters" in page.text
-    assert profiles.get(rt.reader, profile).name == HTML
+    assert profiles.get(rt.reader, x).name == HTML
 
 
-def test_default_options_are_set_in_the_words_of_people(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_x(rt, world)
-    owner.open(f"/profiles/{profile}")
+def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+    owner.open(f"/profiles/{x}")
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"})
     assert "are saved" in page.role("status")
-    assert profiles.get(rt.reader, profile).options == {"replySettings": "following", "madeWithAi": True}
+    assert profiles.get(rt.reader, x).options == {"replySettings": "following", "madeWithAi": True}
     owner.press("Save options", {"Who may reply": ""})
-    assert profiles.get(rt.reader, profile).options == {"madeWithAi": True}
+    assert profiles.get(rt.reader, x).options == {"madeWithAi": True}
 
 
 def test_a_default_option_that_cannot_be_is_refused_with_what_was_typed(
-    rt: Runtime, world: World, owner: DashboardBrowser
+    rt: Runtime, owner: DashboardBrowser, pins: str
 ) -> None:
-    profile = connect_pinterest(rt, world)
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{pins}")
     page = owner.press("Save options", {"Link": "seven"})
     assert page.status == 400
     assert "Link must be a whole http or https address" in page.text
     assert page.field("Link").attributes["value"] == "seven"
-    assert profiles.get(rt.reader, profile).options == {}
+    assert profiles.get(rt.reader, pins).options == {}
 
 
 def test_boards_and_sections_are_picked_from_those_of_the_account(
-    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
 ) -> None:
-    profile = connect_pinterest(rt, world)
     sectioned = next(one for one in world.pinterest.boards_of("demo") if one.sections)
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{pins}")
     board = owner.page.field("Board")
     assert sectioned.name in [one.text for one in board.all("option")]
     page = owner.press("Save options", {"Board": sectioned.id})
     section_id, section_name = next(iter(sectioned.sections.items()))
     offered = {one.text: one.attributes["value"] for one in page.field("Section").all("option")}
     page = owner.press("Save options", {"Section": offered[f"{sectioned.name}: {section_name}"]})
-    assert profiles.get(rt.reader, profile).options == {"boardId": sectioned.id, "boardSectionId": section_id}
+    assert profiles.get(rt.reader, pins).options == {"boardId": sectioned.id, "boardSectionId": section_id}
     composed = owner.open("/compose").field("Board").all("option")[0].text
     assert composed == f"As stored: {sectioned.name}"
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{pins}")
     (chosen,) = [one for one in page.field("Section").all("option") if "selected" in one.attributes]
     assert chosen.text == f"{sectioned.name}: {section_name}"
 
 
 def test_a_network_that_is_away_leaves_a_field_for_the_id_and_the_reason(
-    rt: Runtime, world: World, owner: DashboardBrowser
+    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
 ) -> None:
-    profile = connect_pinterest(rt, world)
     world.pinterest.next("list_boards").times_out_before_effect()
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{pins}")
     assert "The boards could not be listed." in page.text
     assert page.field("Board").tag == "input"
     owner.press("Save options", {"Board": "123456"})
-    assert profiles.get(rt.reader, profile).options == {"boardId": "123456"}
+    assert profiles.get(rt.reader, pins).options == {"boardId": "123456"}
 
 
 def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
@@ -401,38 +389,34 @@ def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(
     assert not labels & {"Title", "Cover picture", "Cover frame (seconds)", "Dominant colour"}
 
 
-def test_a_stored_default_of_that_kind_can_be_seen_and_removed(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
-    profile = connect_pinterest(rt, world)
-    rt.write(profiles.set_options, profile, {"title": "Always the same"})
-    page = owner.open(f"/profiles/{profile}")
+def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owner: DashboardBrowser, pins: str) -> None:
+    rt.write(profiles.set_options, pins, {"title": "Always the same"})
+    page = owner.open(f"/profiles/{pins}")
     assert page.field("Title").attributes["value"] == "Always the same"
     owner.press("Save options")
-    assert profiles.get(rt.reader, profile).options == {"title": "Always the same"}
-    owner.open(f"/profiles/{profile}")
+    assert profiles.get(rt.reader, pins).options == {"title": "Always the same"}
+    owner.open(f"/profiles/{pins}")
     owner.press("Save options", {"Title": ""})
-    assert profiles.get(rt.reader, profile).options == {}
+    assert profiles.get(rt.reader, pins).options == {}
 
 
 def test_what_others_may_do_is_said_without_a_double_negation(
-    rt: Runtime, world: World, owner: DashboardBrowser
+    rt: Runtime, owner: DashboardBrowser, tiktok: str
 ) -> None:
-    profile = connect_tiktok(rt, world)
-    choices = [one.text for one in owner.open(f"/profiles/{profile}").field("Comments").all("option")]
+    choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
     owner.press("Save options", {"Comments": "false", "Duets": "true"})
-    assert profiles.get(rt.reader, profile).options == {"disableComment": False, "disableDuet": True}
-    post = accept(rt, profile, body="Hello", options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
+    assert profiles.get(rt.reader, tiktok).options == {"disableComment": False, "disableDuet": True}
+    post = accept(rt, tiktok, body="Hello", options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
     page = owner.open(f"/posts/{post}")
     assert "Comments allowed Duets not allowed" in page.text
     assert "Comments off" not in page.text
 
 
 def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
-    rt: Runtime, world: World, owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
+    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch, pins: str
 ) -> None:
-    profile, answered, asked = connect_pinterest(rt, world), threading.Event(), []
+    profile, answered, asked = pins, threading.Event(), []
     listing = Pinterest.list_boards
 
     def hangs(self: Pinterest, http: Http, token: str) -> list[Board]:
@@ -451,13 +435,12 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
 
 
 def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
-    rt: Runtime, world: World, owner: DashboardBrowser, transport: FaultTransport, clock: HandClock
+    rt: Runtime, owner: DashboardBrowser, transport: FaultTransport, clock: HandClock, tiktok: str
 ) -> None:
-    profile = connect_tiktok(rt, world)
-    accept(rt, profile, body="Tomorrow", at=clock.now() + timedelta(days=1))
-    assert "hx-get" not in owner.open(f"/profiles/{profile}").html, "nothing is under way"
-    accept(rt, profile, body="Now")
-    queue = owner.open(f"/profiles/{profile}").root_by_id("queue")
+    accept(rt, tiktok, body="Tomorrow", at=clock.now() + timedelta(days=1))
+    assert "hx-get" not in owner.open(f"/profiles/{tiktok}").html, "nothing is under way"
+    accept(rt, tiktok, body="Now")
+    queue = owner.open(f"/profiles/{tiktok}").root_by_id("queue")
     assert queue is not None
     assert queue.attributes["hx-trigger"] == "every 5s"
     clock.forward(61)
@@ -470,23 +453,22 @@ def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
 
 
 def test_disconnecting_says_what_it_costs_and_asks_once_more(
-    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+    rt: Runtime, owner: DashboardBrowser, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    post = accept(rt, profile, body="Tomorrow", at=clock.now() + timedelta(days=1))
-    owner.open(f"/profiles/{profile}")
+    post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
+    owner.open(f"/profiles/{x}")
     page = owner.follow("Disconnect")
     assert "1 post that waits for this profile will not be sent to it" in page.text
     assert "It cannot be undone" in page.text
     assert "Tomorrow" in page.text
-    assert profiles.get(rt.reader, profile).status is ProfileStatus.ACTIVE
+    assert profiles.get(rt.reader, x).status is ProfileStatus.ACTIVE
     page = owner.press("Disconnect")
     assert "is disconnected: nothing is sent" in page.role("status")
     assert not page.has_button("Reconnect")
-    assert profiles.get(rt.reader, profile).status is ProfileStatus.DISCONNECTED
+    assert profiles.get(rt.reader, x).status is ProfileStatus.DISCONNECTED
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
-    assert owner.open(f"/profiles/{profile}/disconnect").path == f"/profiles/{profile}"
+    assert owner.open(f"/profiles/{x}/disconnect").path == f"/profiles/{x}"
     assert "x profile" in owner.open("/profiles").text
 
 
@@ -494,23 +476,21 @@ def test_disconnecting_says_what_it_costs_and_asks_once_more(
 
 
 def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
-    rt: Runtime, world: World, owner: DashboardBrowser
+    rt: Runtime, world: World, owner: DashboardBrowser, tiktok: str
 ) -> None:
-    profile = connect_tiktok(rt, world)
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{tiktok}")
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
     default = page.field("How to post").all("option")[0].text
     assert default == "Default: Send to the TikTok app in Compose, publish it over the API"
     assert "accounts that you or your team manage" in page.text
     rt.settings.providers.tiktok.__dict__["audited"] = True
-    assert "SELF_ONLY" not in owner.open(f"/profiles/{profile}").text
+    assert "SELF_ONLY" not in owner.open(f"/profiles/{tiktok}").text
     assert "What X allows your app" not in owner.open(f"/profiles/{connect_x(rt, world)}").text
 
 
-def test_the_health_of_tokens_is_shown(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_x(rt, world)
-    tokens.renew(rt, profile)
-    page = owner.open(f"/profiles/{profile}")
+def test_the_health_of_tokens_is_shown(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+    tokens.renew(rt, x)
+    page = owner.open(f"/profiles/{x}")
     assert "ends 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
     assert "by itself; X named no end" in page.text
 
@@ -532,16 +512,15 @@ def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
     assert owner.ask("GET", picture.attributes["src"]).status == 303
 
 
-def test_what_is_not_there_says_so(rt: Runtime, owner: DashboardBrowser) -> None:
+def test_what_is_not_there_says_so(owner: DashboardBrowser) -> None:
     owner.open("/profiles")
     for path in ("/profiles/nobody", "/profiles/nobody/disconnect", "/profiles/nobody/picture"):
         assert owner.open(path).status == 404
 
 
-def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_x(rt, world)
+def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: DashboardBrowser, x: str) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{x}")
     page = owner.press("Refresh")
     assert "To continue, press “Resume” under System" in page.role("alert")
     assert world.x.counts["token"] == 0
@@ -550,10 +529,11 @@ def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Das
 # --- boards -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_pinterest(rt, world)
+def test_a_board_is_created_and_can_be_chosen_at_once(
+    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
+) -> None:
     world.pinterest.board_lag_seconds = 30
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{pins}")
     page = owner.press("Create board", {"Board name": "Winter prints"})
     assert page.role("status") == "The board “Winter prints” is created."
     created = world.pinterest.boards_of("demo")[-1]
@@ -567,10 +547,9 @@ def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World,
     )
 
 
-def test_a_section_is_created_on_the_board_that_is_chosen(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_pinterest(rt, world)
+def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: DashboardBrowser, pins: str) -> None:
     board = world.pinterest.boards_of("demo")[0]
-    owner.open(f"/profiles/{profile}")
+    owner.open(f"/profiles/{pins}")
     page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"})
     assert page.role("status") == "The section “Blue” is created."
     page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
@@ -578,9 +557,8 @@ def test_a_section_is_created_on_the_board_that_is_chosen(rt: Runtime, world: Wo
     assert list(board.sections.values()).count("Blue") == 1
 
 
-def test_a_name_that_cannot_be_is_refused_at_its_field(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
-    profile = connect_pinterest(rt, world)
-    owner.open(f"/profiles/{profile}")
+def test_a_name_that_cannot_be_is_refused_at_its_field(world: World, owner: DashboardBrowser, pins: str) -> None:
+    owner.open(f"/profiles/{pins}")
     page = owner.press("Create board", {"Board name": "n" * 181})
     assert page.status == 400
     assert "at most 180 characters" in page.text

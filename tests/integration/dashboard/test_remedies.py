@@ -19,34 +19,31 @@ COMMAND = "socialpub admin"
 
 
 def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(
-    owner: DashboardBrowser, rt: Runtime, world: World
+    owner: DashboardBrowser, x: str
 ) -> None:
-    connect_x(rt, world)
     owner.open("/compose")
     page = owner.press("Check", {"Text": "a" * 300})
     assert "press “Refresh” on the profile's page." in page.role("alert")
     assert COMMAND not in page.text
 
 
-def test_a_program_reads_the_command_as_well(app: App, rt: Runtime, world: World) -> None:
-    profile = connect_x(rt, world)
+def test_a_program_reads_the_command_as_well(app: App, rt: Runtime, world: World, x: str) -> None:
     with Client(app, rt.write(api_keys.create, "test")) as client:
-        body = {"post": {"body": "a" * 300}, "profiles": [profile]}
+        body = {"post": {"body": "a" * 300}, "profiles": [x]}
         (checked,) = client.send("POST", "/posts/validate", body).data["deliveries"]
     said = checked["problems"][0]["message"]
     assert "“Refresh” on the profile's page, or run `socialpub admin refresh-profile" in said
-    assert f"refresh-profile {profile}`" in said, "a line to type, without a placeholder"
+    assert f"refresh-profile {x}`" in said, "a line to type, without a placeholder"
 
 
 def test_a_post_that_failed_for_its_length_shows_its_command_as_code_on_every_page(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    post = accept(rt, profile, body="a" * 300)
+    post = accept(rt, x, body="a" * 300)
     drain(rt, clock)
     for path in ("/", f"/posts/{post}", "/log", f"/compose?again={post}"):
         page = owner.open(path)
-        assert f"admin refresh-profile {profile}</code>" in page.html, path
+        assert f"admin refresh-profile {x}</code>" in page.html, path
         assert "`" not in page.text, path
 
 
@@ -80,11 +77,10 @@ def test_a_forgotten_password_s_command_is_shown_as_code(owner: DashboardBrowser
 
 
 def test_a_post_that_waits_for_its_account_names_the_button(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
-    post = accept(rt, profile)
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, x, "X has ended the grant."))
+    post = accept(rt, x)
     drain(rt, clock, within=60)
     assert attempts_of(rt, post)[-1][1] == "held"
     page = owner.open(f"/posts/{post}")
@@ -94,11 +90,10 @@ def test_a_post_that_waits_for_its_account_names_the_button(
 
 
 def test_a_board_that_is_no_id_leads_to_the_list_on_the_profile_s_page(
-    owner: DashboardBrowser, rt: Runtime, world: World
+    owner: DashboardBrowser, world: World, pins: str
 ) -> None:
-    profile = connect_pinterest(rt, world)
     world.pinterest.next("list_boards").times_out_before_effect()
-    page = owner.open(f"/profiles/{profile}")
+    page = owner.open(f"/profiles/{pins}")
     assert COMMAND not in page.text
     page = owner.press("Save options", {"Board": "Recipes"})
     assert page.status == 400

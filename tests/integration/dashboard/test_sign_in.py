@@ -77,7 +77,7 @@ def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBr
     assert rt.reader.data_version() == before
 
 
-def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many passwords arrive at once, from however many addresses: one thread hashes them. The last strangers
     are refused, and a browser that was signed in before is not. What needs a thread itself gets one."""
     sign_in_again(owner)
@@ -188,7 +188,7 @@ def test_however_many_addresses_guess_the_audit_log_stays_small(
 
 
 def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signed_in_before(
-    owner: DashboardBrowser, app: App, clock: HandClock
+    owner: DashboardBrowser, app: App
 ) -> None:
     """As behind a proxy that is not trusted: every caller has the proxy's address."""
     sign_in_again(owner)

@@ -26,12 +26,11 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 def test_a_pause_really_pauses_and_resume_goes_on(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
     owner.open("/system")
     assert "nothing else starts" in owner.press("Pause").role("status")
-    post = accept(rt, profile)
+    post = accept(rt, x)
     drain(rt, clock)
     assert state_of(rt, post) is State.QUEUED
     assert len(world.x.posts) == 0
@@ -57,7 +56,7 @@ def glance(page: Page) -> dict[str, str]:
 
 
 def test_the_page_begins_with_worker_disk_clock_and_backup(
-    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
+    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     well()
@@ -72,7 +71,7 @@ def test_the_page_begins_with_worker_disk_clock_and_backup(
 
 
 def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
-    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: False)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
@@ -84,12 +83,11 @@ def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
 
 
 def test_whoever_resumes_learns_before_what_is_too_late(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
     owner.open("/system")
     owner.press("Pause")
-    late = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    late = accept(rt, x, at=rt.now() + timedelta(hours=1))
     clock.forward(30 * 3600)
     asked = owner.open("/system")
     assert "1 post is more than" in asked.text
@@ -102,10 +100,9 @@ def test_whoever_resumes_learns_before_what_is_too_late(
 
 
 def test_after_a_restore_the_owner_s_word_is_needed(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    profile = connect_x(rt, world)
-    post, ahead = accept(rt, profile), accept(rt, profile, body=MARKUP, at=rt.now() + timedelta(days=1))
+    post, ahead = accept(rt, x), accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=1))
     become_restored(rt)
     assert "restored from a backup" in owner.open("/system").text
     page = owner.press("Resume")
@@ -138,7 +135,7 @@ def test_resuming_what_is_not_paused_says_so(owner: DashboardBrowser) -> None:
 
 
 def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock
+    owner: DashboardBrowser, rt: Runtime
 ) -> None:
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, f"No credits left {MARKUP}", "402"))
     page = owner.open("/system")
@@ -151,11 +148,8 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
     assert not owner.open("/system").has_button("Try now")
 
 
-def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
-    profile = connect_x(rt, world)
-    rt.db.write(
-        lambda tx: tx.update("profile", profile, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me")
-    )
+def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+    rt.db.write(lambda tx: tx.update("profile", x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
     owner.open("/system")
     page = owner.press("Check now")
     assert page.heading == "Findings"

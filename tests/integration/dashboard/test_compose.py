@@ -329,36 +329,32 @@ def test_the_answer_names_the_time_in_the_zone_in_which_it_was_given(
     assert times_of_posts(rt) == ["2026-12-24T09:00:00.000Z"]
 
 
-def test_a_time_that_the_clocks_skip_is_a_problem_of_its_field(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "Never", "#when": "at", "Time": "2027-03-28T02:30"})
-    assert (page.status, times_of_posts(rt)) == (400, [])
-    assert (
-        "Time : The clocks skip 02:30 on 28 Mar 2027 in Europe/Berlin. The next valid time is 03:00 CEST."
-        in page.role("alert")
-    )
-    assert page.field("Time").attributes["aria-invalid"] == "true"
-    page = owner.press("Schedule", {"Time": "2027-03-28T03:00"})
-    assert page.role("status") == "The post is scheduled for 28 Mar 2027, 03:00 CEST."
-    assert times_of_posts(rt) == ["2027-03-28T01:00:00.000Z"]
+SKIPPED = "The clocks skip 02:30 on 28 Mar 2027 in Europe/Berlin. The next valid time is 03:00 CEST."
+TWICE = (
+    "The clocks show 02:30 on 25 Oct 2026 in Europe/Berlin twice: at 02:30 CEST (UTC+2) and at 02:30 CET (UTC+1). "
+    "Choose one of them."
+)
 
 
 @pytest.mark.parametrize(
-    ("which", "hour", "zone"), [("First: 02:30 CEST (UTC+2)", "00", "CEST"), ("Second: 02:30 CET (UTC+1)", "01", "CET")]
+    ("time", "problem", "answer", "said", "at"),
+    [
+        ("2027-03-28T02:30", SKIPPED, {"Time": "2027-03-28T03:00"}, "28 Mar 2027, 03:00 CEST", "2027-03-28T01:00"),
+        ("2026-10-25T02:30", TWICE, {"#which": "first"}, "25 Oct 2026, 02:30 CEST", "2026-10-25T00:30"),
+        ("2026-10-25T02:30", TWICE, {"#which": "second"}, "25 Oct 2026, 02:30 CET", "2026-10-25T01:30"),
+    ],
 )
-def test_of_a_time_that_the_clocks_show_twice_the_owner_chooses_one(
-    owner: DashboardBrowser, rt: Runtime, x: str, which: str, hour: str, zone: str
+def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
+    owner: DashboardBrowser, rt: Runtime, x: str, time: str, problem: str, answer: dict[str, str], said: str, at: str
 ) -> None:
     owner.open("/compose")
-    page = owner.press("Publish", {"Text": "Twice", "#when": "at", "Time": "2026-10-25T02:30"})
+    page = owner.press("Publish", {"Text": "Odd", "#when": "at", "Time": time})
     assert (page.status, times_of_posts(rt)) == (400, [])
-    assert (
-        "Time : The clocks show 02:30 on 25 Oct 2026 in Europe/Berlin twice: at 02:30 CEST (UTC+2) and at 02:30 CET "
-        "(UTC+1). Choose one of them." in page.role("alert")
-    )
-    page = owner.press("Schedule", {"#which": page.field(which).attributes["value"]})
-    assert page.role("status") == f"The post is scheduled for 25 Oct 2026, 02:30 {zone}."
-    assert times_of_posts(rt) == [f"2026-10-25T{hour}:30:00.000Z"]
+    assert f"Time : {problem}" in page.role("alert")
+    assert page.field("Time").attributes["aria-invalid"] == "true"
+    page = owner.press("Schedule", answer)
+    assert page.role("status") == f"The post is scheduled for {said}."
+    assert times_of_posts(rt) == [f"{at}:00.000Z"]
 
 
 def test_the_calendar_s_repeated_hour_leaves_the_choice_to_the_owner(

@@ -74,7 +74,7 @@ def test_the_account_and_its_choices_are_asked_for_each_time_the_form_opens(
     assert [value for value, _ in levels(page)][1:] == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_nobody_but_the_owner_chooses_who_sees_it(owner: DashboardBrowser, tiktok: str) -> None:
+def test_each_choice_is_the_owner_s_alone(owner: DashboardBrowser, tiktok: str) -> None:
     page = owner.open("/compose")
     assert levels(page) == [
         ("", "Choose who can see it"),
@@ -83,6 +83,15 @@ def test_nobody_but_the_owner_chooses_who_sees_it(owner: DashboardBrowser, tikto
         ("SELF_ONLY", "Only me"),
     ]
     assert page.chosen("Who can see it") == []
+    for label in (
+        "Allow comments",
+        "Allow duets",
+        "Allow stitches",
+        "Disclose commercial content",
+        "Your brand",
+        "Branded content",
+    ):
+        assert not is_ticked(page, label), label
 
 
 def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, tiktok: str) -> None:
@@ -96,21 +105,6 @@ def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None
     from socialpub.accounts import profiles
 
     profiles.set_options(rt, tx, profile_id, given)
-
-
-def test_comments_duets_stitches_and_the_commercial_switch_are_off_at_first(
-    owner: DashboardBrowser, tiktok: str
-) -> None:
-    page = owner.open("/compose")
-    for label in (
-        "Allow comments",
-        "Allow duets",
-        "Allow stitches",
-        "Disclose commercial content",
-        "Your brand",
-        "Branded content",
-    ):
-        assert not is_ticked(page, label), label
 
 
 def test_what_the_account_switches_off_is_greyed_with_the_reason(
@@ -195,37 +189,30 @@ def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_s
 # --- what must be chosen ---------------------------------------------------------------------------------------------
 
 
-def test_without_an_explicit_level_nothing_is_posted(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path, x: str
+EVERYONE = {"Who can see it": "PUBLIC_TO_EVERYONE"}
+COMMERCIAL = {"Disclose commercial content": True}
+INDICATE = "You need to indicate if your content promotes yourself, a third party, or both."
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({}, "TikTok wants the choice to be yours"),
+        ({"Who can see it": "FOLLOWER_OF_CREATOR"}, "TikTok does not offer this choice"),
+        (EVERYONE | COMMERCIAL, INDICATE),
+        (EVERYONE | {"Your brand": True}, "Turn this on"),
+        ({"Who can see it": "SELF_ONLY", "Branded content": True} | COMMERCIAL, NOT_PRIVATE),
+    ],
+)
+def test_without_an_explicit_and_possible_choice_nothing_is_posted(
+    owner: DashboardBrowser, rt: Runtime, x: str, tiktok: str, video: Path, choices: dict[str, object], said: str
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok]})
-    assert page.status == 400
-    assert "TikTok wants the choice to be yours" in page.role("alert")
-    assert page.field("Who can see it").attributes["aria-invalid"] == "true"
-    assert not page.has_button("Publish anyway")
-    assert accepted(rt) == 0
-
-
-def test_a_level_that_is_not_offered_is_refused(owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Media": [video], "Who can see it": "FOLLOWER_OF_CREATOR"})
-    assert (page.status, accepted(rt)) == (400, 0)
-    assert "TikTok does not offer this choice" in page.role("alert")
-
-
-def test_commercial_content_says_whose_before_it_is_posted(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
-) -> None:
-    owner.open("/compose")
-    choices = {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Disclose commercial content": True}
-    page = owner.press("Publish", choices)
-    assert page.status == 400
-    assert "You need to indicate if your content promotes yourself, a third party, or both." in page.role("alert")
-    page = owner.press("Publish", {"Disclose commercial content": False, "Your brand": True})
-    assert page.status == 400
-    assert "Turn this on" in page.role("alert")
-    assert accepted(rt) == 0
+    assert NOT_PRIVATE in owner.open("/compose").text
+    page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok], **choices})
+    assert (page.status, accepted(rt), page.has_button("Publish anyway")) == (400, 0, False)
+    assert said in page.role("alert")
+    if "Who can see it" not in choices:
+        assert page.field("Who can see it").attributes["aria-invalid"] == "true"
 
 
 @pytest.mark.parametrize(
@@ -244,17 +231,6 @@ def test_the_label_that_the_post_will_have_is_told(
     page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **ticks})
     assert page.status == 200
     assert f"Your post will be labelled “{label}”." in page.text
-
-
-def test_branded_content_and_only_me_exclude_each_other(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
-) -> None:
-    page = owner.open("/compose")
-    assert NOT_PRIVATE in page.text
-    choices = {"Disclose commercial content": True, "Branded content": True}
-    page = owner.press("Publish", {"Media": [video], "Who can see it": "SELF_ONLY", **choices})
-    assert (page.status, accepted(rt)) == (400, 0)
-    assert NOT_PRIVATE in page.role("alert")
 
 
 def test_what_is_agreed_to_stands_before_the_button(owner: DashboardBrowser, tiktok: str, video: Path) -> None:

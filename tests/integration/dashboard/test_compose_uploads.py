@@ -8,7 +8,6 @@ from urllib.parse import urljoin
 import pytest
 
 from socialpub.core import units
-from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.dashboard_browser import DashboardBrowser
@@ -93,20 +92,6 @@ def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Dashb
 def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: DashboardBrowser) -> None:
     reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
     assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is not here any more. Choose it again.")
-
-
-def test_nothing_is_reserved_without_session_token_and_our_own_origin(
-    rt: Runtime, owner: DashboardBrowser, stranger: DashboardBrowser, photo: bytes
-) -> None:
-    body = {"fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": len(photo)}
-    assert send(owner, RESERVE, body, **{"x-csrf-token": ""}).status == 403
-    foreign = send(owner, RESERVE, body, origin="https://evil.example")
-    assert (foreign.status, foreign.json()["code"]) == (403, "forbidden")
-    told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
-    assert stranger.ask("POST", RESERVE, json.dumps(body).encode(), told).status == 303
-    ended = stranger.ask("POST", RESERVE, json.dumps(body).encode(), {**told, "hx-request": "true"})
-    assert ended.status == 401, "a script learns that its session is over"
-    assert rt.reader.value("SELECT count(*) FROM artifact") == 0
 
 
 def test_what_is_no_request_is_refused_as_one(owner: DashboardBrowser) -> None:

@@ -93,8 +93,11 @@ def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
 def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: DashboardBrowser, path: str) -> None:
     stranger.open("/login")
     token = stranger.page.token
-    reply = stranger.ask("POST", path, f"csrf={token}".encode())
+    body = f"csrf={token}".encode()
+    reply = stranger.ask("POST", path, body)
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
+    reply = stranger.ask("POST", path, body, {"hx-request": "true"})
+    assert reply.status == 401, "a script learns that its session is over"
 
 
 def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) -> None:
@@ -205,11 +208,14 @@ def test_two_pages_never_hold_the_same_token(owner: DashboardBrowser) -> None:
     assert len(set(tokens)) == len(tokens) > 2
 
 
-def test_all_pages_of_the_room_are_guarded() -> None:
+def test_every_page_but_those_of_the_sign_in_needs_a_session() -> None:
     """A handler that was not made a page would answer anybody."""
     for route in dashboard_routes():
         for target in route.endpoint.by_method.values():
-            assert isinstance(target, Page) or target.__name__ == "front"
+            if isinstance(target, Page):
+                assert target.signed_in == (route.path not in OPEN), route.path
+            else:
+                assert target.__name__ == "front"
 
 
 def test_switched_off_there_is_no_page(rt: Runtime) -> None:

@@ -149,10 +149,6 @@ def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowse
     assert owner.open(f"/keys/{key.split('_')[1]}/revoke").has_button("Revoke") is False
 
 
-def test_keys_that_never_were_lead_nowhere(owner: DashboardBrowser) -> None:
-    assert owner.open("/keys/000000000000/revoke").status == 404
-
-
 def test_names_are_shown_as_they_are(owner: DashboardBrowser, rt: Runtime) -> None:
     profile = add_profile(rt, name=MARKUP)
     owner.open("/keys")

@@ -14,9 +14,17 @@ UNKNOWN = (
     "/problems/nothing",
     "/static/no.css",
 )
+ID = "01999999-0000-7000-8000-000000000000"
+NOT_HERE = (
+    *(f"/posts/{ID}{action}" for action in ("", "/cancel", "/publish", "/stop", "/again", "/edit", "/reschedule")),
+    *(f"/profiles/nobody{page}" for page in ("", "/disconnect", "/picture")),
+    f"/profiles/connecting/{ID}",
+    "/keys/000000000000/revoke",
+    f"/system/notify/{ID}/remove",
+)
 
 
-@pytest.mark.parametrize("path", UNKNOWN)
+@pytest.mark.parametrize("path", UNKNOWN + NOT_HERE)
 def test_the_owner_gets_a_page_with_the_menu(owner: DashboardBrowser, path: str) -> None:
     page = owner.open(path)
     assert (page.status, page.heading) == (404, "Not found")

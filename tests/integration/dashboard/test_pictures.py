@@ -50,12 +50,6 @@ def test_a_film_is_shown_by_its_first_picture(rt: Runtime, owner: DashboardBrows
     assert Image.open(io.BytesIO(owner.ask("GET", address(film)).body)).size == (128, 96)
 
 
-def test_nobody_else_sees_it(rt: Runtime, stranger: DashboardBrowser, owner: DashboardBrowser, tmp_path: Path) -> None:
-    photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
-    assert owner.ask("GET", address(photo)).status == 200
-    assert stranger.open(address(photo)).heading == "Sign in"
-
-
 def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: DashboardBrowser, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     path = rt.files.path(rt.reader.value("SELECT storage_key FROM artifact"))

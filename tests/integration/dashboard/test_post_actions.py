@@ -162,7 +162,10 @@ def test_what_the_original_of_a_restored_copy_may_have_sent_is_stopped_and_not_c
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(7200)
     assert offered(owner, post) == {"Stop"}
-    assert "restored from a backup" in owner.open(f"/posts/{post}/cancel").role("alert")
+    page = owner.open(f"/posts/{post}/cancel")
+    assert "restored from a backup" in page.role("alert")
+    assert "press “Resume” under System in the dashboard." in page.role("alert")
+    assert "socialpub admin" not in page.text
 
 
 # --- post again ------------------------------------------------------------------------------------------------------

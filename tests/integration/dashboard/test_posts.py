@@ -288,9 +288,3 @@ def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime,
     assert 'hx-trigger="every 30s"' in owner.page.html
     rt.write(resume.pause)
     assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]
-
-
-def test_a_post_that_is_not_there_is_not_found(owner: DashboardBrowser) -> None:
-    for end_of_address in ("", "/cancel", "/publish", "/stop", "/again", "/edit", "/reschedule"):
-        page = owner.open(f"/posts/01999999-0000-7000-8000-000000000000{end_of_address}")
-        assert (page.status, page.heading) == (404, "Not found")

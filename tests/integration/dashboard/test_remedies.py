@@ -1,7 +1,5 @@
 """Pages name a button or a page where the dashboard can do what a command does."""
 
-from datetime import timedelta
-
 from socialpub.accounts import api_keys
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
@@ -9,11 +7,10 @@ from socialpub.sandbox import World
 from socialpub.web.http.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, attempts_of
-from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_pinterest, connect_x
+from tests.support.sandbox_http import connect_pinterest
 
 COMMAND = "socialpub admin"
 
@@ -58,24 +55,6 @@ def test_a_pin_without_a_board_is_told_in_the_words_of_the_form(
     assert "boardId is needed" not in page.text
 
 
-def test_an_address_of_another_attempt_names_the_button_that_begins_again(owner: DashboardBrowser, rt: Runtime) -> None:
-    owner.open("/profiles")
-    owner.press("Connect X")
-    (attempt,) = rt.reader.all("SELECT id FROM consent")
-    owner.open(f"/profiles/connecting/{attempt['id']}")
-    page = owner.press("Connect", {"Redirected address": "http://testserver/oauth/x/callback?code=a&state=b"})
-    assert "To begin again, press “Connect X” under Profiles." in page.role("alert")
-    assert COMMAND not in page.text
-
-
-def test_a_forgotten_password_s_command_is_shown_as_code(owner: DashboardBrowser) -> None:
-    owner.cookies.clear()
-    owner.open("/login")
-    page = owner.press("Sign in", {"Password": "wrong one"})
-    assert "set-password</code>" in page.html
-    assert "`" not in page.text
-
-
 def test_a_post_that_waits_for_its_account_names_the_button(
     owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
 ) -> None:
@@ -87,25 +66,3 @@ def test_a_post_that_waits_for_its_account_names_the_button(
     assert page.text.count("X has ended the grant. Press “Reconnect” under Profiles") == 2, "what it waits for, and why"
     assert COMMAND not in page.text
     assert COMMAND not in owner.open("/").text
-
-
-def test_a_board_that_is_no_id_leads_to_the_list_on_the_profile_s_page(
-    owner: DashboardBrowser, world: World, pins: str
-) -> None:
-    world.pinterest.next("list_boards").times_out_before_effect()
-    page = owner.open(f"/profiles/{pins}")
-    assert COMMAND not in page.text
-    page = owner.press("Save options", {"Board": "Recipes"})
-    assert page.status == 400
-    assert COMMAND not in page.text
-
-
-def test_a_post_of_a_restored_backup_is_resumed_under_system(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
-    post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(hours=1))
-    become_restored(rt)
-    clock.forward(2 * 3600)
-    page = owner.open(f"/posts/{post}/cancel")
-    assert "press “Resume” under System in the dashboard." in page.role("alert")
-    assert COMMAND not in page.text

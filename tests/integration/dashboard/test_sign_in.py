@@ -135,6 +135,8 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
         for _ in range(10):
             page = sign_in(guesser, "wrong")
             assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
+        assert "set-password</code>" in page.html
+        assert "`" not in page.text
         page = sign_in(guesser, PASSWORD)
         assert page.status == 429
         assert int(page.reply.headers["retry-after"]) <= 900

@@ -196,8 +196,8 @@ def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
 
 
 OWN_FILES = {
-    "socialpub.ops.backup.folders": "a temporary list of files",
-    "socialpub.ops.backup.verify": "a temporary list of files",
+    "socialpub.ops.backup.format": "a temporary list of files",
+    "socialpub.ops.backup.verify": "the schema in a backup",
     "socialpub.worker.process": "Huey's queue",
     "socialpub.worker.queue": "Huey's queue",
     "socialpub.worker.tasks": "Huey's queue",

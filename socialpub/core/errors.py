@@ -74,6 +74,11 @@ def end_sentence(sentence: str) -> str:
     return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
 
+def reason_for(error: Exception) -> str:
+    """Return why the system or a library refused, without the file and the error number."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class OperatorError(Exception):
     """A problem that only the operator can fix. `hint` says how."""
 
@@ -203,18 +208,4 @@ class Unavailable(SocialpubError):
         super().__init__(detail, retry_after_seconds=retry_after_seconds)
 
 
-ALL: tuple[type[SocialpubError], ...] = (
-    InvalidRequest,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    MethodNotAllowed,
-    RequestTimeout,
-    Conflict,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    RateLimited,
-    HeadersTooLarge,
-    InternalError,
-    Unavailable,
-)
+ALL = tuple(SocialpubError.__subclasses__())

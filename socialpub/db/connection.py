@@ -2,9 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from peewee import BaseQuery, Model, ModelSelect, SqliteDatabase, Tuple
 
@@ -183,3 +186,12 @@ _HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 @cache
 def _insert_sql(table: str, names: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders(names)})"
+
+
+@contextmanager
+def open_file(database: Path, mode: str) -> Iterator[Reader]:
+    """Open a database file that may not be the appliance's. `mode` is SQLite's: `ro`, `rw`. Raises sqlite3.Error."""
+    address = f"file:{quote(str(database.absolute()))}?mode={mode}"
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        connection.row_factory = Row
+        yield Reader(connection)

@@ -8,6 +8,7 @@ with a finished name is complete. The name contains the last migration, the inst
 import re
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +16,13 @@ from pathlib import Path
 
 from socialpub.core import durable_files, logging, units
 from socialpub.core.clock import stamp
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import OperatorError, reason_for
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader
 
 KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
-STEP_PAGES = 4096
+WATCHED_STEP_PAGES = 4096
 FIRST_VERSION = "1.0.0"
 """The version of a database that names none."""
 _TO = "-to-"
@@ -113,9 +114,9 @@ def make(
         durable_files.flush_folder(folder.parent)
     except (OSError, sqlite3.Error) as error:
         _remove_unfinished(folder)
-        reason = getattr(error, "strerror", None) or str(error)
         raise OperatorError(
-            f"Before it is brought up to date, the database is copied to {folder}, and that failed: {reason}.",
+            f"Before it is brought up to date, the database is copied to {folder}, and that failed: "
+            f"{reason_for(error)}.",
             "Nothing was changed. Check the disk and the folder's permissions, and start again.",
         ) from error
     _forget_older(database, schema, {target, spare})
@@ -135,24 +136,32 @@ def _check_room(connection: sqlite3.Connection, database: Path) -> None:
 
 
 def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
-    told = 0
+    reported = 0
 
-    def tell(_: int, remaining: int, total: int) -> None:
-        nonlocal told
+    def report(_: int, remaining: int, total: int) -> None:
+        nonlocal reported
         done = 10 * (total - remaining) // max(total, 1)
-        if done > told:
-            told = done
+        if done > reported:
+            reported = done
             log.info("copying the database before the upgrade", percent=10 * done)
 
-    large = database_bytes(connection) > LARGE_BYTES
-    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
-        copied.execute("PRAGMA synchronous = off")  # the whole file is flushed at the end
-        connection.backup(copied, pages=STEP_PAGES, progress=tell if large else None)
-        copied.execute("PRAGMA journal_mode = delete")
-        appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
-        (result,) = copied.execute("PRAGMA quick_check(1)").fetchone()
+    result = copy_rows(connection, target, report if database_bytes(connection) > LARGE_BYTES else None)
     if result != "ok":
         raise sqlite3.DatabaseError(f"the copy is damaged ({result})")
+    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
+        copied.execute("PRAGMA synchronous = off")
+        appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
+
+
+def copy_rows(source: sqlite3.Connection, target: Path, watch: Callable[[int, int, int], None] | None = None) -> str:
+    """Copy a database to a file as of one instant. The caller flushes it. Return "ok", or how the copy is damaged."""
+    # One step is one read transaction: between two steps, a write of another process makes SQLite start again.
+    step_pages = -1 if watch is None else WATCHED_STEP_PAGES
+    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
+        copied.execute("PRAGMA synchronous = off")
+        source.backup(copied, pages=step_pages, progress=watch)
+        copied.execute("PRAGMA journal_mode = delete")
+        return str(copied.execute("PRAGMA quick_check(1)").fetchone()[0])
 
 
 def _remove_unfinished(folder: Path) -> None:

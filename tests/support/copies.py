@@ -12,7 +12,7 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.tables import artifact_rows
-from socialpub.ops.backup import create, format, readers, restore
+from socialpub.ops.backup import create, format, restore, verify
 from socialpub.ops.backup.format import TarWriter
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts.drafts import DraftMedia
@@ -126,7 +126,7 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
     """Name and content of every member but the sums and the seal."""
-    with readers.check_tar(copy) as found:
+    with verify.check_tar(copy) as found:
         return [(member.name, member.read(1 << 30)) for member in found.members()]
 
 

@@ -13,17 +13,17 @@ import secrets
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
 from socialpub.core import commands, durable_files, logging
 from socialpub.core.clock import stamp
-from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable
+from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable, reason_for
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
-from socialpub.db import errors
+from socialpub.db import errors, upgrade_backups
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media.files import StoredFile
@@ -79,7 +79,8 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
     with (
         failures_explained(rt, target),
-        _reserve(rt, folder) as room,
+        # The rows are on the disk twice until the tar is complete.
+        reserve(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt)) as room,
         temp_dir_in(rt.settings, folder) as temp_dir,
     ):
         database, unfinished = temp_dir / DATABASE, temp_dir / "backup"
@@ -87,13 +88,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         copy_database(rt, database)
         format.expect(database.stat().st_size)
         with format.create_tar(unfinished, rt.secrets.sign_copy) as tar:
-
-            def add_media(name: str, path: Path) -> None:
-                if room is not None:
-                    room.spend(min(path.stat().st_size, room.left_bytes))
-                tar.add_file(name, path)
-
-            summary = write_members(rt, tar, add_media, database, now, with_secret=with_secret)
+            summary = write_members(rt, tar, database, now, with_secret=with_secret, room=room)
         durable_files.move(unfinished, target)
     return summary
 
@@ -101,34 +96,40 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
 def write_members(
     rt: Runtime,
     writer: BackupWriter,
-    add_media: Callable[[str, Path], None],
     database: Path,
     now: datetime,
     *,
     with_secret: bool,
+    room: DiskReservation | None = None,
     **more: str,
 ) -> BackupSummary:
-    """Write the description, `secret.key`, the media that a copied database names, and that database."""
+    """Write the description, `secret.key`, the media that a copied database names, and that database.
+
+    The media use up the reservation `room`. `more` is added to the description.
+    """
     info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
     writer.add(FIRST, info.as_json(**more))
     if with_secret:
         writer.add_file(SECRET, rt.settings.secret_key_file)
     with closing(sqlite3.connect(database)) as copied:
-        written, lost = _add_all_media(rt, copied, Tx(copied, now), add_media)
+        written, lost = _add_all_media(rt, writer, copied, Tx(copied, now), room)
         count = post_rows.count(Reader(copied))
     writer.add_file(DATABASE, database)
     return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
 
 def _add_all_media(
-    rt: Runtime, copied: sqlite3.Connection, tx: Tx, add: Callable[[str, Path], None]
+    rt: Runtime, writer: BackupWriter, copied: sqlite3.Connection, tx: Tx, room: DiskReservation | None
 ) -> tuple[int, int]:
     """Add every file that the copied database names. Return how many were written and how many were lost before."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(Reader(copied)):
+        path = rt.files.path(key)
         try:
-            add(MEDIA + key, rt.files.path(key))
+            if room is not None:
+                room.spend(min(path.stat().st_size, room.left_bytes))
+            writer.add_media(MEDIA + key, path)
             written += 1
         except FileNotFoundError:
             if artifact_rows.named_among(rt.reader, [key]):
@@ -158,14 +159,7 @@ def failure_recorded(rt: Runtime) -> Iterator[None]:
 def record_made(rt: Runtime, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
     """Record a backup that is on the disk."""
     with suppress(SocialpubError):
-        rt.write(
-            last_backup.note_made,
-            made.copied_at,
-            posts=made.posts,
-            media_files=made.media_files,
-            holds_secret=made.holds_secret,
-            scheduled=scheduled,
-        )
+        rt.write(last_backup.note_made, made, scheduled)
 
 
 @contextmanager
@@ -184,8 +178,7 @@ def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         if (how := errors.find_damage(error)) is not None:
             raise _damaged(rt, how) from error
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"The backup could not be written to {target}: {reason}."
+        message = f"The backup could not be written to {target}: {reason_for(error)}."
         raise OperatorError(message, _hint(error, target)) from error
 
 
@@ -211,12 +204,8 @@ def _exists(target: Path) -> OperatorError:
 
 def copy_database(rt: Runtime, target: Path) -> None:
     """Copy the database as of this instant. Raises OperatorError if it is damaged."""
-    timeout = rt.db.busy_seconds
-    with closing(sqlite3.connect(rt.db.path, timeout=timeout)) as source, closing(sqlite3.connect(target)) as copied:
-        # One step is one read transaction. Between two steps, every write would make SQLite start again.
-        source.backup(copied)
-        copied.execute("PRAGMA journal_mode = delete")
-        result = copied.execute("PRAGMA quick_check(1)").fetchone()[0]
+    with closing(sqlite3.connect(rt.db.path, timeout=rt.db.busy_seconds)) as source:
+        result = upgrade_backups.copy_rows(source, target)
     if result != "ok":
         raise _damaged(rt, result)
 
@@ -238,12 +227,9 @@ def on_the_disk_of_media(rt: Runtime, folder: Path) -> bool:
     return folder.stat().st_dev == rt.files.root.stat().st_dev
 
 
-def _reserve(rt: Runtime, folder: Path) -> AbstractContextManager[DiskReservation | None]:
-    """Reserve space for a backup on the disk of uploads and rows; nothing on another disk. Raises Unavailable."""
-    if not on_the_disk_of_media(rt, folder):
-        return nullcontext()
-    # The rows are on the disk twice until the tar is complete.
-    return rt.files.reservations.reserve(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt))
+def reserve(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContextManager[DiskReservation | None]:
+    """Reserve space in a folder on the disk of uploads and rows; nothing on another disk. Raises Unavailable."""
+    return rt.files.reservations.reserve(size_bytes) if on_the_disk_of_media(rt, folder) else nullcontext()
 
 
 # --- temporary folders -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import sqlite3
 import stat
 import tarfile
 import tempfile
@@ -236,6 +237,35 @@ def tar_info(name: str, size_bytes: int) -> tarfile.TarInfo:
     return info
 
 
+class NameTable:
+    """The names of files, each with its SHA-256, in a temporary file: there may be very many."""
+
+    def __init__(self) -> None:
+        self._rows = sqlite3.connect("", isolation_level=None)
+        self._rows.executescript("CREATE TABLE name (name TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID; BEGIN")
+
+    def add(self, name: str, digest: str = "") -> bool:
+        """Add a name. Return False if it is there already."""
+        return self._rows.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, digest)).rowcount == 1
+
+    def find(self, name: str) -> str | None:
+        row = self._rows.execute("SELECT digest FROM name WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def remove(self, name: str) -> None:
+        self._rows.execute("DELETE FROM name WHERE name = ?", (name,))
+
+    def count(self) -> int:
+        return int(self._rows.execute("SELECT count(*) FROM name").fetchone()[0])
+
+    def first(self) -> str | None:
+        row = self._rows.execute("SELECT name FROM name").fetchone()
+        return None if row is None else str(row[0])
+
+    def close(self) -> None:
+        self._rows.close()
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -252,6 +282,10 @@ class BackupWriter:
         """Add a file of the disk. Raises FileNotFoundError before anything of it is written."""
         with open_member(path, name) as member:
             self.list(name, self._write(member))
+
+    def add_media(self, name: str, path: Path) -> None:
+        """Add a stored file. Raises FileNotFoundError."""
+        self.add_file(name, path)
 
     def list(self, name: str, digest: str) -> None:
         """List a file that is written."""

@@ -12,6 +12,7 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
+from socialpub.ops.backup.format import BackupSummary
 from socialpub.runtime import Runtime
 
 RETRY_AFTER = timedelta(hours=1)
@@ -97,23 +98,16 @@ def next_at(copy: LastBackup, every: timedelta, now: datetime) -> datetime:
     return due if due - now <= every else now  # else the clock was set back since
 
 
-def note_made(
-    rt: Runtime,
-    tx: Tx,
-    copied_at: str,
-    *,
-    posts: int,
-    media_files: int,
-    holds_secret: bool,
-    scheduled: ScheduledBackup | None = None,
-) -> None:
-    """Record a backup of this instant."""
-    appliance_state.put(tx, appliance_state.BACKED_UP_AT, copied_at)
+def note_made(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
+    """Record a backup that is on the disk."""
+    appliance_state.put(tx, appliance_state.BACKED_UP_AT, made.copied_at)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILURE)
     if scheduled is not None:
         appliance_state.put(tx, appliance_state.SCHEDULED_BACKUP, json.dumps(asdict(scheduled)))
-    audit_log.record(tx, AuditAction.COPY_MADE, posts=posts, media_files=media_files, holds_secret=holds_secret)
+    audit_log.record(
+        tx, AuditAction.COPY_MADE, posts=made.posts, media_files=made.media_files, holds_secret=made.holds_secret
+    )
 
 
 def note_failed(rt: Runtime, tx: Tx, reason: str) -> None:

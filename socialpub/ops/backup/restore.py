@@ -12,23 +12,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from socialpub.accounts import api_keys
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import OperatorError, reason_for
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Tx, open_file
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import artifact_rows, audit_log, holds, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
 from socialpub.ops import file_faults, storage
-from socialpub.ops.backup import readers, verify
+from socialpub.ops.backup import verify
 from socialpub.ops.backup.format import DATABASE, SECRET, BackupInfo, BackupSummary
 from socialpub.ops.notify import schedule
 from socialpub.runtime import Runtime
@@ -43,7 +42,7 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
     If its `secret.key` is in place, its seal must fit; `unsealed` accepts a backup without one. A database alone is put
     beside the media that are there already.
     """
-    is_database = readers.is_database(source)
+    is_database = verify.is_database(source)
     with _new_database_aside(settings, clock) as aside:
         _refuse_existing(settings, aside, media_may_be_there=is_database)
         ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
@@ -71,9 +70,8 @@ def installing(source: Path, settings: Settings) -> Iterator[Path]:
     except FileExistsError as error:
         raise _exists(Path(error.filename2 or error.filename)) from error
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
         raise OperatorError(
-            f"{source} could not be put into {settings.data_dir}: {reason}.",
+            f"{source} could not be put into {settings.data_dir}: {reason_for(error)}.",
             "Nothing was changed. Check the disk and who owns the folder, and try again.",
         ) from error
 
@@ -111,11 +109,8 @@ def _is_new(database: Path) -> bool:
     """Return whether this is a database with no profile, no post, no API key and no media."""
     if not database.exists():
         return False
-    address = f"file:{quote(str(database.absolute()))}?mode=rw"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.row_factory = Row
-            reader = Reader(connection)
+        with open_file(database, "rw") as reader:
             found = (post_rows.count(reader), profile_rows.list_all(reader), api_keys.list_all(reader))
             return not any(found) and next(iter(artifact_rows.storage_keys(reader)), None) is None
     except sqlite3.Error:

@@ -15,7 +15,6 @@ import sys
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import CarriedRevocations
@@ -25,13 +24,13 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Tx, open_file
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.upgrade_backups import UpgradeBackup
 from socialpub.ops import storage
-from socialpub.ops.backup import readers, restore, verify
+from socialpub.ops.backup import restore, verify
 from socialpub.ops.backup.format import DATABASE
 
 _STATED = re.compile(r"^Version: (\S+)$", re.MULTILINE)
@@ -103,8 +102,8 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
     database = settings.database_file
     if not database.exists():
         return None
-    with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=rw", uri=True)) as connection:
-        unknown = sorted(set(upgrade.applied(connection)) - former.migrations)
+    with open_file(database, "rw") as reader:
+        unknown = sorted(set(upgrade.applied(reader.connection)) - former.migrations)
     if not unknown:
         return None
     schema = max(former.migrations)
@@ -144,11 +143,11 @@ class Rollback:
 
 def is_upgrade_backup(source: Path, settings: Settings) -> bool:
     """Return whether this is a database from before an upgrade. A replica brings back any other."""
-    if not readers.is_database(source):
+    if not verify.is_database(source):
         return False
     if _is_in_its_folder(source, settings):
         return True
-    with suppress(sqlite3.Error, UnicodeDecodeError), readers.open_read_only(source) as reader:
+    with suppress(sqlite3.Error, UnicodeDecodeError), open_file(source, verify.READ_ONLY) as reader:
         return appliance_state.get(reader, appliance_state.UPGRADE_BACKUP_OF) is not None
     return False
 
@@ -191,7 +190,7 @@ def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
     """Return the instant of an upgrade backup and the version that worked with it."""
     copied_at = belongs_to = None
     version = ""
-    with suppress(sqlite3.Error), readers.open_read_only(source) as reader:
+    with suppress(sqlite3.Error), open_file(source, verify.READ_ONLY) as reader:
         copied_at = appliance_state.get(reader, appliance_state.UPGRADE_BACKUP_OF)
         belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
         version = upgrade_backups.version_of(reader)
@@ -212,8 +211,8 @@ def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
 def _accepted_since(put_aside: Path | None, copied_at: str) -> tuple[int, int]:
     if put_aside is None:
         return 0, 0
-    with closing(sqlite3.connect(f"file:{quote(str(put_aside.absolute()))}?mode=ro", uri=True)) as rows:
-        return post_rows.count_since(Reader(rows), copied_at)
+    with open_file(put_aside, "ro") as reader:
+        return post_rows.count_since(reader, copied_at)
 
 
 def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> Path:
@@ -235,9 +234,8 @@ def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[Carried
     """
     if in_use is None:
         return CarriedRevocations((), ()), restore.mark_keys(rows, clock)
-    address = f"file:{quote(str(in_use.absolute()))}?mode=ro"
-    with closing(sqlite3.connect(rows)) as older, older, closing(sqlite3.connect(address, uri=True)) as newer:
-        tx, reader = Tx(older, clock.now(), actor.current()), Reader(newer)
+    with closing(sqlite3.connect(rows)) as older, older, open_file(in_use, "ro") as reader:
+        tx = Tx(older, clock.now(), actor.current())
         carried = api_keys.carry_revocations(tx, reader)
         password = appliance_state.get(reader, appliance_state.PASSWORD)
         if password is not None and password != appliance_state.get(tx, appliance_state.PASSWORD):

@@ -1,25 +1,33 @@
 """The scheduled backup: a dated folder of its own, and the command that runs afterwards.
 
 A folder gets its name when it is complete and on the disk. One backup is made at a time. The next run removes what a
-killed run left.
+killed run left. Only folders whose first file names this `secret.key` or a former one are removed, and never the backup
+that was just made.
+
+Media are hard links where the disk has them, so a backup takes space only for what is new. A stored file never changes
+(`media/files.py`), so one file on the disk can serve the appliance and every backup. On another disk, the link leads to
+the previous backup. The SHA-256 of a file that the previous backup has is known from there while nothing has changed
+the file since.
 
 The command takes the backup elsewhere. It runs without a shell and ends after `backup.after_timeout`. If it fails, the
 backup failed: its owner has none where it counts.
 """
 
+import errno
+import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
-from socialpub.core import commands, durable_files, units
+from socialpub.core import commands, durable_files, logging, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
@@ -28,17 +36,25 @@ from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.loader import COPY_VARIABLE, PREFIX
 from socialpub.core.settings.schema import FOLDER_PLACEHOLDER, BackupSection
 from socialpub.db import secret_key
-from socialpub.ops.backup import create, folders
-from socialpub.ops.backup.folders import UNFINISHED, HardlinkWriter
-from socialpub.ops.backup.format import DATABASE, BackupSummary
+from socialpub.ops.backup import create, format, verify
+from socialpub.ops.backup.format import DATABASE, BackupSummary, FolderWriter, NameTable
 from socialpub.ops.backup.last_backup import ScheduledBackup
 from socialpub.runtime import Runtime
 
+UNFINISHED = ".unfinished-"
+"""The prefix of a folder that is not a complete backup. The next run removes it."""
+KEEP_LAST = 3
+"""A backup after a mistake does not remove the backup of the same morning."""
 READ_ALL_AFTER = timedelta(days=30)
 """How long the checksums of media are taken from the previous backup. Then every file is read again."""
 END_SECONDS = 10.0
+
+_NAME = "%Y-%m-%dT%H-%M-%SZ"
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _MAX_OUTPUT = 600
 """Characters of its output in a message. Half are from its beginning, where restic and rclone report the cause."""
+
+log = logging.get_logger("socialpub.copies")
 
 
 class BackupInProgress(OperatorError):
@@ -63,9 +79,9 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
         with create.failures_explained(rt, folder):
             _make_folder(rt, folder)
             keys = secret_key.own_keys(rt.reader, rt.secrets)
-            folders.clear_unfinished(folder, keys)
+            _clear_unfinished(folder, keys)
             made = _write(rt, folder, with_secret)
-        removed = folders.prune(folder, keys, rt.settings.backup, made.path)
+        removed = _prune(folder, keys, rt.settings.backup, made.path)
         if rt.settings.backup.after:
             run_post_backup_command(rt.settings.backup, made.path)
         create.record_made(rt, made.summary, made.scheduled)
@@ -77,7 +93,7 @@ def clean(rt: Runtime) -> None:
     folder = rt.settings.backup_dir
     if folder.is_dir():
         with suppress(BackupInProgress), _exclusive_backup(rt, folder):
-            folders.clear_unfinished(folder, secret_key.own_keys(rt.reader, rt.secrets))
+            _clear_unfinished(folder, secret_key.own_keys(rt.reader, rt.secrets))
 
 
 def _make_folder(rt: Runtime, folder: Path) -> None:
@@ -105,8 +121,8 @@ def _exclusive_backup(rt: Runtime, folder: Path) -> Iterator[None]:
 
 def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
-    target = folders.free_place(folder, now)
-    previous = folders.find_previous(rt, folder)
+    target = _free_place(folder, now)
+    previous = _find_previous(rt, folder)
     # Read all media from time to time, and whenever the clock was set back since.
     read_at = previous.media_read_at if previous else None
     read_all = read_at is None or not timedelta(0) <= now - parse(read_at) < READ_ALL_AFTER
@@ -115,15 +131,11 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
     try:
         with closing(HardlinkWriter(rt, unfinished, previous, read_all=read_all)) as writer:
             database = unfinished / DATABASE
-            with (
-                rt.files.reservations.reserve(create.rows_bytes(rt))
-                if create.on_the_disk_of_media(rt, folder)
-                else nullcontext()
-            ):
+            with create.reserve(rt, folder, create.rows_bytes(rt)):
                 create.copy_database(rt, database)
             media_read_at = stamp(now) if read_all else str(read_at)
             summary = create.write_members(
-                rt, writer, writer.add_media, database, now, with_secret=with_secret, media_read_at=media_read_at
+                rt, writer, database, now, with_secret=with_secret, media_read_at=media_read_at
             )
             writer.finish(rt.secrets.sign_copy)
             database_bytes = database.stat().st_size
@@ -136,6 +148,203 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
         summary.copied_at, str(target), writer.size_bytes + database_bytes, writer.new_bytes + database_bytes
     )
     return MadeBackup(target, summary, scheduled, writer.changed)
+
+
+# --- dated folders ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DatedBackup:
+    """A backup in the folder. Only reading it shows whether it is complete."""
+
+    path: Path
+    copied_at: datetime
+    media_read_at: str | None = None
+    """When all of its media were last read, and not known from the previous backup."""
+
+
+def _free_place(folder: Path, copied_at: datetime) -> Path:
+    """Return a free name for a backup of this instant, also for two in one second or after the clock was set back."""
+    while (place := folder / copied_at.strftime(_NAME)).exists():
+        copied_at += timedelta(seconds=1)
+    return place
+
+
+def _list_backups(folder: Path, keys: Collection[str]) -> list[DatedBackup]:
+    """Return the backups that a `secret.key` with one of these check values made, oldest first."""
+    found = (_read_backup(path, keys) for path in folder.glob("[0-9]*") if _is_name(path.name))
+    return sorted((copy for copy in found if copy is not None), key=lambda copy: (copy.copied_at, copy.path))
+
+
+def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
+    """Return the backups to keep: the newest of each of the last days, weeks and months that have one, and the last
+    three."""
+    chosen = {backup.path for backup in backups[-KEEP_LAST:]}
+    days, weeks, months = settings.keep_days, settings.keep_weeks, settings.keep_months
+    for limit, period in ((days, "%Y-%m-%d"), (weeks, "%G-%V"), (months, "%Y-%m")):
+        newest = {one.copied_at.strftime(period): one.path for one in backups}  # a later one replaces an earlier one
+        chosen.update(newest[one] for one in sorted(newest, reverse=True)[:limit])
+    return [backup for backup in backups if backup.path in chosen]
+
+
+def _prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
+    """Remove the backups that are not kept. Return how many."""
+    copies = _list_backups(folder, keys)
+    stay = {copy.path for copy in kept(copies, settings)} | {just_made}
+    return _remove_backups(copy.path for copy in copies if copy.path not in stay)
+
+
+def _clear_unfinished(folder: Path, keys: Collection[str]) -> int:
+    """Remove what killed runs left. Return how many. The caller holds the lock of scheduled backups."""
+    left = [path for path in folder.glob(f"{UNFINISHED}*") if path.is_dir() and not path.is_symlink()]
+    return _remove_backups(path for path in left if not any(path.iterdir()) or _read_backup(path, keys) is not None)
+
+
+def _remove_backups(paths: Iterable[Path]) -> int:
+    removed = 0
+    for path in paths:
+        gone = path
+        try:
+            if not path.name.startswith(UNFINISHED):
+                # If the power fails, no half backup has the name of a backup.
+                gone = path.rename(path.with_name(UNFINISHED + path.name))
+            # The file that identifies the owner goes last.
+            for inside in sorted(gone.iterdir(), key=lambda one: one.name == format.FIRST):
+                shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
+            gone.rmdir()
+            removed += 1
+        except OSError as error:
+            log.warning("an old copy could not be removed", copy=str(gone), reason=error.strerror)
+    return removed
+
+
+def _read_backup(path: Path, keys: Collection[str]) -> DatedBackup | None:
+    """Return the backup in a folder, or None if none of these keys made it."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        if path.is_symlink():
+            return None
+        with format.open_regular(path / format.FIRST, follow=False) as file:
+            info = json.loads(file.read(verify.MAX_INFO_BYTES))
+        if info["secret_key"] in keys:
+            read_at = info.get("media_read_at")
+            return DatedBackup(path, parse(info["copied_at"]), read_at if isinstance(read_at, str) else None)
+    return None
+
+
+def _is_name(name: str) -> bool:
+    try:
+        datetime.strptime(name, _NAME)
+    except ValueError:
+        return False
+    return True
+
+
+def _find_previous(rt: Runtime, folder: Path) -> DatedBackup | None:
+    """Return the newest backup whose seal fits: its checksums can be trusted."""
+    ours = _list_backups(folder, {rt.secrets.check_value})
+    return next((backup for backup in reversed(ours) if _is_trusted(rt, backup)), None)
+
+
+def _is_trusted(rt: Runtime, backup: DatedBackup) -> bool:
+    try:
+        digest, seal = verify.read_seal(backup.path)
+    except (OperatorError, OSError):
+        return False
+    return seal is not None and rt.secrets.has_signed_copy(seal, digest)
+
+
+# --- hard links ------------------------------------------------------------------------------------------------------
+
+
+class HardlinkWriter(FolderWriter):
+    """Writes a backup whose media are hard links where the disk allows it."""
+
+    def __init__(self, rt: Runtime, folder: Path, previous: DatedBackup | None, *, read_all: bool) -> None:
+        """Begin a backup. The seal of `previous` fits. `read_all`: trust none of its checksums."""
+        super().__init__(folder)
+        self._rt = rt
+        self._previous = previous
+        self._read_all = read_all
+        self._known = NameTable()
+        for name, digest in verify.list_sums(previous.path) if previous else ():
+            self._known.add(name, digest)
+        self.size_bytes = 0
+        self.new_bytes = 0
+        self.changed = 0
+        """Files that are not what they were when they were first copied."""
+
+    def add_media(self, name: str, source: Path) -> None:
+        """Add a media file. Raises FileNotFoundError."""
+        found = source.stat()
+        target = self.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        known = earlier = None
+        if self._previous is not None and found.st_mtime < self._previous.copied_at.timestamp():
+            known = self._known.find(name)
+            earlier = self._previous.path / name if known else None
+        if _link(source, target):
+            self.list(name, self._digest_linked(name, target, known if _is_same(earlier, found) else None))
+        elif known is not None and earlier is not None and self._link_earlier(earlier, known, target, found):
+            self.list(name, known)
+        else:
+            self._copy(name, source, found.st_size)
+        self.size_bytes += found.st_size
+
+    def _digest_linked(self, name: str, target: Path, known: str | None) -> str:
+        """Return the SHA-256 of a linked file. `known` is that of the same file in the previous backup."""
+        if known is not None and not self._read_all:
+            return known
+        format.expect(target.stat().st_size)
+        digest = format.compute_digest(target)
+        if known is not None and digest != known:
+            self.changed += 1
+            key = name.removeprefix(format.MEDIA)
+            log.warning("a stored file is not what it was: its disk may be failing", key=key)
+        return digest
+
+    def _link_earlier(self, earlier: Path, known: str, target: Path, found: os.stat_result) -> bool:
+        """Link to the file of the previous backup, which is on another disk than the stored file."""
+        try:
+            if earlier.stat().st_size != found.st_size:
+                return False
+        except OSError:
+            return False
+        if self._read_all and format.compute_digest(earlier) != known:
+            key = str(target.relative_to(self.folder)).removeprefix(format.MEDIA)
+            log.warning("a file of the copy before is damaged, and is copied anew", key=key)
+            return False
+        return _link(earlier, target)
+
+    def _copy(self, name: str, source: Path, size: int) -> None:
+        format.expect(size)
+        with create.reserve(self._rt, self.folder, size) as room:
+            if room is not None:
+                room.spend(size)
+            self.add_file(name, source)
+        self.new_bytes += size
+
+    def close(self) -> None:
+        super().close()
+        self._known.close()
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Return False if the disk cannot link the one to the other."""
+    try:
+        target.hardlink_to(source)
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        return False
+    return True
+
+
+def _is_same(earlier: Path | None, found: os.stat_result) -> bool:
+    """Return whether an earlier backup contains this file of the disk."""
+    try:
+        return earlier is not None and os.path.samestat(earlier.stat(), found)
+    except OSError:
+        return False
 
 
 # --- the command afterwards ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from socialpub.core.settings.schema import MetricsSection
 from socialpub.db.tables import holds
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
+from socialpub.ops.backup.format import BackupSummary
 from socialpub.providers.base import Published, Refused
 from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
@@ -233,7 +234,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
     found = scrape(client)
     assert ("socialpub_last_copy_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
-    rt.write(last_backup.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    rt.write(last_backup.note_made, BackupSummary(rt.stamp(), False, 0, 0, 0))
     made_at = rt.now().timestamp()
     beat(rt)
     found = scrape(client, clock)
@@ -270,7 +271,7 @@ def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: 
     """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
     does; every family has its help and no label that the store itself sets."""
     beat(rt)
-    rt.write(last_backup.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    rt.write(last_backup.note_made, BackupSummary(rt.stamp(), False, 0, 0, 0))
     clock.jump(3600)
     text = client.send("GET", "/metrics", key=None).body.decode()
     families = list(text_string_to_metric_families(text))

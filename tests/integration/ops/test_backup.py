@@ -221,7 +221,7 @@ def test_a_copy_on_the_same_disk_leaves_rows_their_room(
     assert "another disk" in (refused.value.hint or "")
     assert files_in(tmp_path) == before
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(create, "_reserve", lambda *_: nullcontext())
+        elsewhere.setattr(create, "reserve", lambda *_: nullcontext())
         assert create.write(rt, tmp_path / "on another disk").media_files == 1
     free += 100_000_000
     assert create.write(rt, tmp_path / "copy").media_files == 1

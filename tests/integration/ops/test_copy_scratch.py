@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.ops.backup import create, format, schedule
-from socialpub.ops.backup.folders import UNFINISHED
+from socialpub.ops.backup.schedule import UNFINISHED
 from socialpub.runtime import Runtime
 from socialpub.worker import tasks
 from tests.support.copies import copy_of

@@ -18,6 +18,7 @@ from socialpub.core.settings.schema import StorageSection
 from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
+from socialpub.ops.backup.format import BackupSummary
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics
 from socialpub.web.http.request import WebState
@@ -51,7 +52,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
         drain(rt, clock)
     tokens.renew(rt, profile)
     rt.write(health.beat)
-    rt.write(last_backup.note_made, rt.stamp(), posts=2, media_files=0, holds_secret=False)
+    rt.write(last_backup.note_made, BackupSummary(rt.stamp(), False, 0, 0, 0))
     rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "mailto://example.com"}))
     clock.jump(3600)
     rt.write(health.beat)

@@ -22,9 +22,8 @@ from socialpub.core.settings.schema import BackupSection
 from socialpub.db import secret_key
 from socialpub.db.tables import audit_log
 from socialpub.media.files import Files
-from socialpub.ops.backup import create, folders, format, last_backup, schedule, verify
-from socialpub.ops.backup.folders import UNFINISHED, DatedBackup
-from socialpub.ops.backup.schedule import MadeBackup
+from socialpub.ops.backup import create, format, last_backup, schedule, verify
+from socialpub.ops.backup.schedule import UNFINISHED, DatedBackup, MadeBackup
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.copies import file_of, post_with_a_picture, put_back
@@ -58,7 +57,7 @@ def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
         link(self, target)
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    monkeypatch.setattr(folders, "on_the_disk_of_media", lambda *_: False)
+    monkeypatch.setattr(create, "on_the_disk_of_media", lambda *_: False)
 
 
 def configured(rt: Runtime, **backup_section: Any) -> None:
@@ -379,7 +378,7 @@ def test_the_newest_of_each_day_week_and_month_stays() -> None:
     for day in range(90):
         for hour in (3, 15):
             at = datetime(2026, 10, 12, hour, tzinfo=UTC) + timedelta(days=day)
-            copies = folders.kept([*copies, DatedBackup(Path(f"{at:%m-%dT%H}"), at)], settings)
+            copies = schedule.kept([*copies, DatedBackup(Path(f"{at:%m-%dT%H}"), at)], settings)
     assert [copy.path.name for copy in copies] == [
         "11-30T15",  # a month's last
         "12-27T15",  # a week's last, a Sunday

@@ -3,10 +3,13 @@
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
+
+from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -26,8 +29,13 @@ def _json_value(value: Any) -> Any:
 
 def from_facts(kind: type[T], facts: dict[str, Any]) -> T:
     """Build an object from the journal. Fields that only older versions wrote are ignored."""
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # only dataclasses are journaled
-    return kind(**{name: value for name, value in facts.items() if name in known})
+    adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # mypy does not know that types are hashable
+    return adapter.validate_python(facts)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 # --- the journal -----------------------------------------------------------------------------------------------------
@@ -94,17 +102,6 @@ class MachineClock:
         return datetime.now(UTC)
 
 
-class NetworkClock:
-    """One network's own time, which may differ from the world's."""
-
-    def __init__(self, clock: SandboxClock) -> None:
-        self._clock = clock
-        self.skew_seconds = 0.0
-
-    def now(self) -> datetime:
-        return self._clock.now() + timedelta(seconds=self.skew_seconds)
-
-
 class IdSequence:
     def __init__(self, clock: SandboxClock) -> None:
         self._clock = clock
@@ -125,7 +122,7 @@ class IdSequence:
 class SandboxContext:
     """A network's share of the world. All networks share the ids and the journal."""
 
-    clock: NetworkClock
+    clock: SandboxClock
     ids: IdSequence
     journal: Journal
     serving: bool = False
@@ -137,28 +134,19 @@ class SandboxContext:
 KEPT_CALLS = 50_000
 
 
-class CallRecord(NamedTuple):
-    """A call that ended. `status` 0: the caller got no answer."""
-
-    endpoint: str
-    status: int
-    when: datetime
-    """By the world's clock."""
-
-
 class CallLog:
     """The calls of one network: how many, their statuses, and how many run at the same time."""
 
-    def __init__(self, clock: SandboxClock) -> None:
-        self.calls: list[CallRecord] = []
-        """The latest calls, oldest first; `counts` never forgets."""
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+        """Endpoint and status of the latest calls, oldest first; `counts` never forgets. Status 0: the caller got no
+        answer."""
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.held = 0
         """Calls in flight whose fault never answers. They wait for their caller to disconnect."""
         self.most_in_flight_of: dict[str, int] = {}
         """By account id."""
-        self._clock = clock
         self._in_flight_of: Counter[str] = Counter()
 
     def call_began(self, account_id: str) -> None:
@@ -173,13 +161,13 @@ class CallLog:
         if account_id:
             self._in_flight_of[account_id] -= 1
         self.counts[endpoint] += 1
-        self.calls.append(CallRecord(endpoint, status, self._clock.now()))
+        self.calls.append((endpoint, status))
         if len(self.calls) > 2 * KEPT_CALLS:
             del self.calls[:-KEPT_CALLS]
 
     def statuses(self, endpoint: str) -> list[int]:
         """Return the statuses of one endpoint's calls, oldest first."""
-        return [call.status for call in self.calls if call.endpoint == endpoint]
+        return [status for name, status in self.calls if name == endpoint]
 
 
 # --- rate windows ----------------------------------------------------------------------------------------------------
@@ -294,24 +282,6 @@ class AuthorizationCode:
     """Of the challenge: `S256` or `plain`."""
 
 
-class AuthorizationCodes:
-    """Each code works once."""
-
-    def __init__(self, clock: SandboxClock) -> None:
-        self._clock = clock
-        self._codes: dict[str, AuthorizationCode] = {}
-
-    def add(self, text: str, code: AuthorizationCode) -> None:
-        self._codes[text] = code
-
-    def redeem(self, text: str, client_id: str) -> AuthorizationCode | None:
-        """Return the code if it is valid and belongs to this app. Any call uses the code up."""
-        code = self._codes.pop(text, None)
-        if code is None or code.client_id != client_id or self._clock.now().timestamp() >= code.expires_at:
-            return None
-        return code
-
-
 @dataclass(slots=True)
 class Token:
     """A pair of an access and a refresh token. Times are Unix seconds."""
@@ -406,7 +376,7 @@ class TokenStore:
     # --- from the journal ----------------------------------------------------------------------------------------
 
     def replay_token(self, **facts: Any) -> None:
-        self._keep(from_facts(Token, {**facts, "scopes": tuple(facts["scopes"])}))
+        self._keep(from_facts(Token, facts))
 
     def replay_spent(self, access: str, access_survives: bool) -> None:
         token = self._by_access.get(access)

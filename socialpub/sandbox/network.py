@@ -3,21 +3,26 @@
 How tokens look, how long they live and how errors are worded is each network's own.
 """
 
+import functools
 import re
 import secrets
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from socialpub.sandbox.faults import Chaos, ErrorReplies, Fault, FaultScript, take_fault
-from socialpub.sandbox.memory import AuthorizationCodes, CallLog, SandboxApp, SandboxContext, Token, TokenStore
+from socialpub.sandbox.memory import AuthorizationCode, CallLog, SandboxApp, SandboxContext, Token, TokenStore
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
 COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """What `change_account` may change in every account, with the form of each value."""
 
 CallerT = TypeVar("CallerT")
+
+NetworkHandler = Callable[[Any, SandboxRequest], Reply]
+UserHandler = Callable[[Any, SandboxRequest, Any], Reply]
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,27 @@ class ApiCaller(Generic[CallerT]):
     def may(self, *scopes: str) -> bool:
         """Return whether the token has all of these scopes."""
         return set(scopes) <= set(self.token.scopes)
+
+
+def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler]:
+    """Make a handler of `(network, request, caller)` one of `(network, request)`. `label` names a limit of the network;
+    its `admit` says which of the scopes are needed. Every response carries the headers that `admit` adds."""
+
+    def wrap(handler: UserHandler) -> NetworkHandler:
+        @functools.wraps(handler)
+        def checked(network: Any, request: SandboxRequest) -> Reply:
+            headers: Headers = []
+            try:
+                reply = handler(network, request, network.admit(request, label, scopes, headers))
+            except Refusal as refusal:
+                reply = refusal.reply
+            kept = {name for name, _ in headers}
+            reply.headers = [*(one for one in reply.headers if one[0] not in kept), *headers]
+            return reply
+
+        return checked
+
+    return wrap
 
 
 class SandboxAccount(Protocol):
@@ -68,10 +94,12 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     refresh_seconds: int
 
     def __init__(self, context: SandboxContext) -> None:
-        super().__init__(context.clock)
+        super().__init__()
         self.context = context
-        self.tokens = TokenStore(context.clock, self.write)
-        self.codes = AuthorizationCodes(context.clock)
+        self.clock_skew_seconds = 0.0
+        """How far the network's clock is ahead of the world's. Below zero: behind."""
+        self.tokens = TokenStore(self, self.write)
+        self.codes: dict[str, AuthorizationCode] = {}
         self.accounts: dict[str, AccountT] = {}
         """By id."""
         self.apps: dict[str, SandboxApp] = {}
@@ -83,16 +111,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     # --- time, ids, journal --------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        return self.context.clock.now()
-
-    @property
-    def clock_skew_seconds(self) -> float:
-        """How far the network's clock is ahead of the world's. Below zero: behind."""
-        return self.context.clock.skew_seconds
-
-    @clock_skew_seconds.setter
-    def clock_skew_seconds(self, seconds: float) -> None:
-        self.context.clock.skew_seconds = seconds
+        return self.context.clock.now() + timedelta(seconds=self.clock_skew_seconds)
 
     def timestamp(self) -> float:
         """Return the time in Unix seconds."""
@@ -152,6 +171,12 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     @abstractmethod
     def view(self) -> dict[str, Any]:
         """Return the memory as JSON data, for the control API."""
+
+    @abstractmethod
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[AccountT]:
+        """Return who calls. Count the call. Raise Refusal. Add headers of the response, also before a Refusal."""
 
     async def before_view(self) -> None:
         """Bring the memory up to date before it is shown."""

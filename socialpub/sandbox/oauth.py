@@ -16,7 +16,6 @@ from socialpub.sandbox.memory import AuthorizationCode, SandboxApp, Token
 from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, json_reply, redirect
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pages import SOURCES, render_template
-from socialpub.sandbox.pinterest.api import count
 from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, refused
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 from socialpub.sandbox.x.network import XSandbox
@@ -101,17 +100,14 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
         if asked.get("decision") == "allow" and account is not None:
             given = [one for one in scopes if self.always_given in ("", one) or f"grant:{one}" in asked]
             code = self.new_code()
-            network.codes.add(
-                code,
-                AuthorizationCode(
-                    app.client_id,
-                    asked["redirect_uri"],
-                    account.id,
-                    tuple(given),
-                    network.timestamp() + network.code_seconds,
-                    asked.get("code_challenge", ""),
-                    asked.get("code_challenge_method", "plain"),
-                ),
+            network.codes[code] = AuthorizationCode(
+                app.client_id,
+                asked["redirect_uri"],
+                account.id,
+                tuple(given),
+                network.timestamp() + network.code_seconds,
+                asked.get("code_challenge", ""),
+                asked.get("code_challenge_method", "plain"),
             )
             result = self.approval(code, given)
         else:
@@ -171,8 +167,9 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
 
     def _exchange(self, network: NetworkT, form: dict[str, str], client_id: str) -> Token:
         self.require(network, form, *self.required)
-        code = network.codes.redeem(form["code"], client_id)
-        if code is None:
+        # Any call uses the code up.
+        code = network.codes.pop(form["code"], None)
+        if code is None or code.client_id != client_id or network.timestamp() >= code.expires_at:
             raise self.refusal(network, "code")
         if code.redirect_uri != form["redirect_uri"]:
             raise self.refusal(network, "redirect_uri")
@@ -464,7 +461,7 @@ class PinterestAuthorization(NetworkAuthorization[PinterestSandbox]):
             raise refused(network, "authentication_failed")
         if not form:
             raise self.refusal(network, "form")
-        count(network, "org_read", client_id, "")
+        network.count("org_read", client_id, "")
         return client_id
 
     def refusal(self, network: PinterestSandbox, reason: str, name: str = "") -> Refusal:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, NetworkClock, SandboxClock, SandboxContext
+from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, SandboxClock, SandboxContext
 from socialpub.sandbox.messages import PartSummary, SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pinterest.network import PinterestSandbox
@@ -111,7 +111,7 @@ class World:
         }
 
     def _network_context(self) -> SandboxContext:
-        return SandboxContext(NetworkClock(self.clock), self._ids, self._journal, self._serving)
+        return SandboxContext(self.clock, self._ids, self._journal, self._serving)
 
     def serve(self) -> None:
         """Note that the world listens on a port from now on."""

@@ -1,11 +1,8 @@
 """Pinterest's API of the account, its boards and videos: who may call, which JSON bodies, and the upload host."""
 
 import base64
-import functools
 import json
-import math
 import secrets
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -14,8 +11,6 @@ from pydantic_core import ErrorDetails
 
 from socialpub.sandbox.media import probe_video, sniff
 from socialpub.sandbox.messages import (
-    Headers,
-    Refusal,
     Reply,
     SandboxRequest,
     SandboxShape,
@@ -24,7 +19,7 @@ from socialpub.sandbox.messages import (
     check_shape,
     dotted_path,
 )
-from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.pinterest.models import (
     FAILED,
     MAX_BYTES,
@@ -43,15 +38,11 @@ from socialpub.sandbox.pinterest.network import (
     ok,
     paged,
     refused,
-    with_rate_headers,
     zoneless,
 )
 
-MINUTE = 60
 SHOWN = 200
-RateCategory = Literal["org_read", "org_write"]
 PinterestCaller = ApiCaller[PinterestAccount]
-UserHandler = Callable[[PinterestSandbox, SandboxRequest, PinterestCaller], Reply]
 
 ObjectId = Annotated[str, StringConstraints(pattern=r"^\d+$")]
 Base64Text = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9+/=]+$")]
@@ -71,53 +62,6 @@ MESSAGES = {
     "too_long": "'{path}' has {actual_length} items (maxItems={max_length})",
     "too_short": "'{path}' has {actual_length} items (minItems={min_length})",
 }
-
-
-def api_call(
-    category: RateCategory, *scopes: str
-) -> Callable[[UserHandler], Callable[[PinterestSandbox, SandboxRequest], Reply]]:
-    """Make a handler of `(pinterest, request, caller)` one of `(pinterest, request)`. All scopes are needed.
-
-    The order is: bearer, rate, scopes. Every response carries the request id and the rate headers.
-    """
-
-    def wrap(handler: UserHandler) -> Callable[[PinterestSandbox, SandboxRequest], Reply]:
-        @functools.wraps(handler)
-        def checked(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
-            headers: Headers = []
-            try:
-                token = pinterest.tokens.bearer(request.bearer)
-                account = pinterest.account_of(token) if token else None
-                if token is None or account is None:
-                    raise refused(pinterest, "authentication_failed")
-                headers = count(pinterest, category, token.client_id, account.id)
-                missing = [scope for scope in scopes if scope not in token.scopes]
-                if missing:
-                    message = f"Your token is missing the required scopes: {', '.join(missing)}"
-                    raise invalid(pinterest, 403, 3, message)
-                reply = handler(pinterest, request, ApiCaller(token, account))
-            except Refusal as refusal:
-                reply = refusal.reply
-            return with_rate_headers(reply, headers) if headers else reply
-
-        return checked
-
-    return wrap
-
-
-def count(pinterest: PinterestSandbox, category: RateCategory, client_id: str | None, account_id: str) -> Headers:
-    """Count one call. Return the headers that report it. Raise Refusal for one too many."""
-    pinterest.category_counts[category] += 1
-    now, limit = pinterest.timestamp(), pinterest.limits[category]
-    window = pinterest.windows.count((category, client_id or "", account_id), limit, MINUTE, now)
-    headers = [
-        ("x-ratelimit-limit", f"{limit}, {limit};w={MINUTE}"),
-        ("x-ratelimit-remaining", str(window.remaining)),
-        ("x-ratelimit-reset", str(math.ceil(window.reset - now))),
-    ]
-    if window.over:
-        raise Refusal(with_rate_headers(pinterest.refusal_reply("", "rate_limited"), headers))
-    return headers
 
 
 def valid_body(

@@ -1,6 +1,7 @@
 """The memory of Pinterest: accounts, boards, registered videos, pins. And its replies: refusals, pages of lists."""
 
 import base64
+import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from socialpub.sandbox.media import FateQueue
 from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
     FATES,
@@ -59,6 +60,7 @@ ERRORS: dict[str, tuple[int, int, str]] = {
 }
 
 T = TypeVar("T")
+MINUTE = 60
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
 JOURNALED = tuple(name for name in Pin.__slots__ if name != "kind")
@@ -127,6 +129,34 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 
     def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
         return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
+
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[PinterestAccount]:
+        """The order is: bearer, rate, scopes. All scopes are needed."""
+        token = self.tokens.bearer(request.bearer)
+        account = self.account_of(token) if token else None
+        if token is None or account is None:
+            raise refused(self, "authentication_failed")
+        headers.extend(self.count(label, token.client_id, account.id))
+        missing = [scope for scope in scopes if scope not in token.scopes]
+        if missing:
+            raise invalid(self, 403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
+        return ApiCaller(token, account)
+
+    def count(self, category: str, client_id: str | None, account_id: str) -> Headers:
+        """Count one call. Return the headers that report it. Raise Refusal for one too many."""
+        self.category_counts[category] += 1
+        now, limit = self.timestamp(), self.limits[category]
+        window = self.windows.count((category, client_id or "", account_id), limit, MINUTE, now)
+        headers = [
+            ("x-ratelimit-limit", f"{limit}, {limit};w={MINUTE}"),
+            ("x-ratelimit-remaining", str(window.remaining)),
+            ("x-ratelimit-reset", str(math.ceil(window.reset - now))),
+        ]
+        if window.over:
+            raise Refusal(with_rate_headers(self.refusal_reply("", "rate_limited"), headers))
+        return headers
 
     # --- boards --------------------------------------------------------------------------------------------------
 
@@ -228,9 +258,8 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         self.reserve_id(facts["id"])
         self.accounts[facts["id"]] = from_facts(PinterestAccount, facts)
 
-    def replay_board(self, created_at: str, collaborators: list[str], **facts: Any) -> None:
+    def replay_board(self, **facts: Any) -> None:
         self.reserve_id(facts["id"])
-        facts |= {"created_at": datetime.fromisoformat(created_at), "collaborators": tuple(collaborators)}
         self.boards[facts["id"]] = from_facts(PinterestBoard, facts)
 
     def replay_section(self, board_id: str, section_id: str, name: str) -> None:
@@ -241,14 +270,13 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         self.reserve_id(facts["id"])
         self._keep_media(from_facts(PinterestMedia, facts))
 
-    def replay_pin(self, media: Any, created_at: str, pictures: list[dict[str, Any]], **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        kept = tuple(PinImage(**one) for one in pictures)
-        for one in kept:
-            self.reserve_id(one.id)
-            self.pictures[one.id] = one
-        facts |= {"kind": media, "created_at": datetime.fromisoformat(created_at), "pictures": kept}
-        self._keep_pin(from_facts(Pin, facts))
+    def replay_pin(self, media: str, **facts: Any) -> None:
+        pin = from_facts(Pin, facts | {"kind": media})
+        self.reserve_id(pin.id)
+        for image in pin.pictures:
+            self.reserve_id(image.id)
+            self.pictures[image.id] = image
+        self._keep_pin(pin)
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 

@@ -15,13 +15,13 @@ from pydantic import Field, StringConstraints
 
 from socialpub.sandbox.media import dimensions, sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape
+from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pinterest.api import (
     Base64Text,
     Index,
     Link,
     ObjectId,
     PinterestCaller,
-    api_call,
     readable_board,
     valid_body,
 )

@@ -1,43 +1,17 @@
 """TikTok's API: who may call, who may post, the account, the status of a share, and its public videos."""
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from socialpub.sandbox.messages import Reply, SandboxRequest
-from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.tiktok.models import COMPLETE, FILE_UPLOAD, ONLY_ME, PublishTask, TikTokAccount
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 
-MINUTE, DAY = 60, 86400
+DAY = 86400
 UNAUDITED_USER_CAP = 5
 """Posting users of an unaudited app in 24 hours."""
 
 TikTokCaller = ApiCaller[TikTokAccount]
-UserHandler = Callable[[TikTokSandbox, SandboxRequest, TikTokCaller], Reply]
-
-
-def api_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[TikTokSandbox, SandboxRequest], Reply]]:
-    """Make a handler of `(tiktok, request, caller)` one of `(tiktok, request)`. One of the scopes is enough. `label`
-    names its limit in `world.tiktok.limits`. The order is: bearer, scope, rate."""
-
-    def wrap(handler: UserHandler) -> Callable[[TikTokSandbox, SandboxRequest], Reply]:
-        @functools.wraps(handler)
-        def checked(tiktok: TikTokSandbox, request: SandboxRequest) -> Reply:
-            token = tiktok.tokens.bearer(request.bearer)
-            account = tiktok.account_of(token) if token else None
-            if token is None or account is None:
-                return tiktok.unauthorized_reply()
-            if not set(scopes) & set(token.scopes):
-                return tiktok.refusal_reply(label, "scope_not_authorized")
-            limit = tiktok.limits.get(label, 600)
-            if not tiktok.windows.admits((label, token.account_id, token.client_id), limit, MINUTE, tiktok.timestamp()):
-                return tiktok.refusal_reply(label, "rate_limit_exceeded")
-            return handler(tiktok, request, ApiCaller(token, account))
-
-        return checked
-
-    return wrap
 
 
 def json_object(tiktok: TikTokSandbox, request: SandboxRequest) -> dict[str, Any]:
@@ -136,7 +110,7 @@ async def pull_first(tiktok: TikTokSandbox, request: SandboxRequest) -> None:
     publish_id = (request.json_object() or {}).get("publish_id")
     task = tiktok.tasks.all.get(publish_id) if isinstance(publish_id, str) else None
     if task is not None:
-        await tiktok.intake.pull(task)
+        await tiktok.tasks.pull(task)
 
 
 @api_call("status_fetch", "video.upload", "video.publish")

@@ -18,9 +18,9 @@ from socialpub.sandbox.messages import (
     check_shape,
     dotted_path,
 )
+from socialpub.sandbox.network import api_call
 from socialpub.sandbox.tiktok.api import (
     TikTokCaller,
-    api_call,
     json_object,
     refuse_direct,
     refuse_draft,
@@ -212,7 +212,7 @@ def put_chunk(tiktok: TikTokSandbox, request: SandboxRequest) -> Reply:
         return Reply(404)
     status = _chunk_status(tiktok, request, task, request.sink)
     if status in (206, 201):
-        tiktok.intake.accept_chunk(task, request.sink)
+        tiktok.tasks.accept_chunk(task, request.sink)
         status = tiktok.last_chunk_status if status == 201 else status
     task.puts.append(ChunkPut(request.headers.get("content-range", ""), request.sink.size, status))
     reported = max(0, task.received - 1) if tiktok.progress_is_last_index else task.received

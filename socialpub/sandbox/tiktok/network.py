@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from socialpub.sandbox.media import fetch
 from socialpub.sandbox.memory import SandboxContext, SlidingWindows, from_facts, json_facts
-from socialpub.sandbox.messages import Refusal, Reply, json_reply
-from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSwitches
-from socialpub.sandbox.tiktok.tasks import MediaIntake, TaskStore
+from socialpub.sandbox.tiktok.tasks import TaskStore
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
@@ -41,6 +41,7 @@ SENT_WITH_200 = frozenset({
     "spam_risk_too_many_posts", "spam_risk_user_banned_from_posting", "reached_active_user_cap",
 })  # fmt: skip
 """By `creator_info`."""
+MINUTE = 60
 OAUTH_ENDPOINTS = ("token", "revoke")
 """Their errors are flat, and everything else has an envelope."""
 
@@ -103,8 +104,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         self.posted_at: dict[tuple[str, str], float] = {}
         """When a user last posted through an app: by client key and open_id."""
         self.windows = SlidingWindows()
-        self.tasks = TaskStore(self, context, self.accounts, self.write)
-        self.intake = MediaIntake(self, context, self.accounts, self.tasks)
+        self.tasks = TaskStore(self, self)
         for account in (
             TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000001", "u-demo-1", "demo", "Demo"),
             TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000002", "u-demo-2", "studio", "Studio", private=True),
@@ -124,6 +124,25 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
+    def admit(
+        self,
+        request: SandboxRequest,
+        label: str,
+        scopes: tuple[str, ...],
+        headers: Headers,  # noqa: ARG002  # TikTok adds none
+    ) -> ApiCaller[TikTokAccount]:
+        """The order is: bearer, scope, rate. One of the scopes is enough."""
+        token = self.tokens.bearer(request.bearer)
+        account = self.account_of(token) if token else None
+        if token is None or account is None:
+            raise self.refused(label, "access_token_invalid")
+        if not set(scopes) & set(token.scopes):
+            raise self.refused(label, "scope_not_authorized")
+        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 600)
+        if not self.windows.admits(key, limit, MINUTE, self.timestamp()):
+            raise self.refused(label, "rate_limit_exceeded")
+        return ApiCaller(token, account)
+
     def remove_access(self, username: str) -> None:
         """Withdraw the user's permission: tokens end, and open shares fail with `auth_removed`."""
         super().remove_access(username)
@@ -142,11 +161,11 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         if task.direct:
             self.posted_at[(task.client_key or "", task.open_id)] = self.timestamp()
         if self.context.serving:
-            self.intake.pull_in_background(task)
+            self.tasks.pull_in_background(task)
 
     def catch_up(self) -> list[TikTokPost]:
         """Return the posts as if all pulls and processing were over. Never on the event loop: it may fetch."""
-        self.intake.catch_up()
+        self.tasks.catch_up()
         return self.tasks.posts
 
     def next_fate(self, fate: str, times: int = 1) -> None:
@@ -167,7 +186,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         }
 
     async def before_view(self) -> None:
-        await self.intake.pull_all()
+        await self.tasks.pull_all()
 
     def verify(self, prefix: str, file_name: str, content: str) -> bool:
         """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.sandbox.media import FateQueue, dimensions, fetch, probe_video, sniff
-from socialpub.sandbox.memory import ByteCache, SandboxContext, from_facts, json_facts
+from socialpub.sandbox.memory import ByteCache, from_facts, json_facts
 from socialpub.sandbox.messages import KEPT_BYTES, StreamedBody
+from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.tiktok.models import (
     COMPLETE,
     COMPLETES,
@@ -63,6 +64,7 @@ def check_photo(body: StreamedBody) -> tuple[str, int, int]:
 
 
 DAY = 86400
+PULL_SECONDS = 3600
 TEXTS = ("title", "description", "privacy_level")
 JOURNALED = (
     "publish_id", "direct", "source", "open_id", "username", "client_key", "post_info", "fate", "size",
@@ -71,19 +73,12 @@ JOURNALED = (
 
 
 class TaskStore:
-    """All shares, and how they end: by calls for their status, by time, by their user, or by their fate."""
+    """All shares. Their bytes arrive in chunks (videos) or by a pull from their addresses (photos). They end by calls
+    for their status, by time, by their user, or by their fate."""
 
-    def __init__(
-        self,
-        switches: TikTokSwitches,
-        context: SandboxContext,
-        accounts: dict[str, TikTokAccount],
-        write: Callable[..., None],
-    ) -> None:
+    def __init__(self, switches: TikTokSwitches, network: SandboxNetwork[TikTokAccount]) -> None:
         self._switches = switches
-        self._context = context
-        self._accounts = accounts
-        self._write = write
+        self._network = network
         self.cache = ByteCache()
         """Videos and photos by media id. Chunks by publish_id and number until the video is whole."""
         self.media: dict[str, TikTokMedia] = {}
@@ -95,13 +90,14 @@ class TaskStore:
         self._open: dict[str, PublishTask] = {}
         self._of: dict[str, list[PublishTask]] = {}
         self._by_token: dict[str, PublishTask] = {}
+        self._pulls: set[asyncio.Task[None]] = set()
 
     # --- beginning -----------------------------------------------------------------------------------------------
 
     def begin(self, task: PublishTask) -> None:
         task.fate = self.fates.take(task.fate)
         self._keep(task)
-        self._write("task", media=task.kind, **json_facts(task, JOURNALED))
+        self._network.write("task", media=task.kind, **json_facts(task, JOURNALED))
 
     def _keep(self, task: PublishTask) -> None:
         self.all[task.publish_id] = task
@@ -117,13 +113,90 @@ class TaskStore:
     def open_tasks(self) -> list[PublishTask]:
         return list(self._open.values())
 
+    # --- bytes ---------------------------------------------------------------------------------------------------
+
+    def accept_chunk(self, task: PublishTask, body: StreamedBody) -> None:
+        """Add a chunk that arrived whole and fits the plan."""
+        if not task.received:
+            task.head = body.head
+        task.digest = body.digest
+        if task.size <= KEPT_BYTES and (data := body.data) is not None:
+            self.cache.put((task.publish_id, len(task.puts)), data)
+        task.received += body.size
+        task.arrivals.append((self._network.now(), task.received))
+        if task.received == task.size:
+            self._accept_video(task)
+
+    def _accept_video(self, task: PublishTask) -> None:
+        keys = [(task.publish_id, number) for number in range(len(task.puts) + 1)]
+        pieces = [piece for key in keys if (piece := self.cache.take(key)) is not None]
+        data = b"".join(pieces) if sum(map(len, pieces)) == task.size else None
+        longest = self._network.accounts[task.open_id].max_duration
+        task.finding = check_video(task.head, data, longest, self._switches.probes_video)
+        mime_type = sniff(task.head) or "video/mp4"
+        media = TikTokMedia(self._network.new_id(), mime_type, task.size, task.digest.hexdigest())
+        self.all_bytes_arrived(task, (media,))
+        if data is not None:
+            self.cache.put(media.id, data)
+
+    def pull_in_background(self, task: PublishTask) -> None:
+        if task.wants_pull:
+            pull = asyncio.get_running_loop().create_task(self.pull(task))
+            self._pulls.add(pull)
+            pull.add_done_callback(self._pulls.discard)
+
+    async def pull(self, task: PublishTask) -> None:
+        """Fetch the photos of a share on other threads, unless this happens already."""
+        if not task.wants_pull:
+            return
+        task.fetching = True
+        loop = asyncio.get_running_loop()
+        bodies: list[StreamedBody | None] = []
+        for url in task.urls:
+            bodies.append(await loop.run_in_executor(None, fetch, url, self._switches.fetch))
+            if bodies[-1] is None:
+                break
+        self._accept_photos(task, bodies)
+
+    async def pull_all(self) -> None:
+        for task in self.open_tasks():
+            await self.pull(task)
+
+    def catch_up(self) -> None:
+        """Pull everything and end what is whole, as if enough time had passed. Blocks."""
+        for task in self.open_tasks():
+            if task.wants_pull:
+                self._accept_photos(task, [fetch(url, self._switches.fetch) for url in task.urls])
+            self.advance(task, at_once=True)
+
+    def _accept_photos(self, task: PublishTask, fetched: list[StreamedBody | None]) -> None:
+        task.fetching = False
+        if not task.is_open:
+            return
+        bodies = [body for body in fetched if body is not None]
+        task.received = sum(body.size for body in bodies)
+        late = (self._network.now() - task.created_at).total_seconds() >= PULL_SECONDS
+        if late or len(bodies) < len(task.urls):
+            self.fail(task, "photo_pull_failed")
+            return
+        media = []
+        for body in bodies:
+            finding, width, height = check_photo(body)
+            task.finding = task.finding or finding
+            new_id = self._network.new_id()
+            media.append(TikTokMedia(new_id, sniff(body.head), body.size, body.sha256, width, height))
+        self.all_bytes_arrived(task, tuple(media))
+        for item, body in zip(media, bodies, strict=True):
+            if (data := body.data) is not None:
+                self.cache.put(item.id, data)
+
     # --- progress ------------------------------------------------------------------------------------------------
 
     def all_bytes_arrived(self, task: PublishTask, media: tuple[TikTokMedia, ...]) -> None:
         task.media = media
         self.media |= {item.id: item for item in media}
-        task.whole_at = self._now()
-        self._write(
+        task.whole_at = self._network.now()
+        self._network.write(
             "whole",
             publish_id=task.publish_id,
             at=task.whole_at.isoformat(),
@@ -135,7 +208,7 @@ class TaskStore:
     def poll(self, task: PublishTask) -> None:
         """Count one call for the status."""
         noticed_at = self._noticed_at(task)
-        if noticed_at is not None and noticed_at <= self._now():
+        if noticed_at is not None and noticed_at <= self._network.now():
             task.polls += 1
         self.advance(task)
 
@@ -144,7 +217,7 @@ class TaskStore:
         noticed_at = self._noticed_at(task)
         if not task.is_open or noticed_at is None or task.fate == NEVER_ENDS:
             return
-        waited = (self._now() - noticed_at).total_seconds()
+        waited = (self._network.now() - noticed_at).total_seconds()
         enough = task.polls >= self._switches.processing_ticks or waited >= self._switches.processing_seconds
         if not at_once and not enough:
             return
@@ -160,7 +233,7 @@ class TaskStore:
         """Return the number of bytes that the status shows. Chunks may be noticed late."""
         if task.source != FILE_UPLOAD or not task.is_open:
             return task.received
-        return task.received_by(self._now() - timedelta(seconds=self._switches.count_lag_seconds))
+        return task.received_by(self._network.now() - timedelta(seconds=self._switches.count_lag_seconds))
 
     def _noticed_at(self, task: PublishTask) -> datetime | None:
         """Return when TikTok notices that all bytes are there, or None."""
@@ -189,12 +262,12 @@ class TaskStore:
                 self.fail(task, "auth_removed")
 
     def _complete(self, task: PublishTask, posts: int) -> None:
-        self._publish(task, [self._context.ids.new() for _ in range(posts)], self._now())
+        self._publish(task, [self._network.new_id() for _ in range(posts)], self._network.now())
         self._end(task, COMPLETE)
 
     def _publish(self, task: PublishTask, ids: list[str], at: datetime) -> None:
         info: dict[str, Any] = task.post_info
-        privacy = info.get("privacy_level") or self._accounts[task.open_id].privacy_options[0]
+        privacy = info.get("privacy_level") or self._network.accounts[task.open_id].privacy_options[0]
         for post_id in ids:
             post = TikTokPost(
                 post_id, task.publish_id, task.open_id, task.username, task.kind, info.get("title") or "",
@@ -210,9 +283,9 @@ class TaskStore:
 
     def _end(self, task: PublishTask, status: str) -> None:
         task.status = status
-        task.ended_at = self._now()
+        task.ended_at = self._network.now()
         self._open.pop(task.publish_id, None)
-        self._write(
+        self._network.write(
             "ended",
             publish_id=task.publish_id,
             status=task.status,
@@ -233,28 +306,24 @@ class TaskStore:
         return self._count(open_id, up_to, lambda task: not task.direct and task.status not in (FAILED, COMPLETE))
 
     def _count(self, open_id: str, up_to: int, counts: Callable[[PublishTask], bool]) -> int:
-        found, now = 0, self._now()
+        found, now = 0, self._network.now()
         for task in reversed(self._of.get(open_id, ())):
             if found >= up_to or (now - task.created_at).total_seconds() >= DAY:
                 break
             found += counts(task)
         return found
 
-    def _now(self) -> datetime:
-        return self._context.clock.now()
-
     # --- from the journal ----------------------------------------------------------------------------------------
 
-    def replay_task(self, media: str, created_at: str, urls: list[str], **facts: Any) -> None:
-        self._context.ids.reserve(facts["publish_id"].rpartition(".")[2])
-        begun = {"kind": media, "created_at": datetime.fromisoformat(created_at), "urls": tuple(urls)}
-        self._keep(from_facts(PublishTask, facts | begun))
+    def replay_task(self, media: str, **facts: Any) -> None:
+        self._network.reserve_id(facts["publish_id"].rpartition(".")[2])
+        self._keep(from_facts(PublishTask, facts | {"kind": media}))
 
     def replay_whole(self, publish_id: str, at: str, media: list[dict[str, Any]], finding: str) -> None:
         task = self.all[publish_id]
         task.media = tuple(TikTokMedia(**item) for item in media)
         for item in task.media:
-            self._context.ids.reserve(item.id)
+            self._network.reserve_id(item.id)
             self.media[item.id] = item
         task.received = sum(item.size for item in task.media)
         task.whole_at, task.finding = datetime.fromisoformat(at), finding
@@ -269,100 +338,5 @@ class TaskStore:
         if privacy:
             task.post_info["privacy_level"] = privacy
         for post_id in posts:
-            self._context.ids.reserve(post_id)
+            self._network.reserve_id(post_id)
         self._publish(task, posts, task.ended_at)
-
-
-PULL_SECONDS = 3600
-
-
-class MediaIntake:
-    """How the bytes of a share reach TikTok: a video in chunks, photos by a pull from their addresses."""
-
-    def __init__(
-        self,
-        switches: TikTokSwitches,
-        context: SandboxContext,
-        accounts: dict[str, TikTokAccount],
-        tasks: TaskStore,
-    ) -> None:
-        self._switches = switches
-        self._context = context
-        self._accounts = accounts
-        self._tasks = tasks
-        self._pulls: set[asyncio.Task[None]] = set()
-
-    def accept_chunk(self, task: PublishTask, body: StreamedBody) -> None:
-        """Add a chunk that arrived whole and fits the plan."""
-        if not task.received:
-            task.head = body.head
-        task.digest = body.digest
-        if task.size <= KEPT_BYTES and (data := body.data) is not None:
-            self._tasks.cache.put((task.publish_id, len(task.puts)), data)
-        task.received += body.size
-        task.arrivals.append((self._context.clock.now(), task.received))
-        if task.received == task.size:
-            self._accept_video(task)
-
-    def _accept_video(self, task: PublishTask) -> None:
-        keys = [(task.publish_id, number) for number in range(len(task.puts) + 1)]
-        pieces = [piece for key in keys if (piece := self._tasks.cache.take(key)) is not None]
-        data = b"".join(pieces) if sum(map(len, pieces)) == task.size else None
-        longest = self._accounts[task.open_id].max_duration
-        task.finding = check_video(task.head, data, longest, self._switches.probes_video)
-        mime_type = sniff(task.head) or "video/mp4"
-        media = TikTokMedia(self._context.ids.new(), mime_type, task.size, task.digest.hexdigest())
-        self._tasks.all_bytes_arrived(task, (media,))
-        if data is not None:
-            self._tasks.cache.put(media.id, data)
-
-    def pull_in_background(self, task: PublishTask) -> None:
-        if task.wants_pull:
-            pull = asyncio.get_running_loop().create_task(self.pull(task))
-            self._pulls.add(pull)
-            pull.add_done_callback(self._pulls.discard)
-
-    async def pull(self, task: PublishTask) -> None:
-        """Fetch the photos of a share on other threads, unless this happens already."""
-        if not task.wants_pull:
-            return
-        task.fetching = True
-        loop = asyncio.get_running_loop()
-        bodies: list[StreamedBody | None] = []
-        for url in task.urls:
-            bodies.append(await loop.run_in_executor(None, fetch, url, self._switches.fetch))
-            if bodies[-1] is None:
-                break
-        self._accept_photos(task, bodies)
-
-    async def pull_all(self) -> None:
-        for task in self._tasks.open_tasks():
-            await self.pull(task)
-
-    def catch_up(self) -> None:
-        """Pull everything and end what is whole, as if enough time had passed. Blocks."""
-        for task in self._tasks.open_tasks():
-            if task.wants_pull:
-                self._accept_photos(task, [fetch(url, self._switches.fetch) for url in task.urls])
-            self._tasks.advance(task, at_once=True)
-
-    def _accept_photos(self, task: PublishTask, fetched: list[StreamedBody | None]) -> None:
-        task.fetching = False
-        if not task.is_open:
-            return
-        bodies = [body for body in fetched if body is not None]
-        task.received = sum(body.size for body in bodies)
-        late = (self._context.clock.now() - task.created_at).total_seconds() >= PULL_SECONDS
-        if late or len(bodies) < len(task.urls):
-            self._tasks.fail(task, "photo_pull_failed")
-            return
-        media = []
-        for body in bodies:
-            finding, width, height = check_photo(body)
-            task.finding = task.finding or finding
-            new_id = self._context.ids.new()
-            media.append(TikTokMedia(new_id, sniff(body.head), body.size, body.sha256, width, height))
-        self._tasks.all_bytes_arrived(task, tuple(media))
-        for item, body in zip(media, bodies, strict=True):
-            if (data := body.data) is not None:
-                self._tasks.cache.put(item.id, data)

@@ -1,10 +1,9 @@
 """X's API of accounts and posts: who may call, what a request may contain, create a post, list posts."""
 
-import functools
 import html
 import json
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -14,8 +13,6 @@ from pydantic_core import ErrorDetails
 
 from socialpub.sandbox.messages import (
     Digits,
-    Headers,
-    Refusal,
     Reply,
     SandboxRequest,
     SandboxShape,
@@ -23,22 +20,17 @@ from socialpub.sandbox.messages import (
     dotted_path,
     json_reply,
 )
-from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.x.models import XAccount, XMedia, XPost, XSwitches
 from socialpub.sandbox.x.network import (
     XSandbox,
     forbidden,
     invalid,
     invalid_fields,
-    problem,
-    transaction_header,
     type_uri,
-    window_headers,
 )
 from socialpub.sandbox.x.text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
-WINDOW_SECONDS = 900
-DAY_SECONDS = 86400
 SHORT_TEXT = 276
 EXCLUSIVE = ("quote_tweet_id", "media")
 NOT_PERMITTED = "You are not permitted to perform this action."
@@ -48,60 +40,6 @@ NOT_MENTIONED = (
 )
 
 XCaller = ApiCaller[XAccount]
-UserHandler = Callable[[XSandbox, SandboxRequest, XCaller], Reply]
-
-
-# --- who may call ----------------------------------------------------------------------------------------------------
-
-
-def user_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[XSandbox, SandboxRequest], Reply]]:
-    """Make a handler of `(x, request, caller)` one of `(x, request)`. `label` names its limit in `world.x.limits`.
-
-    The order is: bearer, rate limits, account, credits, scopes. Every response carries the rate headers.
-    """
-
-    def wrap(handler: UserHandler) -> Callable[[XSandbox, SandboxRequest], Reply]:
-        @functools.wraps(handler)
-        def checked(x: XSandbox, request: SandboxRequest) -> Reply:
-            headers: Headers = [transaction_header()]
-            try:
-                caller = _caller(x, request, label, headers)
-                if x.credits_depleted:
-                    raise Refusal(x.credits_reply(x.credits_depleted))
-                if not caller.may(*scopes):
-                    raise forbidden()
-                reply = handler(x, request, caller)
-            except Refusal as refusal:
-                reply = refusal.reply
-            reply.headers.extend(headers)
-            return reply
-
-        return checked
-
-    return wrap
-
-
-def _caller(x: XSandbox, request: SandboxRequest, label: str, headers: Headers) -> XCaller:
-    token, now, limit = x.tokens.bearer(request.bearer), x.timestamp(), x.limits.get(label, 900)
-    if token is None:
-        headers.extend(window_headers("x-rate-limit", limit, limit, now + WINDOW_SECONDS))
-        raise Refusal(x.unauthorized_reply())
-    window = x.windows.count((label, token.account_id), limit, WINDOW_SECONDS, now)
-    headers.extend(window_headers("x-rate-limit", limit, window.remaining, window.reset))
-    over = window.over
-    if label in x.daily_limits:
-        day = x.windows.count(("day", label, token.account_id), x.daily_limits[label], DAY_SECONDS, now)
-        headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
-        over = over or day.over
-    if over:
-        raise Refusal(problem(429))
-    account = x.account_of(token)
-    if account is None:
-        raise Refusal(x.unauthorized_reply())
-    if account.suspended:
-        detail = "The user used for authentication is suspended"
-        raise Refusal(problem(403, detail, type_uri(x, "user-suspended")))
-    return ApiCaller(token, account)
 
 
 # --- query parameters ------------------------------------------------------------------------------------------------
@@ -205,7 +143,7 @@ def _message(finding: ErrorDetails) -> str:
 # --- the account -----------------------------------------------------------------------------------------------------
 
 
-@user_call("GET /2/users/me", "tweet.read", "users.read")
+@api_call("GET /2/users/me", "tweet.read", "users.read")
 def me(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     query = checked_query(x, request, "user.fields")
     fields = {"id", "name", "username"} | field_list(x, query, "user.fields", USER_FIELDS)
@@ -259,7 +197,7 @@ class NewPost(SandboxShape):
     share_with_followers: bool = False
 
 
-@user_call("POST /2/tweets", "tweet.read", "tweet.write", "users.read")
+@api_call("POST /2/tweets", "tweet.read", "tweet.write", "users.read")
 def create_post(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     require_valid(x, NewPost, body)
@@ -349,7 +287,7 @@ def _as_shown(x: XSandbox, text: str, username: str, parent: XPost | None) -> st
 # --- list posts ------------------------------------------------------------------------------------------------------
 
 
-@user_call("GET /2/users/:id/tweets", "tweet.read", "users.read")
+@api_call("GET /2/users/:id/tweets", "tweet.read", "users.read")
 def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:  # noqa: ARG001
     query = checked_query(
         x, request, "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields",

@@ -9,7 +9,8 @@ from annotated_types import Le
 from pydantic import Field, StringConstraints
 
 from socialpub.sandbox.messages import BodyPart, Digits, Refusal, Reply, SandboxRequest, SandboxShape, json_reply
-from socialpub.sandbox.x.api import XCaller, checked_query, json_object, require_valid, user_call
+from socialpub.sandbox.network import api_call
+from socialpub.sandbox.x.api import XCaller, checked_query, json_object, require_valid
 from socialpub.sandbox.x.models import IMAGE, MAX_BYTES, VIDEO, XMedia
 from socialpub.sandbox.x.network import XSandbox, forbidden, invalid
 
@@ -40,7 +41,7 @@ class MediaMetadata(SandboxShape):
     metadata: MediaFacts
 
 
-@user_call("POST /2/media/upload", "media.write")
+@api_call("POST /2/media/upload", "media.write")
 def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     fields = _fields(x, request, "media", "media_category")
     part, category = _file(x, fields), fields.get("media_category")
@@ -55,7 +56,7 @@ def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     return json_reply(200, {"data": _media_json(x, media)})
 
 
-@user_call("POST /2/media/upload/initialize", "media.write")
+@api_call("POST /2/media/upload/initialize", "media.write")
 def initialize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     require_valid(x, NewUpload, body)
@@ -65,7 +66,7 @@ def initialize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     return json_reply(200, {"data": {"id": media.id, "media_key": media.key, "expires_after_secs": left}})
 
 
-@user_call("POST /2/media/upload/:id/append", "media.write")
+@api_call("POST /2/media/upload/:id/append", "media.write")
 def append(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     media = _own(x, request.path_params["id"], caller)
     fields = _fields(x, request, "media", "segment_index")
@@ -83,7 +84,7 @@ def append(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     return json_reply(200, {"data": {"expires_at": int(media.expires_at)}})
 
 
-@user_call("POST /2/media/upload/:id/finalize", "media.write")
+@api_call("POST /2/media/upload/:id/finalize", "media.write")
 def finalize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     json_object(x, request)
     media = _own(x, request.path_params["id"], caller)
@@ -97,7 +98,7 @@ def finalize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     return json_reply(200, {"data": _media_json(x, media)})
 
 
-@user_call("GET /2/media/upload", "media.write")
+@api_call("GET /2/media/upload", "media.write")
 def status(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     query = checked_query(x, request, "media_id", "command")
     if query.get("command", "STATUS") != "STATUS":
@@ -109,7 +110,7 @@ def status(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     return json_reply(200, {"data": _media_json(x, media)})
 
 
-@user_call("POST /2/media/metadata", "media.write")
+@api_call("POST /2/media/metadata", "media.write")
 def metadata(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     if "id" not in body or not isinstance(body.get("metadata"), dict):

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.memory import ByteCache, SandboxContext
+from socialpub.sandbox.memory import ByteCache
+from socialpub.sandbox.network import SandboxNetwork
 
 
 @dataclass
@@ -190,15 +191,15 @@ class XPost:
 class XMediaStore:
     """All uploads. Their bytes are kept only while there is room, their sizes always."""
 
-    def __init__(self, switches: XSwitches, context: SandboxContext) -> None:
+    def __init__(self, switches: XSwitches, network: SandboxNetwork[XAccount]) -> None:
         self._switches = switches
-        self._context = context
+        self._network = network
         self.cache = ByteCache()
         self.all: dict[str, XMedia] = {}
 
     def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
-        media_id = self._context.ids.new()
-        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._now() + self._switches.media_seconds
+        media_id = self._network.new_id()
+        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._network.timestamp() + self._switches.media_seconds
         media = XMedia(media_id, key, category, mime_type, owner_id, expires_at, total_bytes)
         self.all[media_id] = media
         return media
@@ -242,7 +243,7 @@ class XMediaStore:
 
     def alive(self, media_id: str) -> XMedia | None:
         media = self.all.get(media_id)
-        return media if media is not None and self._now() < media.expires_at else None
+        return media if media is not None and self._network.timestamp() < media.expires_at else None
 
     def usable(self, media_id: str, account_id: str) -> XMedia | None:
         """Return the media if a post of this account may carry it now."""
@@ -258,7 +259,4 @@ class XMediaStore:
         return media
 
     def seconds_left(self, media: XMedia) -> int:
-        return max(0, math.floor(media.expires_at - self._now()))
-
-    def _now(self) -> float:
-        return self._context.clock.now().timestamp()
+        return max(0, math.floor(media.expires_at - self._network.timestamp()))

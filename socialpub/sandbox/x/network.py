@@ -9,10 +9,12 @@ from http.client import responses
 from typing import Any, ClassVar
 
 from socialpub.sandbox.memory import FixedWindows, SandboxContext, from_facts, json_facts
-from socialpub.sandbox.messages import Headers, Refusal, Reply, json_reply
-from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost, XSwitches
 
+WINDOW_SECONDS = 900
+DAY_SECONDS = 86400
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 JOURNALED = (
     "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
@@ -37,7 +39,7 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
         XSwitches.__init__(self)
-        self.media = XMediaStore(self, context)
+        self.media = XMediaStore(self, self)
         self.windows = FixedWindows()
         self.posts: list[XPost] = []
         """Oldest first."""
@@ -64,6 +66,37 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
 
     def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
         return secrets.token_urlsafe(72), secrets.token_urlsafe(72) if "offline.access" in scopes else None
+
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[XAccount]:
+        """The order is: bearer, rate limits, account, credits, scopes. All scopes are needed."""
+        headers.append(transaction_header())
+        token, now, limit = self.tokens.bearer(request.bearer), self.timestamp(), self.limits.get(label, 900)
+        if token is None:
+            headers.extend(window_headers("x-rate-limit", limit, limit, now + WINDOW_SECONDS))
+            raise Refusal(problem(401))
+        window = self.windows.count((label, token.account_id), limit, WINDOW_SECONDS, now)
+        headers.extend(window_headers("x-rate-limit", limit, window.remaining, window.reset))
+        over = window.over
+        if label in self.daily_limits:
+            day = self.windows.count(("day", label, token.account_id), self.daily_limits[label], DAY_SECONDS, now)
+            headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
+            over = over or day.over
+        if over:
+            raise Refusal(problem(429))
+        account = self.account_of(token)
+        if account is None:
+            raise Refusal(problem(401))
+        if account.suspended:
+            detail = "The user used for authentication is suspended"
+            raise Refusal(problem(403, detail, type_uri(self, "user-suspended")))
+        if self.credits_depleted:
+            raise Refusal(self.credits_reply(self.credits_depleted))
+        caller = ApiCaller(token, account)
+        if not caller.may(*scopes):
+            raise forbidden()
+        return caller
 
     # --- posts ---------------------------------------------------------------------------------------------------
 
@@ -110,16 +143,17 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
         self.reserve_id(facts["id"])
         self.accounts[facts["id"]] = from_facts(XAccount, facts)
 
-    def replay_post(self, post_id: str, created_at: str, media: list[dict[str, Any]], **facts: Any) -> None:
+    def replay_post(self, post_id: str, media: list[dict[str, Any]], **facts: Any) -> None:
         self.reserve_id(post_id)
-        kept = []
         for item in media:
             self.reserve_id(item["id"])
-            kept.append(
-                XMedia(**item, owner_id=facts["account_id"], expires_at=0, declared_bytes=item["size"], finalized=True)
+            self.media.all[item["id"]] = XMedia(
+                **item, owner_id=facts["account_id"], expires_at=0, declared_bytes=item["size"], finalized=True
             )
-            self.media.all[item["id"]] = kept[-1]
-        self._keep_post(XPost(post_id, created_at=datetime.fromisoformat(created_at), media=tuple(kept), **facts))
+        kept = tuple(self.media.all[item["id"]] for item in media)
+        post = from_facts(XPost, facts | {"id": post_id})
+        post.media = kept
+        self._keep_post(post)
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 

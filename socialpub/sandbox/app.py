@@ -13,8 +13,9 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox import control, pages
-from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, OpenSink, Prepare, SandboxEndpoint, SandboxHandler
+from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, OpenSink, Prepare, SandboxEndpoint
 from socialpub.sandbox.feeds import PinterestPages, TikTokPages, XPages
+from socialpub.sandbox.network import NetworkHandler
 from socialpub.sandbox.oauth import NetworkAuthorization, PinterestAuthorization, TikTokAuthorization, XAuthorization
 from socialpub.sandbox.pinterest import api as pinterest_api
 from socialpub.sandbox.pinterest import pins
@@ -37,7 +38,7 @@ class NetworkRoutes:
         method: str,
         path: str,
         name: str,
-        handler: SandboxHandler,
+        handler: NetworkHandler,
         sink: OpenSink | None = None,
         prepare: Prepare | None = None,
     ) -> Route:

@@ -19,37 +19,28 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from socialpub.sandbox.faults import ConnectionCut, Fault, Hang
 from socialpub.sandbox.memory import CallLog
 from socialpub.sandbox.messages import BodySink, Refusal, Reply, SandboxRequest
-from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.network import NetworkHandler, SandboxNetwork
 from socialpub.sandbox.world import ClosingSignal, World
 
 TRICKLE_SECONDS = 0.2
 MAX_BODY_BYTES = 40 * 1024 * 1024
 
-SandboxHandler = Callable[[Any, SandboxRequest], Reply]
 OpenSink = Callable[[Any, SandboxRequest], BodySink]
 """Makes the sink of a body from the headers alone."""
 Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxEndpoint:
     """An endpoint of a network as an ASGI application."""
 
-    def __init__(
-        self,
-        world: World,
-        network: str,
-        name: str,
-        handler: SandboxHandler,
-        sink: OpenSink | None = None,
-        prepare: Prepare | None = None,
-    ) -> None:
-        self.world = world
-        self.network = network
-        self.name = name
-        self.handler = handler
-        self.sink = sink
-        self.prepare = prepare
+    world: World
+    network: str
+    name: str
+    handler: NetworkHandler
+    sink: OpenSink | None = None
+    prepare: Prepare | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from socialpub.sandbox.endpoint import OWN_FORM
 from socialpub.sandbox.faults import FaultScript
+from socialpub.sandbox.media import sniff
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pages import avatar, page, read_form
 from socialpub.sandbox.pinterest.models import Pin
@@ -25,6 +26,11 @@ from socialpub.sandbox.x.text import links
 NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
 
 SHOWN_POSTS = 100
+MEDIA_HEADERS = {
+    "content-security-policy": "sandbox; default-src 'none'",
+    "x-content-type-options": "nosniff",
+    "accept-ranges": "bytes",
+}
 
 FaultChoices = Mapping[str, tuple[str, str, Callable[[FaultScript], FaultScript]]]
 """By the form's value: endpoint, words that follow "The next call", what to script."""
@@ -52,10 +58,6 @@ class NetworkPages(ABC, Generic[NetworkT]):
     @abstractmethod
     async def show_feed(self, request: Request) -> Response: ...
 
-    @abstractmethod
-    def media(self, network: NetworkT, media_id: str) -> tuple[bytes | None, str]:
-        """Return the bytes, or None when they are no longer kept, and their type."""
-
     def network(self, request: Request) -> NetworkT:
         network: NetworkT = request.app.state.world.networks[self.name]
         return network
@@ -77,31 +79,16 @@ class NetworkPages(ABC, Generic[NetworkT]):
         return RedirectResponse(f"../feed?scripted={chosen}", 303)
 
     async def show_media(self, request: Request) -> Response:
-        data, mime_type = self.media(self.network(request), request.path_params["id"])
-        return media_response(request, data, mime_type)
-
-
-# --- media -----------------------------------------------------------------------------------------------------------
-
-MEDIA_HEADERS = {
-    "content-security-policy": "sandbox; default-src 'none'",
-    "x-content-type-options": "nosniff",
-    "accept-ranges": "bytes",
-}
-
-
-def media_response(request: Request, data: bytes | None, mime_type: str) -> Response:
-    """Return the bytes, or the range that was requested, or 404. Only images and videos are shown."""
-    if data is None:
-        return Response(status_code=404)
-    shown = mime_type.split(";", 1)[0].strip().lower()
-    if not shown.startswith(("image/", "video/")) or "svg" in shown:
-        shown = "application/octet-stream"
-    begin, end = _range(request.headers.get("range", ""), len(data))
-    if (begin, end) == (0, len(data)):
-        return Response(data, 200, MEDIA_HEADERS, shown)
-    headers = {**MEDIA_HEADERS, "content-range": f"bytes {begin}-{end - 1}/{len(data)}"}
-    return Response(data[begin:end], 206, headers, shown)
+        """Return the bytes, or the range that was requested. Only images and videos have a type."""
+        data = self.network(request).cache.get(request.path_params["id"])
+        if data is None:
+            return Response(status_code=404)
+        begin, end = _range(request.headers.get("range", ""), len(data))
+        kind = sniff(data) or "application/octet-stream"
+        if (begin, end) == (0, len(data)):
+            return Response(data, 200, MEDIA_HEADERS, kind)
+        headers = {**MEDIA_HEADERS, "content-range": f"bytes {begin}-{end - 1}/{len(data)}"}
+        return Response(data[begin:end], 206, headers, kind)
 
 
 def _range(header: str, size: int) -> tuple[int, int]:
@@ -169,10 +156,6 @@ class XPages(NetworkPages[XSandbox]):
             return page("x_post.html", 404, shown=None)
         return page("x_post.html", shown=_x_view(self.network(request), post))
 
-    def media(self, network: XSandbox, media_id: str) -> tuple[bytes | None, str]:
-        media = network.media.all.get(media_id)
-        return (network.media.cache.get(media_id), media.mime_type) if media else (None, "")
-
 
 def _x_view(x: XSandbox, post: XPost) -> dict[str, Any]:
     labels = {
@@ -186,7 +169,7 @@ def _x_view(x: XSandbox, post: XPost) -> dict[str, Any]:
         "author": x.accounts[post.account_id].name,
         "text": _with_links(post.text),
         "labels": [label for label, applies in labels.items() if applies],
-        "available": {item.id for item in post.media if x.media.cache.get(item.id) is not None},
+        "available": x.cache,
     }
 
 
@@ -278,10 +261,6 @@ class TikTokPages(NetworkPages[TikTokSandbox]):
             return page("tiktok_post.html", 404, shown=None, up="../../../")
         return page("tiktok_post.html", shown=_tiktok_view(tiktok, found), up="../../../")
 
-    def media(self, network: TikTokSandbox, media_id: str) -> tuple[bytes | None, str]:
-        media = network.tasks.media.get(media_id)
-        return network.tasks.cache.get(media_id), media.mime_type if media else ""
-
 
 def _tiktok_view(tiktok: TikTokSandbox, post: TikTokPost) -> dict[str, Any]:
     labels = [AUDIENCES[post.privacy]] if post.privacy in AUDIENCES else []
@@ -289,7 +268,7 @@ def _tiktok_view(tiktok: TikTokSandbox, post: TikTokPost) -> dict[str, Any]:
         "post": post,
         "author": tiktok.accounts[post.open_id].display_name,
         "labels": labels + [label for name, label in LABELS.items() if post.options.get(name)],
-        "available": {item.id for item in post.media if tiktok.tasks.cache.get(item.id) is not None},
+        "available": tiktok.cache,
     }
 
 
@@ -348,14 +327,9 @@ class PinterestPages(NetworkPages[PinterestSandbox]):
         shown = _pin_view(self.network(request), pin) if pin else None
         return page("pinterest_pin.html", 200 if pin else 404, shown=shown, up=up)
 
-    def media(self, network: PinterestSandbox, media_id: str) -> tuple[bytes | None, str]:
-        found = network.pictures.get(media_id) or network.media.get(media_id)
-        return network.cache.get(media_id), found.mime_type if found else ""
-
 
 def _pin_view(pinterest: PinterestSandbox, pin: Pin) -> dict[str, Any]:
     board = pinterest.boards[pin.board_id]
-    ids = [*(one.id for one in pin.pictures), *([pin.film_id] if pin.film_id else [])]
     return {
         "pin": pin,
         "board": board,
@@ -363,5 +337,5 @@ def _pin_view(pinterest: PinterestSandbox, pin: Pin) -> dict[str, Any]:
         "author": pinterest.accounts[pin.account_id].business_name,
         "film_id": pin.film_id or "",
         "link_host": (urlsplit(pin.link).hostname or "").removeprefix("www.") if pin.link else "",
-        "available": {one for one in ids if pinterest.cache.get(one) is not None},
+        "available": pinterest.cache,
     }

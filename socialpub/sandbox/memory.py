@@ -245,6 +245,9 @@ class ByteCache:
     def get(self, key: Hashable) -> bytes | None:
         return self._items.get(key)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._items
+
     def take(self, key: Hashable) -> bytes | None:
         data = self._items.pop(key, None)
         self.used -= len(data or b"")

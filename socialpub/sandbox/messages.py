@@ -22,8 +22,6 @@ KEPT_BYTES = 64 * 1024 * 1024
 HEAD_BYTES = 64
 
 Headers = list[tuple[str, str]]
-PartSummary = tuple[str, str | None, int]
-"""Name, declared type, bytes."""
 
 
 # --- replies ---------------------------------------------------------------------------------------------------------
@@ -66,8 +64,6 @@ class BodySink(Protocol):
 
     def write(self, chunk: bytes) -> None: ...
 
-    def summary(self) -> tuple[PartSummary, ...]: ...
-
 
 class StreamedBody:
     """Plain bytes, hashed as they arrive and kept while they are small. `digest` continues a hash; pass a copy."""
@@ -97,14 +93,10 @@ class StreamedBody:
     def sha256(self) -> str:
         return str(self.digest.hexdigest())
 
-    def summary(self) -> tuple[PartSummary, ...]:
-        return (("", None, self.size),)
-
 
 @dataclass(slots=True)
 class BodyPart:
     name: str
-    filename: str | None
     content_type: str | None
     body: StreamedBody = field(default_factory=StreamedBody)
 
@@ -138,9 +130,6 @@ class StreamedForm:
         except ValueError:
             self._parser, self.is_whole = None, False
 
-    def summary(self) -> tuple[PartSummary, ...]:
-        return tuple((part.name, part.content_type, part.body.size) for part in self.parts)
-
     def _callbacks(self) -> Any:
         return {
             "on_part_begin": self._headers.clear,
@@ -159,14 +148,8 @@ class StreamedForm:
 
     def _begin_part(self) -> None:
         _, options = parse_options_header(self._headers.get("content-disposition", b""))
-        filename, kind = options.get(b"filename"), self._headers.get("content-type")
-        self.parts.append(
-            BodyPart(
-                options.get(b"name", b"").decode("utf-8", "replace"),
-                None if filename is None else filename.decode("utf-8", "replace"),
-                None if kind is None else kind.decode("latin-1"),
-            )
-        )
+        name, kind = options.get(b"name", b""), self._headers.get("content-type")
+        self.parts.append(BodyPart(name.decode("utf-8", "replace"), None if kind is None else kind.decode("latin-1")))
 
     def _end(self) -> None:
         self.is_whole = True
@@ -243,11 +226,14 @@ class SandboxRequest:
 
     def parts(self) -> list[BodyPart]:
         """Return the parts of a multipart body. Raise ValueError when it is not one, or is cut off."""
-        form = StreamedForm(self.headers.get("content-type", ""))
-        form.write(self.body)
+        form = self.sink
+        if form is None:
+            form = StreamedForm(self.headers.get("content-type", ""))
+            form.write(self.body)
         if not form.is_whole:
             raise ValueError("not a whole multipart form")
-        return form.parts
+        parts: list[BodyPart] = form.parts
+        return parts
 
 
 # --- shapes of JSON bodies -------------------------------------------------------------------------------------------

@@ -13,7 +13,15 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from socialpub.sandbox.faults import Chaos, ErrorReplies, Fault, FaultScript, take_fault
-from socialpub.sandbox.memory import AuthorizationCode, CallLog, SandboxApp, SandboxContext, Token, TokenStore
+from socialpub.sandbox.memory import (
+    AuthorizationCode,
+    ByteCache,
+    CallLog,
+    SandboxApp,
+    SandboxContext,
+    Token,
+    TokenStore,
+)
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
 COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
@@ -103,6 +111,8 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.accounts: dict[str, AccountT] = {}
         """By id."""
         self.apps: dict[str, SandboxApp] = {}
+        self.cache = ByteCache()
+        """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
         self.sends_date = True
         """Responses carry a `Date`."""
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, SandboxClock, SandboxContext
-from socialpub.sandbox.messages import PartSummary, SandboxRequest
+from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pinterest.network import PinterestSandbox
 from socialpub.sandbox.tiktok.network import TikTokSandbox
@@ -56,21 +56,18 @@ class RecordedRequest:
     content_type: str
     json: Any = None
     """The JSON body, or None."""
-    fields: tuple[PartSummary, ...] = ()
+    fields: tuple[tuple[str, str | None, int], ...] = ()
     """The parts of a multipart body: name, declared type, bytes."""
 
 
 def recorded(network: str, request: SandboxRequest) -> RecordedRequest:
-    data = None
-    fields: tuple[PartSummary, ...] = ()
-    if request.content_type == "application/json":
-        with contextlib.suppress(ValueError):
+    data, parts = None, []
+    with contextlib.suppress(ValueError):
+        if request.content_type == "application/json":
             data = json.loads(request.body)
-    elif request.sink is not None:
-        fields = request.sink.summary()
-    elif request.content_type == "multipart/form-data":
-        with contextlib.suppress(ValueError):
-            fields = tuple((part.name, part.content_type, part.body.size) for part in request.parts())
+        elif request.content_type == "multipart/form-data":
+            parts = request.parts()
+    fields = tuple((part.name, part.content_type, part.body.size) for part in parts)
     query = {name: value for name, value in request.query().items() if name not in SECRET_PARAMETERS}
     return RecordedRequest(network, request.method, request.path, query, request.content_type, data, fields)
 

@@ -91,8 +91,8 @@ def test_media_that_made_room_for_others_are_marked(
     x.post(media={"media_ids": [image]})
     tiktok.post()
     pinterest.pin()
-    world.x.media.cache.take(image)
-    world.tiktok.tasks.cache.take(world.tiktok.posts[0].media[0].id)
+    world.x.cache.take(image)
+    world.tiktok.cache.take(world.tiktok.posts[0].media[0].id)
     world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
     for network in world.networks:
         assert "no longer kept" in web.get(f"/{network}/feed").text

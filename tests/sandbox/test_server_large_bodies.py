@@ -114,5 +114,5 @@ def test_a_large_film_flows_through_without_being_held(world: World, server: str
         tracemalloc.stop()
     (task,) = world.tiktok.tasks.all.values()
     assert task.media[0].sha256 == expected.hexdigest()
-    assert world.tiktok.tasks.cache.used == 0
+    assert world.tiktok.cache.used == 0
     assert peak < 20 * MEGA

@@ -86,7 +86,7 @@ def test_a_large_film_goes_in_chunks_that_come_in_order_and_whole(world: World, 
     assert (last.status_code, last.headers["content-range"]) == (201, f"bytes 0-{whole}/{whole}")
     assert [put.status for put in task.puts] == [416, 416, 206, 416, 201]
     assert task.media[0].sha256 == hashlib.sha256(data).hexdigest()
-    assert world.tiktok.tasks.cache.get(task.media[0].id) == data
+    assert world.tiktok.cache.get(task.media[0].id) == data
 
 
 @pytest.mark.parametrize(

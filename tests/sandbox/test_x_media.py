@@ -167,11 +167,11 @@ def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, x: XClient) -> 
 
 
 def test_of_a_video_that_is_too_large_to_keep_only_the_size_is_known(world: World, x: XClient) -> None:
-    world.x.media.cache.capacity = 400
+    world.x.cache.capacity = 400
     media_id = x.initialize(len(MP4))
     for index, start in enumerate(range(0, len(MP4), 150)):
         x.append(media_id, index, MP4[start : start + 150])
     x.finalize(media_id)
     media = world.x.media.all[media_id]
     assert (media.size, media.sha256) == (len(MP4), "")
-    assert world.x.media.cache.used <= 400
+    assert world.x.cache.used <= 400

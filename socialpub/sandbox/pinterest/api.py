@@ -279,7 +279,7 @@ def upload_media(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
         return _xml(400, "MalformedPOSTRequest", "The body is no well-formed multipart form with a file.")
     if file is None:
         return _xml(400, "InvalidArgument", "The file must be the last field of the form.")
-    media = pinterest.media_of_key(fields.get("key", ""))
+    media = pinterest.media_by_key.get(fields.get("key", ""))
     if media is None or fields != media.form or len(parts) != len(fields) + 1:
         return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
     if pinterest.timestamp() >= media.form_expires_at:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from socialpub.sandbox.media import FateQueue
-from socialpub.sandbox.memory import ByteCache, FixedWindows, SandboxContext, from_facts, json_facts
+from socialpub.sandbox.memory import FixedWindows, SandboxContext, from_facts, json_facts
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.pinterest.models import (
@@ -92,9 +92,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         """Oldest first."""
         self.media: dict[str, PinterestMedia] = {}
         """Registered videos."""
-        self.pictures: dict[str, PinImage] = {}
-        self.cache = ByteCache()
-        """Images and videos, by id."""
         self.windows = FixedWindows()
         self.category_counts: Counter[str] = Counter()
         """Calls by rate category."""
@@ -102,7 +99,8 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         """What happens to the next videos, before `processing` counts again."""
         self._pins: dict[str, Pin] = {}
         self._pins_on: dict[str, list[Pin]] = {}
-        self._media_by_key: dict[str, PinterestMedia] = {}
+        self.media_by_key: dict[str, PinterestMedia] = {}
+        """By the field `key` of their upload form."""
         self._add_permanent(PinterestAccount("1000000000000000001", "demo", "Demo"), "2000000000000000")
         self._add_permanent(PinterestAccount("1000000000000000002", "studio", "Studio Nord"), "2000000000000001")
 
@@ -202,21 +200,16 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         self.write_media(media)
 
     def _keep_media(self, media: PinterestMedia) -> None:
-        self.media[media.id] = self._media_by_key[media.form["key"]] = media
+        self.media[media.id] = self.media_by_key[media.form["key"]] = media
 
     def write_media(self, media: PinterestMedia) -> None:
         """Keep its status over a restart."""
         self.write("media", **asdict(media))
 
-    def media_of_key(self, key: str) -> PinterestMedia | None:
-        """Return the video by the field `key` of its upload form."""
-        return self._media_by_key.get(key)
-
     # --- pins ----------------------------------------------------------------------------------------------------
 
     def add_pin(self, pin: Pin, images: list[tuple[PinImage, bytes]]) -> None:
         for image, data in images:
-            self.pictures[image.id] = image
             self.cache.put(image.id, data)
         self._keep_pin(pin)
         self.write("pin", media=pin.kind, **json_facts(pin, JOURNALED))
@@ -275,7 +268,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         self.reserve_id(pin.id)
         for image in pin.pictures:
             self.reserve_id(image.id)
-            self.pictures[image.id] = image
         self._keep_pin(pin)
 
     # --- scripted errors -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.sandbox.media import FateQueue, dimensions, fetch, probe_video, sniff
-from socialpub.sandbox.memory import ByteCache, from_facts, json_facts
+from socialpub.sandbox.memory import from_facts, json_facts
 from socialpub.sandbox.messages import KEPT_BYTES, StreamedBody
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.tiktok.models import (
@@ -79,9 +79,6 @@ class TaskStore:
     def __init__(self, switches: TikTokSwitches, network: SandboxNetwork[TikTokAccount]) -> None:
         self._switches = switches
         self._network = network
-        self.cache = ByteCache()
-        """Videos and photos by media id. Chunks by publish_id and number until the video is whole."""
-        self.media: dict[str, TikTokMedia] = {}
         self.all: dict[str, PublishTask] = {}
         """By publish_id, oldest first."""
         self.posts: list[TikTokPost] = []
@@ -121,7 +118,7 @@ class TaskStore:
             task.head = body.head
         task.digest = body.digest
         if task.size <= KEPT_BYTES and (data := body.data) is not None:
-            self.cache.put((task.publish_id, len(task.puts)), data)
+            self._network.cache.put((task.publish_id, len(task.puts)), data)
         task.received += body.size
         task.arrivals.append((self._network.now(), task.received))
         if task.received == task.size:
@@ -129,7 +126,7 @@ class TaskStore:
 
     def _accept_video(self, task: PublishTask) -> None:
         keys = [(task.publish_id, number) for number in range(len(task.puts) + 1)]
-        pieces = [piece for key in keys if (piece := self.cache.take(key)) is not None]
+        pieces = [piece for key in keys if (piece := self._network.cache.take(key)) is not None]
         data = b"".join(pieces) if sum(map(len, pieces)) == task.size else None
         longest = self._network.accounts[task.open_id].max_duration
         task.finding = check_video(task.head, data, longest, self._switches.probes_video)
@@ -137,7 +134,7 @@ class TaskStore:
         media = TikTokMedia(self._network.new_id(), mime_type, task.size, task.digest.hexdigest())
         self.all_bytes_arrived(task, (media,))
         if data is not None:
-            self.cache.put(media.id, data)
+            self._network.cache.put(media.id, data)
 
     def pull_in_background(self, task: PublishTask) -> None:
         if task.wants_pull:
@@ -188,13 +185,12 @@ class TaskStore:
         self.all_bytes_arrived(task, tuple(media))
         for item, body in zip(media, bodies, strict=True):
             if (data := body.data) is not None:
-                self.cache.put(item.id, data)
+                self._network.cache.put(item.id, data)
 
     # --- progress ------------------------------------------------------------------------------------------------
 
     def all_bytes_arrived(self, task: PublishTask, media: tuple[TikTokMedia, ...]) -> None:
         task.media = media
-        self.media |= {item.id: item for item in media}
         task.whole_at = self._network.now()
         self._network.write(
             "whole",
@@ -324,7 +320,6 @@ class TaskStore:
         task.media = tuple(TikTokMedia(**item) for item in media)
         for item in task.media:
             self._network.reserve_id(item.id)
-            self.media[item.id] = item
         task.received = sum(item.size for item in task.media)
         task.whole_at, task.finding = datetime.fromisoformat(at), finding
         task.arrivals = [(task.whole_at, task.received)]

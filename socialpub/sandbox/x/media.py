@@ -52,7 +52,7 @@ def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     x.media.append(media, 0, part.data)
     x.media.finalize(media)
     if media.state == "failed":
-        raise invalid(x, "media type unrecognized.", media=part.filename)
+        raise invalid(x, "media type unrecognized.", media=part.name)
     return json_reply(200, {"data": _media_json(x, media)})
 
 
@@ -170,7 +170,7 @@ def _fields(x: XSandbox, request: SandboxRequest, *names: str) -> dict[str, Any]
     if request.content_type == "application/json":
         fields = json_object(x, request)
         if isinstance(fields.get("media"), str):
-            part = BodyPart("media", "media", None)
+            part = BodyPart("media", None)
             try:
                 part.body.write(base64.b64decode(fields["media"], validate=True))
             except (binascii.Error, ValueError):

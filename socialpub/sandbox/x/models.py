@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.memory import ByteCache
 from socialpub.sandbox.network import SandboxNetwork
 
 
@@ -194,7 +193,6 @@ class XMediaStore:
     def __init__(self, switches: XSwitches, network: SandboxNetwork[XAccount]) -> None:
         self._switches = switches
         self._network = network
-        self.cache = ByteCache()
         self.all: dict[str, XMedia] = {}
 
     def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
@@ -206,18 +204,18 @@ class XMediaStore:
 
     def append(self, media: XMedia, index: int, data: bytes) -> None:
         media.segments[index] = len(data)
-        self.cache.put((media.id, index), data)
+        self._network.cache.put((media.id, index), data)
 
     def finalize(self, media: XMedia) -> None:
         """Make a whole file of the segments, and begin its processing."""
-        pieces = [self.cache.take((media.id, index)) for index in sorted(media.segments)]
+        pieces = [self._network.cache.take((media.id, index)) for index in sorted(media.segments)]
         kept = [piece for piece in pieces if piece is not None]
         begin = pieces[0] or b""
         media.size = sum(media.segments.values())
         if len(kept) == len(pieces):
             begin = b"".join(kept)
             media.sha256 = hashlib.sha256(begin).hexdigest()
-            self.cache.put(media.id, begin)
+            self._network.cache.put(media.id, begin)
         media.width, media.height = dimensions(begin)
         media.finalized = True
         media.fate = self._switches.processing

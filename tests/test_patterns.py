@@ -138,7 +138,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.tiktok.read_back:_LINK": [("https://", "!", " ")],
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
     "providers.base:UPLOAD_ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
-    "providers.x.client:_read_id": [("", "0", "x")],
+    "providers.x.client:read_id": [("", "0", "x")],
     "providers.x.text:SEQUENCE": [
         ("", "\U0001f468\u200d", ""),
         ("", "\U0001f3f4\U000e0061", ""),

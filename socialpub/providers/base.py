@@ -97,11 +97,10 @@ CODEC_NAMES: Mapping[str, str] = {
     "opus": "Opus",
     "mp3": "MP3",
 }
-"""What people call the codecs that facts name as FFmpeg does."""
+"""By FFmpeg's name, which facts have and a rare codec keeps."""
 
 
 def codec_name(codec: str) -> str:
-    """Return the name that people know; FFmpeg's own for a rare codec."""
     return CODEC_NAMES.get(codec, codec)
 
 
@@ -142,7 +141,7 @@ class Again:
     """None: refused, with `reason` as the message."""
 
     def after(self, times: int) -> "Outcome":
-        """What it comes to for a delivery that went back for this reason so often already."""
+        """Return the outcome for a delivery that went back `times` times for this reason."""
         if times < self.limit:
             return self
         return Refused(self.reason) if self.otherwise is None else self.otherwise
@@ -288,12 +287,8 @@ class Call(Protocol):
     def __call__(self, method: str, url: str, **kwargs: Any) -> HttpResponse: ...
 
 
-def _no_key(_: str) -> str:
-    raise ValueError("this job was given no key to seal with")
-
-
-def _no_address(_: MediaFile) -> str:
-    raise ValueError("this job was given no address to serve files from")
+def _not_given(_: object) -> str:
+    raise ValueError("this job was not given this function")
 
 
 def _no_commit() -> datetime:
@@ -326,19 +321,18 @@ class Job:
     It becomes narrower once the network has answered in this run: ask again after the answer."""
     unknown_before: bool = False
     """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
-    public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)
+    public_url: Callable[[MediaFile], str] = field(default=_not_given, repr=False)
     """A signed address under which the network can fetch exactly this file, an original or a fitted version. It is a
     secret: created for each call and never stored."""
-    seal: Callable[[str], str] = field(default=_no_key, repr=False)
+    seal: Callable[[str], str] = field(default=_not_given, repr=False)
     """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
-    open: Callable[[str], str] = field(default=_no_key, repr=False)
+    open: Callable[[str], str] = field(default=_not_given, repr=False)
     """The text of `seal`."""
     times_back: Mapping[str, int] = field(default_factory=dict)
     """How often this delivery went back to an earlier step, per reason."""
     trace: CallTrace = field(default_factory=CallTrace)
 
     def times(self, reason: str) -> int:
-        """How often it went back for this reason."""
         return self.times_back.get(reason, 0)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from socialpub.providers.base import Refused
+from socialpub.providers.base import Job, Refused
 from socialpub.providers.responses import (
     AppRefused,
     AuthExpired,
@@ -52,8 +53,7 @@ class ErrorBody:
     """Every sentence of it, lower case; may quote the request."""
     request_id: str | None = None
     own_form: bool = True
-    """Whether it is written as this network writes its refusals. A page of something in between, or nothing at all, is
-    no answer, whatever its status."""
+    """Whether the network itself wrote it. A page of something in between, or nothing, is no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,10 @@ class ErrorRow:
     more: Callable[[], str] | None = None
     """A further sentence of advice, which depends on the machine that this runs on."""
     content: bool = True
-    """`REFUSE`: the post itself is refused. False: the account, the app or the connection is, and the same post may be
-    accepted later."""
+    """`REFUSE`: the post itself is refused. False: the same post may be accepted later."""
 
     @property
     def refuses_content(self) -> bool:
-        """Whether this refusal ends the post because of what it contains."""
         return self.content and self.action is Action.REFUSE
 
     def fits(self, status: int, body: ErrorBody) -> bool:
@@ -112,6 +110,14 @@ class ErrorTable:
     """How long the response asks to wait, as of an instant; None when it names no time."""
     message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
     """The sentence for the owner: row, status, body, and the seconds to wait."""
+    request_id_header: str = ""
+
+    def call(self, job: Job, method: str, url: str, **request: Any) -> HttpResponse:
+        """Call the network as the account, and note for the attempt what the network's support asks for."""
+        response = job.call(method, url, token=job.token, **request)
+        job.trace.request_id = response.headers.get(self.request_id_header)
+        job.trace.code = None if response.ok else (self.read(response).code or str(response.status))
+        return response
 
     def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejected:
         """Return the refusal that a failed call is for its post.
@@ -166,5 +172,4 @@ def as_outcome(error: Rejected) -> Refused:
 
 
 def find_row(rows: tuple[ErrorRow, ...], status: int, body: ErrorBody) -> ErrorRow | None:
-    """The first row that fits."""
     return next((row for row in rows if row.fits(status, body)), None)

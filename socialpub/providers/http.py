@@ -278,11 +278,7 @@ class _SendProgress:
 
 
 def _attach(
-    request: httpx2.Request,
-    body: Body,
-    limit: asyncio.Timeout,
-    stall_seconds: float | None,
-    deadline_seconds: float,
+    request: httpx2.Request, body: Body, limit: asyncio.Timeout, stall_seconds: float | None, deadline_seconds: float
 ) -> None:
     clock = asyncio.get_running_loop().time
 

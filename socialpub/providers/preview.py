@@ -100,10 +100,7 @@ def cut(text: str, limit: int) -> tuple[str, str]:
     """Return the beginning of at limit `limit`, and the rest; cut between words where possible."""
     if len(text) <= limit:
         return text, ""
-    at = max(
-        text.rfind(" ", limit // 2, limit + 1),
-        text.rfind("\n", limit // 2, limit + 1),
-    )
+    at = max(text.rfind(" ", limit // 2, limit + 1), text.rfind("\n", limit // 2, limit + 1))
     at = at if at > 0 else limit
     return text[:at], text[at:]
 

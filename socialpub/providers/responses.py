@@ -25,13 +25,17 @@ from socialpub.core.secrets.redaction import mask_value, redact
 # --- how a call can fail ----------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class ProviderError(Exception):
-    """`message` may be shown to the owner; `code` is the network's own, `request_id` what its support asks for."""
+    """`message` may be shown to the owner. The network's support asks for `request_id`."""
 
-    def __init__(self, message: str, *, code: str | None = None, request_id: str | None = None) -> None:
-        self.message = mask_value(message)
-        self.code = mask_value(code)
-        self.request_id = mask_value(request_id)
+    message: str
+    code: str | None = field(default=None, kw_only=True)
+    """The network's own."""
+    request_id: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.message, self.code, self.request_id = mask_value((self.message, self.code, self.request_id))
         super().__init__(self.message)
 
 
@@ -43,23 +47,14 @@ class NoAnswer(ProviderError):
     """It left and no usable answer came (5xx, time-out, cut, unreadable): it may have happened."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Throttled(ProviderError):
-    """Refused for now (429). `retry_after_seconds` is what the network named, never shortened; None: it named none.
+    """Refused for now (429)."""
 
-    `steps` names steps of the same account that wait with the refused one."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry_after_seconds: float | None = None,
-        steps: Set[str] = frozenset(),
-        code: str | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(message, code=code, request_id=request_id)
-        self.retry_after_seconds = retry_after_seconds
-        self.steps = steps
+    retry_after_seconds: float | None = None
+    """As the network named it, never shortened; None: it named none."""
+    steps: Set[str] = frozenset()
+    """Steps of the same account that wait with the refused one."""
 
 
 class AuthExpired(ProviderError):
@@ -85,31 +80,20 @@ class Reason(StrEnum):
     OTHER = "other"
 
 
+@dataclass(eq=False, kw_only=True)
 class Rejected(ProviderError):
-    """Answered and refused for good. `status` is the HTTP status. `content`: the post itself was refused.
+    """Answered and refused for good."""
 
-    `reauth`: the owner has to consent again. From an OAuth refresh without `reauth` it is a fault of the app's
-    credentials, after which the account's tokens are kept. `rest_seconds`: how long the account is left alone.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 0,
-        reason: Reason = Reason.OTHER,
-        reauth: bool = False,
-        rest_seconds: float = 0.0,
-        content: bool = False,
-        code: str | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(message, code=code, request_id=request_id)
-        self.status = status
-        self.reason = reason
-        self.reauth = reauth
-        self.rest_seconds = rest_seconds
-        self.content = content
+    status: int = 0
+    """Of HTTP."""
+    reason: Reason = Reason.OTHER
+    reauth: bool = False
+    """The owner has to consent again. Without it, a refused OAuth refresh is a fault of the app's credentials, and the
+    account's tokens are kept."""
+    rest_seconds: float = 0.0
+    """How long the account is left alone."""
+    content: bool = False
+    """The post itself was refused."""
 
 
 class AppRefused(ProviderError):
@@ -151,7 +135,7 @@ class HttpResponse:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """The body as JSON, whole numbers exact. Raises `NoAnswer` when it is none."""
+        """Return the body as JSON, whole numbers exact. Raises `NoAnswer` when it is none."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -159,38 +143,35 @@ class HttpResponse:
 
 
 def json_object(response: HttpResponse) -> dict[str, Any]:
-    """The JSON object in the body; empty when it holds none."""
+    """Return the JSON object in the body; empty when it holds none."""
     try:
-        found = response.json()
+        return as_object(response.json())
     except NoAnswer:
         return {}
-    return as_object(found)
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A JSON value that should be an object; empty when it is none."""
+    """Return a JSON value that should be an object; empty when it is none."""
     return value if isinstance(value, dict) else {}
 
 
 def object_at(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The object under `name`; empty when there is none."""
     return as_object(found.get(name))
 
 
 def text_at(found: Mapping[str, Any], name: str) -> str | None:
-    """The text under `name`, None when it is missing, empty or something else."""
+    """Return the text under `name`, None when it is missing, empty or something else."""
     value = found.get(name)
     return value if isinstance(value, str) and value else None
 
 
 def positive_int_at(found: Mapping[str, Any], name: str) -> int | None:
-    """The whole, positive number under `name`."""
     value = found.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def http_date(written: str | None) -> datetime | None:
-    """The moment of an HTTP date, aware; None when it is none."""
+    """Return the moment of an HTTP date, aware; None when it is none."""
     try:
         moment = parsedate_to_datetime(written or "")
     except (ValueError, OverflowError):
@@ -199,10 +180,9 @@ def http_date(written: str | None) -> datetime | None:
 
 
 def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> float | None:
-    """The wait that `Retry-After` names, in seconds or as a date; None when it names none.
+    """Return the wait that `Retry-After` names, in seconds or as a date; None when it names none.
 
-    A date is counted from the answer's own `Date`, or from `now` where it has none. What is no wait at all (nought, a
-    date that has passed) comes as it is named.
+    A date is counted from the answer's own `Date`, or from `now` where it has none. The result may be zero or less.
     """
     written = response.headers.get("retry-after", "").strip()
     if re.fullmatch(r"-?[0-9]{1,15}", written):
@@ -212,7 +192,7 @@ def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> 
 
 
 def shortened(message: str | None, limit: int = SHOWN_CHARACTERS) -> str:
-    """The network's own words, on one line, without secrets, and short enough for a message of ours."""
+    """Return the network's own words on one line, without secrets, and short enough for a message of ours."""
     # Redacted before it is cut: what is left of a secret would not be recognized.
     words = redact(" ".join((message or "").split()))
     return words if len(words) <= limit else words[: limit - 1] + "…"

@@ -25,11 +25,10 @@ from socialpub.providers.base import (
     Step,
     Unknown,
 )
-from socialpub.providers.http import Http
 from socialpub.providers.pinterest import boards, client, read_back, upload
-from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.providers.pinterest.boards import BoardOwner
 from socialpub.providers.pinterest.check import alt_text, list_notes, list_problems
-from socialpub.providers.pinterest.oauth import PinterestOAuth, how_to_use_secret_boards
+from socialpub.providers.pinterest.oauth import PinterestOAuth
 from socialpub.providers.pinterest.options import COVER, TABLE
 from socialpub.providers.pinterest.preview import preview_post
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object
@@ -55,7 +54,7 @@ CODE_NO_MEDIA = "404"
 """The code of `media upload not found`; a board or a section that is missing has codes of its own."""
 
 
-class Pinterest(Provider):
+class Pinterest(Provider, BoardOwner):
     """Keeps no state but its section of the configuration."""
 
     name = "pinterest"
@@ -63,6 +62,8 @@ class Pinterest(Provider):
     option_table = TABLE
     notes = staticmethod(list_notes)
     preview = staticmethod(preview_post)
+
+    oauth: PinterestOAuth
 
     def __init__(self, section: PinterestSection) -> None:
         self.section = section
@@ -118,35 +119,13 @@ class Pinterest(Provider):
                 return Unknown(error.message, error.code, {**smaller, "refit": True})
             raise
         if rejection.reason is Reason.NOT_PERMITTED:
-            how = self.how_to_use_secret_boards(job.account.scopes)
+            how = self.oauth.how_to_use_secret_boards(job.account.scopes)
             return Refused(" ".join(filter(None, (rejection.message, how))), rejection.code, content=rejection.content)
         if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
             return upload.register_forgotten(job, rejection.message)
         if has_images and rejection.reason is Reason.TOO_LARGE:
             return Again(FIT, smaller, SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message, content=True))
         return client.refusal(job, rejection)
-
-    # --- boards, for their owner -------------------------------------------------------------------------------------
-
-    def list_boards(self, http: Http, token: str) -> list[Board]:
-        """Return the boards of the account that a pin can be put on. Raises `ProviderError`."""
-        return boards.list_boards(http, self.section.api_url, token)
-
-    def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
-        """Return the sections of one of its boards. Raises `ProviderError`."""
-        return boards.list_sections(http, self.section.api_url, token, board_id)
-
-    def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
-        """Create a board of the account. Raises `ProviderError`; after `NoAnswer` it may exist."""
-        return boards.create_board(http, self.section.api_url, token, name, secret=secret)
-
-    def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
-        """Create a section of one of its boards. Raises as `create_board` does."""
-        return boards.create_section(http, self.section.api_url, token, board_id, name)
-
-    def how_to_use_secret_boards(self, granted: frozenset[str]) -> str | None:
-        """Return what the owner does so that a connection with these scopes can use secret boards; None when it can."""
-        return how_to_use_secret_boards(granted, self.section)
 
 
 def _request_body(job: Job) -> dict[str, Any]:

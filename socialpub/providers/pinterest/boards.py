@@ -34,46 +34,46 @@ class BoardSection:
     name: str
 
 
-def list_boards(http: Http, api: str, token: str) -> list[Board]:
-    """Return every board that a pin can be put on, in Pinterest's order, without boards for ads only.
+class BoardOwner:
+    """The part of Pinterest that lists and creates boards for their owner. Every method raises `ProviderError`."""
 
-    Raises `ProviderError`. A board that was created a moment ago may be missing.
-    """
-    return [
-        board
-        for found in _items(_getter(http, token), f"{api}/boards")
-        if (board := _read_board(found)) is not None and found.get("is_ads_only") is not True
-    ]
+    section: PinterestSection
 
+    def list_boards(self, http: Http, token: str) -> list[Board]:
+        """Return every board that a pin can be put on, in Pinterest's order, without boards for ads only.
 
-def list_sections(http: Http, api: str, token: str, board_id: str) -> list[BoardSection]:
-    """Return the sections of one board. Raises `ProviderError`."""
-    return [
-        BoardSection(section_id, text_at(found, "name") or "")
-        for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
-        if (section_id := read_id(found, "id"))
-    ]
+        A board that was created a moment ago may be missing.
+        """
+        return [
+            board
+            for found in _items(_getter(http, token), f"{self.section.api_url}/boards")
+            if (board := _read_board(found)) is not None and found.get("is_ads_only") is not True
+        ]
 
+    def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
+        return [
+            BoardSection(section_id, text_at(found, "name") or "")
+            for found in _items(_getter(http, token), f"{self.section.api_url}/boards/{board_id}/sections")
+            if (section_id := read_id(found, "id"))
+        ]
 
-def create_board(http: Http, api: str, token: str, name: str, *, secret: bool) -> Board:
-    """Create a board. Raises `ProviderError`; Pinterest refuses a name that the account has already.
+    def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
+        """Create a board. Pinterest refuses a name that the account has already.
 
-    The call has no idempotency key: after `NoAnswer` the board may exist.
-    """
-    body = {"name": name, "privacy": SECRET if secret else PUBLIC}
-    board = _read_board(_created(http, f"{api}/boards", token, body))
-    if board is None:
-        raise NoAnswer("Pinterest's answer does not name the board.")
-    return board
+        The call has no idempotency key: after `NoAnswer` the board may exist.
+        """
+        body = {"name": name, "privacy": SECRET if secret else PUBLIC}
+        board = _read_board(_created(http, f"{self.section.api_url}/boards", token, body))
+        if board is None:
+            raise NoAnswer("Pinterest's answer does not name the board.")
+        return board
 
-
-def create_section(http: Http, api: str, token: str, board_id: str, name: str) -> BoardSection:
-    """Create a section of a board. Raises as `create_board` does."""
-    found = _created(http, f"{api}/boards/{board_id}/sections", token, {"name": name})
-    section_id = read_id(found, "id")
-    if section_id is None:
-        raise NoAnswer("Pinterest's answer does not name the section.")
-    return BoardSection(section_id, text_at(found, "name") or name)
+    def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
+        found = _created(http, f"{self.section.api_url}/boards/{board_id}/sections", token, {"name": name})
+        section_id = read_id(found, "id")
+        if section_id is None:
+            raise NoAnswer("Pinterest's answer does not name the section.")
+        return BoardSection(section_id, text_at(found, "name") or name)
 
 
 def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str, Any]:
@@ -88,8 +88,8 @@ def _read_board(found: dict[str, Any]) -> Board | None:
     if board_id is None:
         return None
     username = text_at(owner, "username") if isinstance(owner, dict) else None
-    name, privacy = text_at(found, "name") or "", text_at(found, "privacy")
-    return Board(board_id, name, privacy, _count(found, "pin_count"), username)
+    name, privacy, count = text_at(found, "name") or "", text_at(found, "privacy"), found.get("pin_count")
+    return Board(board_id, name, privacy, count if type(count) is int else None, username)
 
 
 def check_board(job: Job, section: PinterestSection) -> Outcome:
@@ -156,8 +156,3 @@ def _getter(http: Http, token: str) -> GetPage:
         return http.call("GET", url, token=token, params=params, deadline_seconds=OWNER_SECONDS)
 
     return get
-
-
-def _count(found: dict[str, Any], name: str) -> int | None:
-    value = found.get(name)
-    return value if type(value) is int else None

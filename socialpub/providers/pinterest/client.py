@@ -37,14 +37,6 @@ class GetPage(Protocol):
     def __call__(self, url: str, params: dict[str, str]) -> HttpResponse: ...
 
 
-def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
-    """Call Pinterest as the account, and note for the attempt what Pinterest's support asks for."""
-    response = job.call(method, url, token=job.token, **request)
-    job.trace.request_id = response.headers.get(REQUEST_ID)
-    job.trace.code = None if response.ok else (read_error(response).code or str(response.status))
-    return response
-
-
 def read_id(found: dict[str, Any], name: str) -> str | None:
     """Return an id: digits, often more than fit into 64 bits, so it stays a text."""
     value = found.get(name)
@@ -227,4 +219,5 @@ def _wait_message(status: int, seconds: float | None) -> str:
     return "Pinterest's rate limit is reached."
 
 
-TABLE = ErrorTable("Pinterest", ROWS, ErrorRow(), read_error, _wait_seconds, _message)
+TABLE = ErrorTable("Pinterest", ROWS, ErrorRow(), read_error, _wait_seconds, _message, REQUEST_ID)
+call = TABLE.call

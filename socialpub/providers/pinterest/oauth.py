@@ -116,13 +116,12 @@ class PinterestOAuth(OAuth):
         credentials = (self._section.client_id, self._section.client_secret.get_secret_value())
         return http.call("POST", f"{self._section.api_url}{path}", auth=credentials, form=form)
 
-
-def how_to_use_secret_boards(granted: frozenset[str], section: PinterestSection) -> str | None:
-    """Return what the owner does so that a connection with these scopes can use secret boards; None when it has all
-    that they need. Without scopes nothing is known of them."""
-    lacking = [scope for scope in limits.SCOPES_FOR_SECRET if scope not in granted]
-    if not lacking:
-        return None
-    lacks = "This connection lacks" if granted else "Its connection needs"
-    add = "" if set(lacking) <= set(section.scopes) else "Add them to scopes of [providers.pinterest], then connect"
-    return f"{lacks} {', '.join(lacking)} for secret boards. {add or 'Connect'} the account again."
+    def how_to_use_secret_boards(self, granted: frozenset[str]) -> str | None:
+        """Return what the owner does so that a connection with these scopes can use secret boards; None when it can."""
+        lacking = [scope for scope in limits.SCOPES_FOR_SECRET if scope not in granted]
+        if not lacking:
+            return None
+        lacks = "This connection lacks" if granted else "Its connection needs"
+        asked = set(lacking) <= set(self._section.scopes)
+        add = "" if asked else "Add them to scopes of [providers.pinterest], then connect"
+        return f"{lacks} {', '.join(lacking)} for secret boards. {add or 'Connect'} the account again."

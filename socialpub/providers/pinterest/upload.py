@@ -71,11 +71,7 @@ def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
     if not response.ok:
         return refusal(job, TABLE.classify(response))
     found = json_object(response)
-    media_id, url, fields = (
-        read_id(found, "media_id"),
-        text_at(found, "upload_url"),
-        found.get("upload_parameters"),
-    )
+    media_id, url, fields = (read_id(found, "media_id"), text_at(found, "upload_url"), found.get("upload_parameters"))
     if media_id is None or url is None or not _is_form(fields):
         raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(response))
     held = refuse_upload_address(url, section, "pinterest", "Pinterest")

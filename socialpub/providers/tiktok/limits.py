@@ -37,11 +37,7 @@ UPLOAD_MARGIN_SECONDS = 60
 
 PHOTOS = 35
 PHOTO = ImageLimits(
-    types=("image/jpeg", "image/webp"),
-    max_bytes=20_000_000,
-    max_width=1920,
-    max_height=1920,
-    max_short_side=1080,
+    types=("image/jpeg", "image/webp"), max_bytes=20_000_000, max_width=1920, max_height=1920, max_short_side=1080
 )
 """PNG is refused and so is a shorter side above 1080 (integrators, 2026); the long side is caution of ours."""
 

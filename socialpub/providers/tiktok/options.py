@@ -46,12 +46,7 @@ TABLE: options.Table = (
         maximum=limits.PHOTO_TITLE_UNITS,
         of_one_post=True,
     ),
-    Option(
-        "disableComment",
-        OptionType.BOOLEAN,
-        "Nobody may comment; `false` allows it.",
-        default=OFF_AT_FIRST,
-    ),
+    Option("disableComment", OptionType.BOOLEAN, "Nobody may comment; `false` allows it.", default=OFF_AT_FIRST),
     Option(
         "disableDuet",
         OptionType.BOOLEAN,

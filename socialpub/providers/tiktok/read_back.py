@@ -12,17 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import (
-    Again,
-    CannotTell,
-    Done,
-    Job,
-    Outcome,
-    Published,
-    Readback,
-    Refused,
-    Wait,
-)
+from socialpub.providers.base import Again, CannotTell, Done, Job, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, find_row
 from socialpub.providers.responses import NoAnswer, ProviderError, shortened, text_at
 from socialpub.providers.tiktok import limits, options

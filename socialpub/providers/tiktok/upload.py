@@ -346,10 +346,7 @@ def init_photos(job: Job, section: TikTokSection) -> Outcome:
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
         return Again(options.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
     data = call(
-        job,
-        section,
-        "post/publish/content/init/",
-        request_body(job, [job.public_url(photo) for photo in photos]),
+        job, section, "post/publish/content/init/", request_body(job, [job.public_url(photo) for photo in photos])
     )
     publish_id = text_at(data, "publish_id")
     if publish_id is None:

@@ -94,7 +94,7 @@ class X(Provider):
             body["media"] = {"media_ids": ids}
         response = client.call(job, "POST", f"{self.section.api_url}/2/tweets", json=body)
         if response.ok:
-            post_id = client.read_post_id(response)
+            post_id = client.read_id(response, "post")
             return Published(post_id, client.permalink(self.section, job.account.username, post_id))
         rejection = client.classify(response, now=job.now)
         if rejection.reason is Reason.DUPLICATE and job.unknown_before:

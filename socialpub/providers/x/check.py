@@ -169,8 +169,7 @@ def _media(content: Content, account: Account) -> Iterator[FieldError]:
     if moving and len(content.media) > 1:
         kind = "video" if moving[0].kind == "video" else "animated GIF"
         yield FieldError(
-            ("media",),
-            f"X takes one {kind} and nothing beside it; this post has {len(content.media)} media items.",
+            ("media",), f"X takes one {kind} and nothing beside it; this post has {len(content.media)} media items."
         )
     for index, media in enumerate(content.media):
         path = ("media", index)

@@ -8,13 +8,12 @@ answer, whatever its status.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.base import Job
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable
 from socialpub.providers.responses import (
     HttpResponse,
@@ -26,14 +25,6 @@ from socialpub.providers.responses import (
     object_at,
     shortened,
 )
-
-
-def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
-    """Call X as the account, and note for the attempt what X's support asks for."""
-    response = job.call(method, url, token=job.token, **request)
-    job.trace.request_id = response.headers.get(REQUEST_ID)
-    job.trace.code = None if response.ok else (read_error(response).code or str(response.status))
-    return response
 
 
 def read_data(response: HttpResponse) -> dict[str, Any]:
@@ -52,21 +43,12 @@ def require_data(response: HttpResponse) -> dict[str, Any]:
     return data
 
 
-def read_media_id(response: HttpResponse) -> str:
-    """Return `data.id`, which posts refer to (they do not take `media_key`). Raises `NoAnswer` when there is none."""
-    return _read_id(response, "X took the upload but gave it no id.")
-
-
-def read_post_id(response: HttpResponse) -> str:
-    """Return the new post's id. Raises `NoAnswer` when there is none: the post may still be up."""
-    return _read_id(response, "X took the post but gave it no id.")
-
-
-def _read_id(response: HttpResponse, otherwise: str) -> str:
+def read_id(response: HttpResponse, what: str) -> str:
+    """Return `data.id`, which is also what posts refer to. Raises `NoAnswer` when there is none: `what` may exist."""
     found = read_data(response).get("id")
     if isinstance(found, str) and re.fullmatch(r"[0-9]{1,19}", found):
         return found
-    raise NoAnswer(otherwise, request_id=response.headers.get(REQUEST_ID))
+    raise NoAnswer(f"X took the {what} but gave it no id.", request_id=response.headers.get(REQUEST_ID))
 
 
 def permalink(section: XSection, username: str | None, post_id: str) -> str:
@@ -160,18 +142,11 @@ def classify(
     """
     body = read_error(response)
     code = str(response.status)
+    refused: dict[str, Any] = {"status": response.status, "code": code, "request_id": body.request_id}
     if media and body.own_form and response.status == 403 and body.message.lower() == "forbidden" and body.code is None:
-        return Rejected(NO_MEDIA_SCOPE, status=403, code=code, request_id=body.request_id)
+        return Rejected(NO_MEDIA_SCOPE, **refused)
     if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
-        message = f"X refused (HTTP {code}). {TOO_LARGE}"
-        return Rejected(
-            message,
-            status=response.status,
-            reason=Reason.TOO_LARGE,
-            content=True,
-            code=code,
-            request_id=body.request_id,
-        )
+        return Rejected(f"X refused (HTTP {code}). {TOO_LARGE}", reason=Reason.TOO_LARGE, content=True, **refused)
     return TABLE.classify(response, now=now)
 
 
@@ -185,7 +160,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
     if not _is_of_x(body):
         return ErrorBody("", request_id=request_id, own_form=False)
     parts = [part for part in _parts(body) if isinstance(part, dict)]
-    texts = list(_texts(body))
+    texts = _texts(body)
     types = {
         str(value).rstrip("/").rsplit("/", 1)[-1].lower()
         for part in parts
@@ -225,28 +200,19 @@ def _names_duplicate(part: dict[str, Any]) -> bool:
     return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
 
 
-def _parts(body: Any) -> Iterator[Any]:
-    yield body
-    if isinstance(body, dict) and isinstance(body.get("errors"), list):
-        yield from body["errors"]
+def _parts(body: Any) -> list[Any]:
+    listed = body.get("errors") if isinstance(body, dict) else None
+    return [body, *listed] if isinstance(listed, list) else [body]
 
 
-def _texts(body: Any) -> Iterator[str]:
-    """Yield X's sentences, the most specific first."""
+def _texts(body: Any) -> list[str]:
+    """Return X's sentences, the most specific first."""
     first, *errors = _parts(body)
-    for key in ("message", "detail"):
-        for error in errors:
-            yield from _text(error.get(key) if isinstance(error, dict) else None)
-    for error in errors:
-        yield from _text(error)
+    said = [error.get(key) for key in ("message", "detail") for error in errors if isinstance(error, dict)]
+    said += errors
     if isinstance(first, dict):
-        for key in ("detail", "title", "message", "error_description", "error"):
-            yield from _text(first.get(key))
-
-
-def _text(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.strip():
-        yield value.strip()
+        said += [first.get(key) for key in ("detail", "title", "message", "error_description", "error")]
+    return [one.strip() for one in said if isinstance(one, str) and one.strip()]
 
 
 def _one_word(title: Any) -> str | None:
@@ -279,7 +245,9 @@ TABLE = ErrorTable(
     read_error,
     _wait_seconds,
     _message,
+    REQUEST_ID,
 )
+call = TABLE.call
 
 
 # --- rate limits ------------------------------------------------------------------------------------------------------
@@ -308,20 +276,17 @@ def seconds_until_reset(headers: Mapping[str, str], now: datetime | None) -> flo
     if believable:
         return max(believable)
     window = _seconds_until(_number(headers.get("x-rate-limit-reset")), given_at)
-    return _retry_after(headers.get("retry-after"), given_at) if window is None else window
+    if window is not None:
+        return window
+    retry_after = headers.get("retry-after")
+    if (seconds := _number(retry_after)) is not None:
+        return _believed(seconds)
+    moment = http_date(retry_after)
+    return None if moment is None else _seconds_until(moment.timestamp(), given_at)
 
 
 def _seconds_until(reset: float | None, given_at: datetime | None) -> float | None:
     return None if reset is None or given_at is None else _believed(reset - given_at.timestamp())
-
-
-def _retry_after(written: str | None, given_at: datetime | None) -> float | None:
-    """Read seconds, or a date."""
-    seconds = _number(written)
-    if seconds is not None:
-        return _believed(seconds)
-    moment = http_date(written)
-    return None if moment is None else _seconds_until(moment.timestamp(), given_at)
 
 
 def _believed(seconds: float) -> float | None:

@@ -166,8 +166,7 @@ POSTS = Dialect(
     "post.fields", "attachments,conversation_id,created_at,entities,note_post,text", references="referenced_posts"
 )
 TWEETS = Dialect(
-    "tweet.fields",
-    "attachments,author_id,conversation_id,created_at,entities,note_tweet,referenced_tweets,text",
+    "tweet.fields", "attachments,author_id,conversation_id,created_at,entities,note_tweet,referenced_tweets,text"
 )
 
 

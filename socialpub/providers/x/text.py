@@ -249,54 +249,17 @@ def _fits(length: int, domain: str) -> bool:
 
 
 def _encoded_length(label: str) -> int:
-    """Length of a label as DNS sees it, or one too many as soon as that is certain."""
+    """Return the length of a label as DNS sees it (`xn--…`, RFC 3492), or one too many when it is longer."""
     if len(label) > 4 * _MAX_LABEL or _TAG.search(label):
         # Folding joins three characters at most, and must not be fed with long rows of combining marks.
         return _MAX_LABEL + 1
     folded = unicodedata.normalize("NFKC", label.casefold())
-    return len(folded) if folded.isascii() else _punycode_length(folded)
-
-
-def _punycode_length(label: str) -> int:
-    """Length of `xn--…` (RFC 3492), or one too many as soon as that is certain."""
-    too_long = _MAX_LABEL + 1
-    plain = [at for at, character in enumerate(label) if character < "\x80"]
-    foreign = sorted((ord(character), at) for at, character in enumerate(label) if character >= "\x80")
-    if label[:4].lower() == "xn--":
-        return too_long
-    length = len("xn--") + len(plain) + bool(plain)
-    done, code, bias, at_least, before = plain, 0x80, 72, len(foreign), -1
-    delta = 0
-    for number, (point, at) in enumerate(foreign):
-        if length + at_least - number > _MAX_LABEL:
-            return too_long
-        if point > code:
-            # The rest of the last round, all rounds between, and this one up to here.
-            delta += len(done) - bisect.bisect_right(done, before)
-            delta += (point - code - 1) * (len(done) + 1) + 1
-            code, before = point, -1
-        delta += bisect.bisect_left(done, at) - bisect.bisect_right(done, before)
-        digits, bias = _digits(delta, bias, len(done) + 1, first=number == 0)
-        length += digits
-        bisect.insort(done, at)
-        delta, before = 0, at
-    return length
-
-
-def _digits(delta: int, bias: int, count: int, *, first: bool) -> tuple[int, int]:
-    """How many digits one delta takes, and the bias for the next (RFC 3492, sections 6.1 and 6.3)."""
-    digits, rest, k = 1, delta, 36
-    while rest >= (threshold := min(max(k - bias, 1), 26)):
-        rest = (rest - threshold) // (36 - threshold)
-        digits += 1
-        k += 36
-    delta = delta // 700 if first else delta // 2
-    delta += delta // count
-    k = 0
-    while delta > 455:
-        delta //= 35
-        k += 36
-    return digits, k + 36 * delta // (delta + 38)
+    if folded.isascii():
+        return len(folded)
+    # Every character takes one digit or more, so a longer label is not encoded.
+    if len(folded) > _MAX_LABEL or folded[:4].lower() == "xn--":
+        return _MAX_LABEL + 1
+    return len("xn--") + len(folded.encode("punycode"))
 
 
 # --- the weighted length ----------------------------------------------------------------------------------------------
@@ -321,49 +284,31 @@ _MENTION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """The figures of twitter-text's `config/v2.json` and `v3.json`, as far as they differ."""
-
-    emoji_as_one: bool
-
-
-V2 = Config(emoji_as_one=False)
-V3 = Config(emoji_as_one=True)
-"""In force since 2018; 2 for every emoji."""
-
-
-@dataclass(frozen=True, slots=True)
 class Weighed:
-    """What a text amounts to. `length` is in X's units (a Latin letter 1, a link 23, an emoji or a CJK character 2).
-
-    The range ends are inclusive indices in UTF-16 units of the text as given: the last unit that still fits, and the
-    last of all; 0 for an empty text.
-    """
-
     length: int
+    """In X's units: a Latin letter 1, a link 23, an emoji or a CJK character 2."""
     valid: bool
     """Not empty, at most 280, no invalid character."""
     invalid_characters: bool
-    permillage: int
     urls: tuple[str, ...]
     cashtags: tuple[str, ...]
     """Without their `$`."""
     mentions: tuple[str, ...]
     """Without their `@`."""
     valid_range_end: int
-    display_range_end: int
+    """The index of the last UTF-16 unit of the text as given that still fits; 0 for an empty text."""
 
 
 @functools.lru_cache(maxsize=16)
-def weigh(text: str, config: Config = V3) -> Weighed:
-    """Weigh a text as X does; any text, in time proportional to its length.
+def weigh(text: str) -> Weighed:
+    """Weigh any text as X does, in a time proportional to its length.
 
     The last ones are remembered: a post for a hundred accounts has one text, and links cost up to 20 ms.
     """
     normal = nfc(text)
     found = list(find_links(normal))
     widths = {link.start: len(link.text) for link in found}
-    emojis = find_emoji(normal) if config.emoji_as_one else {}
+    emojis = find_emoji(normal)
 
     weight, at, fitting_end, sound = 0, 0, 0, True
     while at < len(normal):
@@ -381,24 +326,21 @@ def weigh(text: str, config: Config = V3) -> Weighed:
             fitting_end = at
 
     length = weight // SCALE
-    units = utf16_units(text)
     # The reference carries the whole change of length by normalization over to the end of the range.
-    fitting_units = utf16_units(normal[: max(fitting_end, 1)]) + units - utf16_units(normal)
+    fitting_units = utf16_units(normal[: max(fitting_end, 1)]) + utf16_units(text) - utf16_units(normal)
     return Weighed(
         length=length,
         valid=sound and 0 < length <= MAX_LENGTH,
         invalid_characters=not sound,
-        permillage=length * 1000 // MAX_LENGTH,
         urls=tuple(link.text for link in found),
         cashtags=tuple(match[1] for match in _CASHTAG.finditer(normal)),
         mentions=tuple(match[1] for match in _MENTION.finditer(normal) if not _is_within(match.start(1), found)),
         valid_range_end=max(fitting_units - 1, 0),
-        display_range_end=max(units - 1, 0),
     )
 
 
 def _is_within(at: int, found: Sequence[Link]) -> bool:
-    """Whether this place is inside of one of the links, which are in the order of the text."""
+    """Return whether this place is inside one of the links, which are in the order of the text."""
     before = bisect.bisect(found, at, key=lambda link: link.start) - 1
     return before >= 0 and at < found[before].start + len(found[before].text)
 

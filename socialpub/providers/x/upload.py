@@ -29,7 +29,7 @@ from socialpub.providers.bodies import FilePart
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Reason, Rejected, Throttled
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import call, classify, read_data, read_media_id, require_data
+from socialpub.providers.x.client import call, classify, read_data, read_id, require_data
 
 UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
 """Each is followed by `:` and the index of its media item."""
@@ -314,7 +314,7 @@ def read_upload(job: Job, response: HttpResponse) -> dict[str, Any]:
     """Return the upload that a response of X opened."""
     lifetime = read_data(response).get("expires_after_secs")
     seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
-    return {"id": read_media_id(response), "expires_at": usable_until(job, seconds)}
+    return {"id": read_id(response, "upload"), "expires_at": usable_until(job, seconds)}
 
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:

@@ -17,10 +17,7 @@ import yaml
 from socialpub.providers.bodies import Base64File
 from tests.support.provider_documents import document
 
-FORM_BY_GRANT = {
-    "authorization_code": "OauthAccessTokenRequestCode",
-    "refresh_token": "OauthAccessTokenRequestRefresh",
-}
+FORM_BY_GRANT = {"authorization_code": "OauthAccessTokenRequestCode", "refresh_token": "OauthAccessTokenRequestRefresh"}
 
 AI_DISCLOSURES = {
     "type": "object",

@@ -55,15 +55,7 @@ def found(
 # --- options and rules -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "media",
-    [
-        ("image",),
-        ("image", "image"),
-        ("image",) * 5,
-        ("video",),
-    ],
-)
+@pytest.mark.parametrize("media", [("image",), ("image", "image"), ("image",) * 5, ("video",)])
 def test_a_pin_without_any_fault_has_no_problem_and_no_note(pinterest: Pinterest, media: tuple[str, ...]) -> None:
     items = tuple(video() if kind == "video" else image(position) for position, kind in enumerate(media))
     content = Content("A poster", items)

@@ -118,8 +118,7 @@ def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "pause"),
-    [(0, 5), (59, 5), (60, 15), (599, 15), (600, 60), (3599, 60), (3600, 900), (90_000, 900)],
+    ("seconds", "pause"), [(0, 5), (59, 5), (60, 15), (599, 15), (600, 60), (3599, 60), (3600, 900), (90_000, 900)]
 )
 def test_tiktok_is_asked_less_and_less_often(seconds: float, pause: float) -> None:
     outcome = run(STEP, Script(received(15_000_000)), memo=opened(), seconds=seconds)
@@ -226,12 +225,7 @@ def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str
 
 @pytest.mark.parametrize(
     ("reason", "seconds"),
-    [
-        ("internal", 600),
-        ("video_pull_failed", 300),
-        ("photo_pull_failed", 300),
-        ("spam_risk_too_many_posts", 86_400),
-    ],
+    [("internal", 600), ("video_pull_failed", 300), ("photo_pull_failed", 300), ("spam_risk_too_many_posts", 86_400)],
 )
 def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
     back: dict[str, int] = {}

@@ -53,10 +53,7 @@ def test_a_put_goes_to_the_very_address_with_the_file_s_type() -> None:
     run("send_last", script, film(mime_type="video/quicktime"), memo=opened())
     call = script.calls[0]
     assert (call.method, call.path) == ("PUT", ADDRESS)
-    assert call.request["headers"] == {
-        "content-type": "video/quicktime",
-        "content-range": "bytes 0-14999999/15000000",
-    }
+    assert call.request["headers"] == {"content-type": "video/quicktime", "content-range": "bytes 0-14999999/15000000"}
 
 
 def test_a_run_that_had_its_time_comes_back_for_the_rest() -> None:

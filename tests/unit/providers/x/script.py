@@ -21,11 +21,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://api.x.test"
 
 
-SECTION = XSection(
-    client_id="client",
-    client_secret=SecretStr("hush"),
-    api_url=API,
-)
+SECTION = XSection(client_id="client", client_secret=SecretStr("hush"), api_url=API)
 ADAPTER = X(SECTION)
 
 

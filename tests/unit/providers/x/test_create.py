@@ -223,27 +223,15 @@ LONG_AGO = str(int(NOW.timestamp()) - 7200)
         ({"x_rate_limit_reset": SOON}, 300),
         ({"x_rate_limit_reset": str(int(NOW.timestamp()))}, 1),
         (
-            {
-                "x_rate_limit_reset": SOON,
-                "x_user_limit_24hour_remaining": "0",
-                "x_user_limit_24hour_reset": TOMORROW,
-            },
+            {"x_rate_limit_reset": SOON, "x_user_limit_24hour_remaining": "0", "x_user_limit_24hour_reset": TOMORROW},
             40_000,
         ),
         (
-            {
-                "x_rate_limit_reset": SOON,
-                "x_user_limit_24hour_remaining": "3",
-                "x_user_limit_24hour_reset": TOMORROW,
-            },
+            {"x_rate_limit_reset": SOON, "x_user_limit_24hour_remaining": "3", "x_user_limit_24hour_reset": TOMORROW},
             300,
         ),
         (
-            {
-                "x_rate_limit_reset": SOON,
-                "x_app_limit_24hour_remaining": "0",
-                "x_app_limit_24hour_reset": TOMORROW,
-            },
+            {"x_rate_limit_reset": SOON, "x_app_limit_24hour_remaining": "0", "x_app_limit_24hour_reset": TOMORROW},
             40_000,
         ),
         ({"retry_after": "17"}, 17),

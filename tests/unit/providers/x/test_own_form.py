@@ -9,19 +9,7 @@ from socialpub.providers.base import Again, Refused, Wait
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer
 from socialpub.providers.x.client import read_error
-from tests.unit.providers.x.script import (
-    ADAPTER,
-    NOW,
-    Script,
-    answer,
-    data,
-    film,
-    job,
-    picture,
-    problem,
-    run,
-    uploaded,
-)
+from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, data, film, job, picture, problem, run, uploaded
 
 STATUSES = (302, 400, 401, 402, 403, 404, 407, 408, 409, 413, 421, 425, 429, 431, 451, 500, 502, 503, 520)
 FOREIGN: dict[str, Any] = {

@@ -41,12 +41,9 @@ class ProgressLines:
         self._done += size_bytes
         if time.monotonic() >= self._next_at:
             self._next_at = time.monotonic() + LINE_SECONDS
-            print_note(f"{self._doing}: {_format_share(self._done, self._expected)}")
-
-
-def _format_share(done: int, expected: int) -> str:
-    done_text, expected_text = (units.size(size).partition(" (")[0] for size in (done, expected))
-    return f"{min(100, 100 * done // max(expected, 1))} %, {done_text} of {expected_text}"
+            done, expected = (units.size(size).partition(" (")[0] for size in (self._done, self._expected))
+            share = min(100, 100 * self._done // max(self._expected, 1))
+            print_note(f"{self._doing}: {share} %, {done} of {expected}")
 
 
 @contextmanager
@@ -101,11 +98,11 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     _describe(made.summary)
     print_note(f"{units.size(made.scheduled.size_bytes)} in all, {units.size(made.scheduled.new_bytes)} of them new.")
     if made.removed:
-        copies = "1 older backup was" if made.removed == 1 else f"{made.removed} older backups were"
-        print_note(f"{copies} removed ([backup] keep_days, keep_weeks, keep_months).")
+        were = units.count(made.removed, "older backup was", "older backups were")
+        print_note(f"{were} removed ([backup] keep_days, keep_weeks, keep_months).")
     if made.changed:
-        files = "1 stored media file is" if made.changed == 1 else f"{made.changed} stored media files are"
-        print_note(f"{files} not what it was when it was first copied: check the disk of {rt.settings.data_dir}.")
+        are = units.count(made.changed, "stored media file is", "stored media files are")
+        print_note(f"{are} not what it was when it was first copied: check the disk of {rt.settings.data_dir}.")
 
 
 @click.command()
@@ -180,18 +177,18 @@ def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed
 
 def describe_rollback(done: rollback.Rollback) -> None:
     """Print what the database contains now, and what became of later posts and keys."""
-    posts = "1 post" if done.posts == 1 else f"{done.posts} posts"
+    posts = units.count(done.posts, "post", "posts")
     print_note(f"As of {format_time(done.copied_at)}, made by version {done.version}: {posts}.")
     if done.accepted_since:
-        were = "1 post was" if done.accepted_since == 1 else f"{done.accepted_since} posts were"
+        were = units.count(done.accepted_since, "post was", "posts were")
         sentence = f"{were} accepted since then and {'is' if done.accepted_since == 1 else 'are'} not in it."
         if done.open_since:
             was = "was" if done.open_since == 1 else "were"
             sentence += f" {done.open_since} of them {was} still to be published, and will not be."
         print_note(sentence)
     if done.media_missing:
-        files = "1 media file of it was" if done.media_missing == 1 else f"{done.media_missing} media files of it were"
-        print_note(f"{files} removed since.")
+        were = units.count(done.media_missing, "media file of it was", "media files of it were")
+        print_note(f"{were} removed since.")
     if done.put_aside:
         print_note(f"The database that was in use lies in {done.put_aside}: what was accepted since is there alone.")
         print_note(f"To go forward again: {commands.line('restore', str(done.put_aside))}")
@@ -242,10 +239,10 @@ def _describe_seal(summary: BackupSummary) -> None:
 
 
 def _describe(summary: BackupSummary) -> None:
-    posts = "1 post" if summary.posts == 1 else f"{summary.posts} posts"
-    files = "1 media file" if summary.media_files == 1 else f"{summary.media_files} media files"
+    posts = units.count(summary.posts, "post", "posts")
+    files = units.count(summary.media_files, "media file", "media files")
     secret = ", secret.key" if summary.holds_secret else ""
     print_note(f"As of {format_time(summary.copied_at)}: {posts}, {files}{secret}.")
     if summary.media_missing:
-        were = "1 media file was" if summary.media_missing == 1 else f"{summary.media_missing} media files were"
+        were = units.count(summary.media_missing, "media file was", "media files were")
         print_note(f"{were} missing already when it was made.")

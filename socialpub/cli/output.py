@@ -139,11 +139,11 @@ def _print_records(console: "Console", columns: Sequence[str], rows: Sequence[Se
                 console.print(Padding(_text(shown), (0, 0, 0, 2)))
 
 
-def print_styled(*parts: Part, file: IO[str] | None = None) -> None:
+def print_styled(*parts: Part) -> None:
     """Print one line of a result, with colors on a terminal. It is never wrapped."""
     from rich.console import Console
 
-    Console(highlight=False, file=file).print(_text(*parts), soft_wrap=True)
+    Console(highlight=False).print(_text(*parts), soft_wrap=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled
-from socialpub.core import commands
+from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
@@ -176,7 +176,7 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
             _show(finding)
     count = sum(finding.level == "problem" for finding in found)
     if count and not problems:
-        print_note(f"{count} problems must be fixed." if count > 1 else "1 problem must be fixed.")
+        print_note(f"{units.count(count, 'problem', 'problems')} must be fixed.")
     sys.exit(1 if count else 0)
 
 

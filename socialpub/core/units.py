@@ -47,6 +47,11 @@ def duration(duration: timedelta) -> str:
     return f"{seconds}s"
 
 
+def count(number: int, one: str, more: str) -> str:
+    """Return "1 post is" or "3 posts are" for `one` "post is" and `more` "posts are"."""
+    return f"1 {one}" if number == 1 else f"{number} {more}"
+
+
 _SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 

@@ -126,7 +126,7 @@ def resume_sentences(resumed: Resumed) -> Iterator[str]:
     """Yield what was resumed, except what is too late."""
     yield CONTINUES
     if resumed.read_back:
-        were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
+        were = units.count(resumed.read_back, "delivery was", "deliveries were")
         yield f"{were} due since the backup: socialpub reads the accounts back and sends none of them."
 
 
@@ -134,8 +134,7 @@ def too_late_sentence(posts: int, settings: Settings) -> str | None:
     """Return the sentence about posts that are not sent any more, or None if there are none."""
     if not posts:
         return None
-    are = "1 post is" if posts == 1 else f"{posts} posts are"
-    limit = units.duration(settings.publishing.max_lateness)
+    are, limit = units.count(posts, "post is", "posts are"), units.duration(settings.publishing.max_lateness)
     return f"{are} more than {limit} late (publishing.max_lateness) and will not be sent."
 
 
@@ -144,9 +143,8 @@ KEYS_MAY_BE_REVOKED = "A key that was revoked after the backup is valid again."
 
 def valid_keys_sentence(keys: Sequence[ApiKeyRow]) -> str:
     """Return how many keys came with a restored backup."""
-    if len(keys) == 1:
-        return "1 API key came with the restored backup and is valid."
-    return f"{len(keys)} API keys came with the restored backup and are valid."
+    came = units.count(len(keys), "API key", "API keys")
+    return f"{came} came with the restored backup and {'is' if len(keys) == 1 else 'are'} valid."
 
 
 def describe_key(key: ApiKeyRow) -> str:

@@ -310,7 +310,7 @@ def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
     else:
         yield from _reported_problems(reader)
     if late.count:
-        were = "1 delivery is" if late.count == 1 else f"{late.count} deliveries are"
+        were = units.count(late.count, "delivery is", "deliveries are")
         which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
         message = f"{were} overdue by more than two minutes: {which}, by {units.in_words(late.seconds)}."
         yield _worker(message, FindingCode.OVERDUE)

@@ -93,7 +93,7 @@ def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
     if not settled:
         print_note("No valid API key of a restored backup waits for a decision.")
         return
-    keys = "1 API key" if len(settled) == 1 else f"{len(settled)} API keys"
+    keys = units.count(len(settled), "API key", "API keys")
     print_note(f"{'Revoked' if revoke else 'Kept'} {keys} of the restored backup:")
     for key in settled:
         print_note(f"  {alerts.describe_key(key)}")
@@ -189,9 +189,7 @@ def notify_test(context: CommandContext) -> None:
             print_note(unknown)
     if failed:
         raise CommandError(
-            "1 service did not accept the message."
-            if failed == 1
-            else f"{failed} services did not accept the message.",
+            f"{units.count(failed, 'service', 'services')} did not accept the message.",
             "Check their addresses under System in the dashboard or in [notify] urls: https://appriseit.com/services/",
         )
 

@@ -2,13 +2,12 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TextIO
 
 import click
 
 from socialpub.accounts import connect, consents, grants, hints, profiles, questions, tokens, upkeep
+from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.consents import WrongAddress
 from socialpub.accounts.profiles import Connected
@@ -18,6 +17,7 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.core import commands
 from socialpub.db.connection import Row
+from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, machine
 from socialpub.ops.doctor.addresses import Answering
@@ -64,8 +64,12 @@ def connect_profile(
             _check_way_back(rt, provider_name)
         begun = connect.begin(rt, provider_name, name, profile_id)
         _explain(rt, provider_name, begun)
-        with _give_up_at_the_end(rt, begun):
+        try:
             finished = _paste(rt, provider_name, begun) if paste else _wait(rt, begun)
+        except KeyboardInterrupt:
+            raise CommandError(NOTHING_CONNECTED) from None
+        finally:
+            rt.write(consents.give_up, begun.id)  # no effect after its end
         print_connected(rt, finished)
 
 
@@ -110,11 +114,10 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
 def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
     """Raise CommandError if the web server, which requests the tokens, runs with another configuration."""
     changed = machine.find_changed_keys(rt).get("web", [])
-    matters = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
-    if matters:
-        file = rt.settings.config_file
+    used = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
+    if used:
         raise CommandError(
-            f"The web server runs with other values of {', '.join(matters)} than {file} has now.",
+            f"The web server runs with other values of {', '.join(used)} than {rt.settings.config_file} has now.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )
 
@@ -134,10 +137,8 @@ def _check_way_back(rt: Runtime, provider_name: str) -> None:
             f"{base_url}, to which {label} would send your browser back, does not lead here: {how}.",
             "Correct base_url, or what answers there, and try again; or connect by hand: add --paste",
         )
-    if (
-        who is Answering.NOBODY
-        and addresses.find_answering(rt, addresses.local_url(rt.settings))[0] is not Answering.THIS
-    ):
+    local = addresses.local_url(rt.settings)
+    if who is Answering.NOBODY and addresses.find_answering(rt, local)[0] is not Answering.THIS:
         raise CommandError(
             f"Nothing answers at {base_url}, to which {label} would send your browser back.",
             f"{commands.here().start()}, and try again. To connect by hand, add --paste.",
@@ -158,17 +159,6 @@ def _explain(rt: Runtime, provider_name: str, begun: StartedConnection) -> None:
     app = f"{rule.app_kind} app" if rule and rule.app_kind else "app"
     print_note(f"Your {app} at {provider.label} must have exactly this redirect address:")
     print_note(f"  {begun.redirect_uri}")
-
-
-@contextmanager
-def _give_up_at_the_end(rt: Runtime, begun: StartedConnection) -> Iterator[None]:
-    """End the consent when the command ends, on Ctrl-C as well."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise CommandError(NOTHING_CONNECTED) from None
-    finally:
-        rt.write(consents.give_up, begun.id)  # no effect after its end
 
 
 def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
@@ -262,8 +252,9 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
         found = [(row, upkeep.warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
+        shapes = json.loads(api_json.profiles(rt.reader, OWNER))
     if as_json:
-        print_json([_profile_shape(profile, warning) for profile, warning in found])
+        print_json([_profile_shape(shape, *more) for shape, more in zip(shapes, found, strict=True)])
         return
     rows = [
         (
@@ -325,27 +316,11 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
     print_json(stored, indent=None)
 
 
-_PROFILE_SHAPE = (
-    ("id", "id"),
-    ("name", "name"),
-    ("provider", "provider"),
-    ("status", "status"),
-    ("username", "username"),
-    ("pictureUrl", "picture_url"),
-    ("expiresAt", "expires_at"),
-    ("postsCount", "posts_count"),
-    ("createdAt", "created_at"),
-    ("updatedAt", "updated_at"),
-    ("reason", "reason"),
-)
-
-
-def _profile_shape(profile: Row, warning: str | None) -> dict[str, object]:
-    """Return the API's fields, the stored options, and the reason why the profile needs its owner."""
-    shape = {name: profile[column] for name, column in _PROFILE_SHAPE if profile[column] is not None}
-    if warning is not None:
-        shape["warning"] = warning
-    return {**shape, "options": json.loads(str(profile.options))}
+def _profile_shape(shape: dict[str, object], profile: Row, warning: str | None) -> dict[str, object]:
+    """Add the stored options, and the reason why the profile needs its owner, to the API's fields."""
+    more = {"reason": profile.reason, "warning": warning}
+    given = {name: value for name, value in more.items() if value is not None}
+    return {**shape, **given, "options": json.loads(str(profile.options))}
 
 
 def _profile_notes(profile: Row, warning: str | None) -> str:

@@ -6,8 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import click
 import httpx2
 
 from socialpub.cli.demo import walkthrough
-from socialpub.cli.demo.walkthrough import ApiClient, Posts, Transcript
+from socialpub.cli.demo.walkthrough import ApiClient, Posts
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.cli.run import ChildProcess
 from socialpub.cli.sandbox import provider_lines
@@ -89,9 +88,9 @@ class DemoProcesses:
             self._processes[name] = ChildProcess(*arguments, log=log, **how)
 
     def _configure_sandbox(self) -> None:
-        """What an owner does once on TikTok's portal, and what would only keep somebody waiting here."""
+        """Do what an owner does once on TikTok's portal, and shorten the networks' waits."""
         quick = {"processing_ticks": 1}
-        # Somebody may like the demo so much that it runs all day.
+        # The demo may run all day.
         tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
         calls: list[tuple[str, dict[str, Any]]] = [
             ("x/settings", {"processing_ticks": 0}),
@@ -108,26 +107,17 @@ class DemoProcesses:
                     )
 
     def _wait_for(self, name: str, url: str) -> None:
+        pause = threading.Event()
         with httpx2.Client(trust_env=False) as client:
-
-            def answers() -> bool:
-                try:
-                    return client.get(url).status_code == 200
-                except httpx2.TransportError:
-                    return False
-
-            if not _wait_until(lambda: answers() or self.exited() is not None) or self.exited():
-                end = "\n".join(self.logs[name].read_text("utf-8", "replace").splitlines()[-15:])
-                raise CommandError(
-                    f"The {name} did not start. The end of its log:\n{end}",
-                    f"The whole log: {self.logs[name]}",
-                )
-
-
-def _wait_until(condition: Callable[[], bool]) -> bool:
-    """Return whether it became true in time."""
-    pause = threading.Event()
-    return any(condition() or pause.wait(START_POLL_SECONDS) for _ in range(int(START_SECONDS / START_POLL_SECONDS)))
+            for _ in range(int(START_SECONDS / START_POLL_SECONDS)):
+                if self.exited() is not None:
+                    break
+                with suppress(httpx2.TransportError):
+                    if client.get(url).status_code == 200:
+                        return
+                pause.wait(START_POLL_SECONDS)
+        end = "\n".join(self.logs[name].read_text("utf-8", "replace").splitlines()[-15:])
+        raise CommandError(f"The {name} did not start. The end of its log:\n{end}", f"The whole log: {self.logs[name]}")
 
 
 def _free_port(usual: int) -> int:
@@ -142,8 +132,6 @@ def _free_port(usual: int) -> int:
             return int(sock.getsockname()[1])
     raise CommandError("No port is free on 127.0.0.1.", "Try again in a while.")
 
-
-# --- the image --------------------------------------------------------------------------------------------------------
 
 VIDEO_SECONDS = 60
 
@@ -212,7 +200,7 @@ def demo(once: bool, folder: Path | None) -> None:
             print_styled(("socialpub", "bold"), f" runs at {processes.url}")
             print_line(f"The sandbox at {processes.sandbox_url} stands in for X, TikTok and Pinterest;")
             print_line("nothing leaves this machine.")
-            client = ApiClient(processes.url, Transcript())
+            client = ApiClient(processes.url)
             ending.callback(client.close)
             posts = walkthrough.run(processes.config, client, video.wait)
             _show_addresses(processes, posts)
@@ -246,7 +234,7 @@ def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
 
 
 def require_success(processes: DemoProcesses, posts: Posts) -> None:
-    """Raises CommandError, which names every network that has not got its post, and why."""
+    """Raise CommandError, which names every network that has not got its post, and why."""
     missing = [
         f"The {kind} is not on {LABELS[delivery['provider']]} “{delivery['profileName']}” ({delivery['status']}): "
         f"{delivery.get('errorMessage') or 'it has no outcome yet'}"
@@ -261,7 +249,7 @@ def require_success(processes: DemoProcesses, posts: Posts) -> None:
 
 
 def _stay(processes: DemoProcesses) -> None:
-    """Until Ctrl-C."""
+    """Wait until Ctrl-C."""
     print_line()
     print_styled(("The dashboard, in which this link signs you in, once", "bold"))
     print_styled("   ", (walkthrough.sign_in_link(processes.config, processes.url), "cyan"))

@@ -4,12 +4,12 @@ import io
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
@@ -19,7 +19,7 @@ from socialpub.accounts import api_keys, connect, consents, questions, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
-from socialpub.cli.output import CommandError, Part, print_styled, spinner
+from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
@@ -27,8 +27,6 @@ from socialpub.runtime import Runtime
 WAIT_SECONDS = 60
 PRIVATE = "for its owner alone (SELF_ONLY), so it has no public address"
 DATA_OPTION = "  -d '"
-
-
 MARGIN = "   "
 LINE_WIDTH = 93
 """Characters of a line of JSON, without the margin."""
@@ -37,42 +35,24 @@ LINE_WIDTH = 93
 class Transcript:
     """Numbered steps, each with its commands and results."""
 
-    def __init__(self, file: IO[str] | None = None) -> None:
-        """Write to `file`; None is stdout."""
-        self._file = file
+    def __init__(self) -> None:
+        self.shows_commands = True
         self._number = 0
-        self._hides_commands = False
 
     def step(self, title: str) -> None:
-        """Print a numbered heading."""
         self._number += 1
-        self._print()
-        self._print((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
+        print_line()
+        print_styled((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
 
     def command(self, line: str) -> None:
-        if self._hides_commands:
-            return
-        for one in line.split("\n"):
-            self._print((MARGIN + one, "dim"))
+        for one in line.split("\n") if self.shows_commands else ():
+            print_styled((MARGIN + one, "dim"))
 
     def note(self, text: str) -> None:
-        self._print(MARGIN + text)
+        print_styled(MARGIN + text)
 
     def result(self, text: str, good: bool = True) -> None:
-        sign = ("✓ ", "green") if good else ("✗ ", "red")
-        self._print(MARGIN, sign, text)
-
-    @contextmanager
-    def hiding_commands(self) -> Iterator[None]:
-        """Show results only, for commands that were shown before."""
-        self._hides_commands = True
-        try:
-            yield
-        finally:
-            self._hides_commands = False
-
-    def _print(self, *parts: Part) -> None:
-        print_styled(*parts, file=self._file)
+        print_styled(MARGIN, ("✓ ", "green") if good else ("✗ ", "red"), text)
 
 
 def format_json(value: Any, before: int = 0, depth: int = 2) -> str:
@@ -87,15 +67,15 @@ def format_json(value: Any, before: int = 0, depth: int = 2) -> str:
         names = [json.dumps(name) + ": " for name in value]
         members = zip(names, value.values(), strict=True)
         inner = [name + format_json(item, len(indent) + len(name), depth + 1) for name, item in members]
-    first, last = ("[", "]") if isinstance(value, list) else ("{", "}")
+    first, last = "[]" if isinstance(value, list) else "{}"
     joined = f",\n{indent}".join(inner)
     return f"{first}\n{indent}{joined}\n{'  ' * (depth - 1)}{last}"
 
 
 class ApiClient:
-    def __init__(self, url: str, transcript: Transcript) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self.transcript = transcript
+        self.transcript = Transcript()
         self._key = ""
         self._client = httpx2.Client(trust_env=False, timeout=WAIT_SECONDS + 30)
 
@@ -210,10 +190,7 @@ Posts = dict[str, dict[str, Any]]
 
 ACCOUNT = "demo"
 PICTURE, VIDEO = "evening.png", "sunset.mp4"
-ALTS = {
-    "picture": "An evening sky over violet hills",
-    "video": "The sun goes down behind violet hills",
-}
+ALTS = {"picture": "An evening sky over violet hills", "video": "The sun goes down behind violet hills"}
 CONSENT_SECONDS = 30
 
 
@@ -241,9 +218,9 @@ def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> P
     transcript.step("Post it to all three networks")
     ids = {"picture": publish("picture", artifact_id)}
     transcript.step("Upload and post a video, with the same four calls")
-    with transcript.hiding_commands():
-        ids["video"] = publish("video", client.upload(encode_video(), VIDEO, "video/mp4"))
-
+    transcript.shows_commands = False
+    ids["video"] = publish("video", client.upload(encode_video(), VIDEO, "video/mp4"))
+    transcript.shows_commands = True
     transcript.step("Wait for the outcomes")
     return {kind: client.wait_for(post_id, kind) for kind, post_id in ids.items()}
 

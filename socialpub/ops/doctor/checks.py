@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from socialpub.accounts.hints import Surface
-from socialpub.core import commands
+from socialpub.core import commands, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
@@ -95,8 +95,8 @@ def _check_database(rt: Runtime) -> Finding:
     except Unavailable as error:
         message = f"Nothing can be written to {rt.db.path}. {error.detail}"
         return problem("database", *(file_faults.find(error, rt.settings) or file_faults.unknown(message, rt.settings)))
-    count = post_rows.count(rt.reader)
-    return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
+    posts = units.count(post_rows.count(rt.reader), "post", "posts")
+    return ok("database", f"{rt.db.path} is sound and can be written ({posts}).")
 
 
 def _check_clock(rt: Runtime) -> Finding:

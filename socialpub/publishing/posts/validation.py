@@ -63,7 +63,7 @@ def _gap(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: st
     if at <= time:
         return
     gap = units.duration(rt.settings.publishing.min_gap)
-    posts = "1 post is" if queued == 1 else f"{queued} posts are"
+    posts = units.count(queued, "post is", "posts are")
     before = f" {posts} queued before this one." if queued else ""
     when = f"{at:%Y-%m-%d %H:%M} UTC" + (", after its time" if draft.scheduled_at else "")
     paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""

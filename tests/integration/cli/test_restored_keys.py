@@ -1,12 +1,13 @@
 """A restore brings back API keys that were revoked since the backup: the owner sees them until they are settled."""
 
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys
+from socialpub.accounts import api_keys, usage
 from socialpub.db.tables import access_rows, audit_log
 from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
@@ -27,7 +28,7 @@ def works(terminal: Terminal, key: str) -> bool:
 
 
 def used(rt: Runtime, key: str) -> None:
-    rt.write(api_keys._record_uses, {key_id(key): rt.now()}, {})
+    rt.write(usage._record_uses, {key_id(key): rt.now()}, Counter())
 
 
 def note(text: str) -> str:

@@ -55,6 +55,9 @@ class Element:
     def raw_text(self) -> str:
         return "".join(child if isinstance(child, str) else child.raw_text for child in self.children)
 
+    def of_class(self, name: str) -> "list[Element]":
+        return [one for one in self.all() if one.attributes.get("class") == name]
+
     def all(self, *tags: str) -> "list[Element]":
         found = []
         for child in self.children:
@@ -136,27 +139,25 @@ class Page:
         """Where each link leads, by what is written on it."""
         return {name_of(one): urljoin(self.url, one.attributes["href"]) for one in self.root.all("a")}
 
-    def button(self, name: str, nth: int = 0) -> Element:
+    def button(self, name: str) -> Element:
         found = [one for one in self.root.all("button") if name_of(one) == name]
-        assert len(found) > nth, f"no button {name!r} among {[name_of(one) for one in self.root.all('button')]}"
-        return found[nth]
+        assert found, f"no button {name!r} among {[name_of(one) for one in self.root.all('button')]}"
+        return found[0]
 
     def has_button(self, name: str) -> bool:
         return any(name_of(one) == name for one in self.root.all("button"))
 
     def form_of(self, button: Element) -> Element:
-        if "form" in button.attributes:
-            return next(one for one in self.root.all("form") if one.attributes.get("id") == button.attributes["form"])
         form = button.within("form")
         assert form is not None
         return form
 
     def field(self, label: str) -> Element:
-        """The control with this label, or within the group and label `Group: Label`."""
+        """The control with this label."""
         for one in self.root.all("label"):
             if one.text.partition(" (")[0] == label or one.text == label:
-                control = self.root_by_id(one.attributes["for"]) if "for" in one.attributes else None
-                return control or one.all("input", "select", "textarea")[0]
+                within = one.all("input", "select", "textarea")
+                return within[0] if within else self.by_id(one.attributes["for"])
         raise AssertionError(f"no field {label!r} among {[one.text for one in self.root.all('label')]}")
 
     def chosen(self, label: str) -> list[str]:
@@ -166,10 +167,14 @@ class Page:
     @property
     def token(self) -> str:
         """The token of its forms."""
-        return next(one.attributes["value"] for one in self.root.all("input") if one.attributes.get("name") == "csrf")
+        return self.boxes("csrf")[0].attributes["value"]
 
-    def root_by_id(self, wanted: str) -> Element | None:
-        return next((one for one in self.root.all() if one.attributes.get("id") == wanted), None)
+    def by_id(self, wanted: str) -> Element:
+        return next(one for one in self.root.all() if one.attributes.get("id") == wanted)
+
+    def boxes(self, name: str) -> list[Element]:
+        """The inputs of this name."""
+        return [one for one in self.root.all("input") if one.attributes.get("name") == name]
 
 
 def name_of(element: Element) -> str:
@@ -217,10 +222,10 @@ class DashboardBrowser:
         """Click a link of the page."""
         return self._load("GET", self.page.links()[name])
 
-    def press(self, name: str, values: dict[str, Any] | None = None, *, nth: int = 0) -> Page:
+    def press(self, name: str, values: dict[str, Any] | None = None) -> Page:
         """Press a button of the page, after fields were filled in: by their labels, or with `#` by their names. A list
         is several choices; True and False tick a box; a path is a file to be sent along."""
-        button = self.page.button(name, nth)
+        button = self.page.button(name)
         form = self.page.form_of(button)
         fields = self.fields_of(form, button)
         for label, value in (values or {}).items():
@@ -247,15 +252,8 @@ class DashboardBrowser:
 
     def fields_of(self, form: Element, button: Element | None = None) -> list[tuple[str, Value]]:
         """What the form sends as it stands."""
-        form_id = form.attributes.get("id")
-        own = [one for one in self.page.root.all("input", "select", "textarea") if one.within("form") is form]
-        own += [
-            one
-            for one in self.page.root.all("input", "select", "textarea")
-            if form_id and one.attributes.get("form") == form_id
-        ]
         found: list[tuple[str, Value]] = []
-        for one in own:
+        for one in form.all("input", "select", "textarea"):
             name, kind = one.attributes.get("name"), one.attributes.get("type", "text")
             if not name or "disabled" in one.attributes or kind in ("submit", "button") or one.within("template"):
                 continue

@@ -65,7 +65,7 @@ def test_posts_stand_on_the_day_that_the_reader_has(owner: DashboardBrowser, rt:
         hour = f"{day}T{time[:2]}:00"
         week = owner.open(f"/calendar?week={datetime.fromisoformat(day):%G-W%V}")
         assert entries(week, hour) == [f"{time} ◷ Scheduled Late <b>light</b> X, Pinterest"]
-        assert len([one for one in week.root.all("a") if one.attributes.get("class") == "post"]) == 1
+        assert len(week.root.of_class("post")) == 1
         assert urlsplit(week.root.all("li")[-1].all("a")[0].attributes["href"]).path.endswith(f"posts/{post}")
 
 
@@ -185,7 +185,7 @@ def test_a_week_that_is_full_shows_the_first_post_of_each_hour(
     page = owner.open("/calendar?week=2026-W42")
     assert entries(page, "2026-10-14T15:00") == ["15:00 ◷ Scheduled 39.0 X"]
     assert "+3 more" in cell(page, "2026-10-14T15:00").text
-    assert len([one for one in page.root.all("a") if one.attributes.get("class") == "post"]) == 40
+    assert len(page.root.of_class("post")) == 40
 
 
 def test_posts_without_text_say_what_they_show(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
@@ -263,7 +263,6 @@ def test_a_page_at_work_refreshes_itself_and_one_at_rest_does_not(
     assert "hx-trigger" not in owner.open("/calendar?month=2026-10").html
     accept(rt, profile)
     page = owner.open("/calendar?month=2026-10")
-    calendar = page.root_by_id("calendar")
-    assert calendar is not None
+    calendar = page.by_id("calendar")
     assert calendar.attributes["hx-get"].endswith("calendar?month=2026-10")
     assert '<noscript><meta http-equiv="refresh"' in page.html

@@ -70,11 +70,7 @@ def test_what_is_wrong_is_told_at_its_field_and_nothing_that_was_typed_is_lost(
     assert page.field("Time").attributes["aria-invalid"] == "true"
     assert page.field("Text").raw_text.strip() == "Kept"
     assert page.field("Title").attributes["value"] == "A title"
-    assert [
-        one.attributes["value"]
-        for one in page.root.all("input")
-        if one.attributes.get("name") == "profiles" and "checked" in one.attributes
-    ] == [x, pins]
+    assert [one.attributes["value"] for one in page.boxes("profiles") if "checked" in one.attributes] == [x, pins]
     assert "good.jpg" in page.text
     assert post_ids(rt) == []
 
@@ -302,10 +298,8 @@ def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
     assert (page.status, times_of_posts(rt)) == (400, [])
     problem = "A time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”."
     assert f"When : {problem}" in page.role("alert")
-    group = page.root_by_id("when")
-    assert group is not None
-    said = page.root_by_id(group.attributes["aria-describedby"])
-    assert said is not None
+    group = page.by_id("when")
+    said = page.by_id(group.attributes["aria-describedby"])
     assert said.text == problem
     assert page.field("Time").attributes["value"] == "2026-12-24T18:00"
 
@@ -389,9 +383,7 @@ def check(owner: DashboardBrowser, *fields: tuple[str, str]) -> Page:
 
 
 def part(page: Page, name: str) -> str:
-    found = page.root_by_id(name)
-    assert found is not None
-    return found.text
+    return page.by_id(name).text
 
 
 def test_each_network_counts_in_its_own_way_and_shows_the_post(

@@ -19,9 +19,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 def shown_key(page: Page) -> str:
-    field = page.root_by_id("key")
-    assert field is not None
-    return field.attributes["value"]
+    return page.by_id("key").attributes["value"]
 
 
 def status_of_call(app: App, key: str, method: str = "GET") -> int:
@@ -46,8 +44,7 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBr
 
 def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> None:
     owner.open("/keys")
-    line = owner.press("Create key", {"Name": "shell"}).root_by_id("line")
-    assert line is not None
+    line = owner.press("Create key", {"Name": "shell"}).by_id("line")
     call = curl_line.read(line.text, {"KEY": "unused"})
     with Caller(app, "") as caller:
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
@@ -56,8 +53,7 @@ def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> 
 def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: DashboardBrowser) -> None:
     owner.origin = "http://192.168.1.5:8000"
     owner.open("/keys")
-    line = owner.press("Create key", {"Name": "LAN"}).root_by_id("line")
-    assert line is not None
+    line = owner.press("Create key", {"Name": "LAN"}).by_id("line")
     assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
 
 

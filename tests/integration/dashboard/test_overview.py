@@ -43,9 +43,7 @@ def needs(page: Page) -> list[str]:
 
 
 def refresh(page: Page) -> str:
-    live = page.root_by_id("live")
-    assert live is not None
-    return live.attributes.get("hx-trigger", "")
+    return page.by_id("live").attributes.get("hx-trigger", "")
 
 
 def test_a_new_installation_is_led_through_its_first_steps(
@@ -155,7 +153,7 @@ def test_the_page_looks_again_while_something_is_on_its_way(
 def entries(page: Page, heading: str) -> list[str]:
     """The text of each entry of this section."""
     (section,) = [one for one in page.root.all("section") if one.all("h2") and one.all("h2")[0].text == heading]
-    found = [one for one in section.all("ul") if one.attributes.get("class") == "entries"][-1]
+    found = section.of_class("entries")[-1]
     return [one.text for one in found.children if not isinstance(one, str)]
 
 
@@ -276,8 +274,7 @@ def add_named(rt: Runtime, *accounts: tuple[str, str, str | None]) -> None:
 
 
 def names_of(page: Page, field_name: str) -> list[str]:
-    boxes = [one for one in page.root.all("input") if one.attributes.get("name") == field_name]
-    around = [box.within("label") for box in boxes]
+    around = [box.within("label") for box in page.boxes(field_name)]
     assert all(around)
     return [one.text for one in around if one is not None]
 

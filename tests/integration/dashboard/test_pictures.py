@@ -98,8 +98,7 @@ def film(tmp_path: Path) -> Path:
 
 def radios(page: Page) -> dict[str, Element]:
     """The pictures that are offered, by file name."""
-    boxes = [one for one in page.root.all("input") if one.attributes.get("name") == FIELD[1:]]
-    return {(box.within("label") or box).text: box for box in boxes}
+    return {(box.within("label") or box).text: box for box in page.boxes(FIELD[1:])}
 
 
 def chosen(page: Page) -> str:

@@ -256,8 +256,11 @@ CHANGE, AGAIN = "Change and post again", "Post again"
 
 def main_action(page: Page) -> str:
     """The first action that is not secondary."""
-    actions = next(one for one in page.root.all("div") if one.attributes.get("class") == "actions")
-    found = [one for one in actions.all("a", "button") if "secondary" not in one.attributes.get("class", "")]
+    found = [
+        one
+        for one in page.root.of_class("actions")[0].all("a", "button")
+        if "secondary" not in one.attributes.get("class", "")
+    ]
     return found[0].text
 
 
@@ -290,8 +293,7 @@ def test_the_main_action_opens_the_composer_with_the_content_that_was_refused(
     assert page.field("Text").raw_text.strip() == ("Much to say. " * 30).strip()
     assert page.field("Alt text").attributes["value"] == "A harbour"
     assert page.field("Title").attributes["value"] == "A view"
-    ticked = [one for one in page.root.all("input") if one.attributes.get("name") == "profiles"]
-    assert ["checked" in one.attributes for one in ticked] == [True, True, False]
+    assert ["checked" in one.attributes for one in page.boxes("profiles")] == [True, True, False]
 
 
 def test_the_message_of_a_failure_is_shown_once_on_the_post_s_page(owner: DashboardBrowser, refused: str) -> None:
@@ -412,9 +414,7 @@ def test_an_account_that_was_connected_again_is_the_same_account(
     rt.write(profiles.disconnect, former)
     again = connect_x(rt, world)
     page = owner.open(f"/compose?again={post}")
-    assert [one.attributes["value"] for one in page.root.all("input") if one.attributes.get("name") == "profiles"] == [
-        again
-    ]
+    assert [one.attributes["value"] for one in page.boxes("profiles")] == [again]
     owner.press("Publish", {"Text": "Changed"})
     assert alerts.read_needs(rt).failed.newest == []
 
@@ -522,9 +522,7 @@ def test_a_time_that_cannot_be_is_refused_with_what_was_typed(
     assert reason in page.role("alert")
     field = page.field("Time")
     assert (field.attributes["value"], field.attributes["aria-invalid"]) == (given, "true")
-    help_text = page.root_by_id(field.attributes["aria-describedby"])
-    assert help_text is not None
-    assert reason in help_text.text
+    assert reason in page.by_id(field.attributes["aria-describedby"]).text
     assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
     assert owner.press("Reschedule", {"Time": "2026-11-05T10:00"}).path == "/system"
 

@@ -27,7 +27,7 @@ MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
 def listed(page: Page) -> list[str]:
     """The texts of the posts in the list."""
-    (posts,) = [one for one in page.root.all("ol") if one.attributes.get("class") == "posts"]
+    (posts,) = page.root.of_class("posts")
     return [one.all("a")[-1].text for one in posts.all("article")]
 
 
@@ -147,8 +147,8 @@ def test_the_page_of_a_post_tells_how_it_came_out(
     page = owner.open(f"/posts/{post}")
     assert (page.heading, page.title) == ("Post", "Post: Good morning, world – socialpub")
     assert 'hx-trigger="every 3s"' in page.html and "Its turn" in facts(page)["Waits for"]
-    live = page.root_by_id("live")
-    assert live is not None and not live.all("form", "input")
+    live = page.by_id("live")
+    assert not live.all("form", "input")
 
     drain(rt, clock)
     page = owner.open(f"/posts/{post}")
@@ -158,9 +158,9 @@ def test_the_page_of_a_post_tells_how_it_came_out(
     (anchor,) = [one for one in page.root.all("a") if one.attributes["href"] == link]
     assert anchor.attributes["rel"] == "noopener noreferrer"
     assert facts(page)["Post id at X"] in link
-    (body,) = [one for one in page.root.all("p") if one.attributes.get("class") == "text body"]
+    (body,) = page.root.of_class("text body")
     assert body.raw_text == "Good morning,\n  world"
-    (own,) = [one for one in page.root.all("ol") if one.attributes.get("class") == "media"]
+    (own,) = page.root.of_class("media")
     (picture,) = own.all("img")
     assert picture.attributes["alt"] == "The sea" and "holiday.jpg" in page.text
     full = page.links()["Picture 1 in full size"]
@@ -179,9 +179,7 @@ def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
     page = owner.open(f"/posts/{post}")
     assert page.text.count(text) == 1
     page = owner.follow("As its readers see it")
-    previews = page.root_by_id("previews")
-    assert previews is not None
-    assert text in previews.text
+    assert text in page.by_id("previews").text
 
 
 def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(

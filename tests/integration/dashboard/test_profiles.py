@@ -457,8 +457,7 @@ def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
     accept(rt, tiktok, body="Tomorrow", at=clock.now() + timedelta(days=1))
     assert "hx-get" not in owner.open(f"/profiles/{tiktok}").html, "nothing is under way"
     accept(rt, tiktok, body="Now")
-    queue = owner.open(f"/profiles/{tiktok}").root_by_id("queue")
-    assert queue is not None
+    queue = owner.open(f"/profiles/{tiktok}").by_id("queue")
     assert queue.attributes["hx-trigger"] == "every 5s"
     clock.forward(61)
     transport.called.clear()

@@ -49,7 +49,7 @@ def test_the_system_page_and_the_doctor_show_the_version(owner: DashboardBrowser
 
 def glance(page: Page) -> dict[str, str]:
     """What the page begins with: state and text, by name."""
-    found = [one for one in page.root.all("ul") if one.attributes.get("class") == "glance"]
+    found = page.root.of_class("glance")
     headings = [one.text for one in found[0].all("h3")]
     texts = [one.text for one in found[0].all("p")]
     return {name.partition(" ")[0]: f"{name}: {text}" for name, text in zip(headings, texts, strict=True)}

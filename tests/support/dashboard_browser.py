@@ -222,9 +222,11 @@ class DashboardBrowser:
         """Click a link of the page."""
         return self._load("GET", self.page.links()[name])
 
-    def press(self, name: str, values: dict[str, Any] | None = None) -> Page:
-        """Press a button of the page, after fields were filled in: by their labels, or with `#` by their names. A list
-        is several choices; True and False tick a box; a path is a file to be sent along."""
+    def press(self, name: str, values: dict[str, Any] | None = None, *, on: str | None = None) -> Page:
+        """Press a button of the page, or of the page at `on`, after fields were filled in: by their labels, or with `#`
+        by their names. A list is several choices; True and False tick a box; a path is a file to be sent along."""
+        if on is not None:
+            self.open(on)
         button = self.page.button(name)
         form = self.page.form_of(button)
         fields = self.fields_of(form, button)

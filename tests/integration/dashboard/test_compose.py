@@ -165,8 +165,7 @@ def test_equal_content_is_asked_about_for_an_hour_and_while_it_may_be_out(
 
 def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
     for _ in range(2):
-        owner.open("/compose")
-        owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"})
+        owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"}, on="/compose")
     assert len(post_ids(rt)) == 2
 
 
@@ -174,16 +173,14 @@ def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, r
 
 
 def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, x: str) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"#profiles": []})
+    page = owner.press("Publish", {"#profiles": []}, on="/compose")
     assert page.status == 400
     assert "Choose at least one" in page.role("alert")
     assert "Write something, or add a picture or a video" in page.role("alert")
 
 
 def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: DashboardBrowser, x: str) -> None:
-    owner.open("/compose")
-    page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"})
+    page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"}, on="/compose")
     assert page.status == 200, "it was only asked what is wrong"
     assert "Choose a date and a time" in page.role("alert")
     assert page.field("Zone").attributes["aria-invalid"] == "true"
@@ -193,8 +190,7 @@ def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: 
 def test_what_only_some_networks_refuse_may_be_published_anyway(
     owner: DashboardBrowser, rt: Runtime, x: str, pins: str
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]})
+    page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]}, on="/compose")
     assert (page.status, post_ids(rt)) == (400, [])
     assert "pinterest profile: " in page.role("alert")
     assert "x profile: no problems found" in page.text
@@ -203,8 +199,7 @@ def test_what_only_some_networks_refuse_may_be_published_anyway(
 
 
 def test_what_every_network_refuses_cannot_be_published(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "x" * 300})
+    page = owner.press("Publish", {"Text": "x" * 300}, on="/compose")
     assert (page.status, page.has_button("Publish anyway")) == (400, False)
     page = owner.send(
         page.form_of(page.button("Publish")), [*owner.fields_of(page.root.all("form")[0]), ("do", "anyway")]
@@ -234,8 +229,7 @@ def test_a_file_that_cannot_be_used_takes_nothing_else_away(
 
 def test_media_that_is_gone_is_told_and_can_be_removed(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
     gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
-    owner.open("/compose")
-    page = owner.press("Check", {"Text": "With", "#artifact": [gone]})
+    page = owner.press("Check", {"Text": "With", "#artifact": [gone]}, on="/compose")
     assert page.status == 200
     assert "Media 1 : Names an artifact whose bytes were removed" in page.role("alert")
     page = owner.press("Remove gone.png")
@@ -247,8 +241,7 @@ def test_media_that_is_gone_is_told_and_can_be_removed(owner: DashboardBrowser, 
 
 
 def test_it_begins_with_what_another_post_says(owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path) -> None:
-    owner.open("/compose")
-    owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]})
+    owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]}, on="/compose")
     owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
     page = owner.open(f"/compose?from={post_ids(rt)[0]}")
     assert page.field("Text").raw_text.strip() == "Said before"
@@ -293,8 +286,7 @@ def times_of_posts(rt: Runtime) -> list[str | None]:
 def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
     owner: DashboardBrowser, rt: Runtime, x: str
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"})
+    page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
     problem = "A time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”."
     assert f"When : {problem}" in page.role("alert")
@@ -308,8 +300,7 @@ def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
 
 
 def test_now_with_an_emptied_time_publishes_at_once(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
-    owner.open("/compose?at=2026-12-24T18:00")
-    owner.press("Schedule", {"Text": "Earlier", "#when": "now", "Time": ""})
+    owner.press("Schedule", {"Text": "Earlier", "#when": "now", "Time": ""}, on="/compose?at=2026-12-24T18:00")
     assert times_of_posts(rt) == [None]
 
 
@@ -341,8 +332,7 @@ TWICE = (
 def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
     owner: DashboardBrowser, rt: Runtime, x: str, time: str, problem: str, answer: dict[str, str], said: str, at: str
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Publish", {"Text": "Odd", "#when": "at", "Time": time})
+    page = owner.press("Publish", {"Text": "Odd", "#when": "at", "Time": time}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
     assert f"Time : {problem}" in page.role("alert")
     assert page.field("Time").attributes["aria-invalid"] == "true"
@@ -366,8 +356,7 @@ def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: DashboardBro
     assert "checked" in page.field("Second: 02:30 CET (UTC+1)").attributes
     owner.press("Save", {"Text": "Two times"})
     assert times_of_posts(rt) == ["2026-10-25T01:30:00.000Z"]
-    owner.open(f"/posts/{post_id}/edit")
-    page = owner.press("Save", {"#which": "first"})
+    page = owner.press("Save", {"#which": "first"}, on=f"/posts/{post_id}/edit")
     assert page.role("status") == "The post is changed."
     assert times_of_posts(rt) == ["2026-10-25T00:30:00.000Z"]
 

@@ -165,8 +165,7 @@ def test_a_video_that_is_longer_than_the_account_may_post_stops(
 ) -> None:
     world.tiktok.existing_account("demo").max_duration = 1
     long = media.video_mp4(tmp_path / "long.mp4", seconds=2.0, width=640, height=360, rate=30)
-    owner.open("/compose")
-    page = owner.press("Publish", {"Media": [long], "Who can see it": "SELF_ONLY"})
+    page = owner.press("Publish", {"Media": [long], "Who can see it": "SELF_ONLY"}, on="/compose")
     assert page.status == 400
     assert "videos of at most 1 seconds, and this one lasts 2.0" in page.role("alert")
     assert accepted(rt) == 0
@@ -269,8 +268,7 @@ def test_the_post_is_what_was_chosen_and_nothing_is_added(
 def test_a_draft_needs_none_of_the_choices(
     owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Check", {"Media": [video], "How to post": "draft"})
+    page = owner.press("Check", {"Media": [video], "How to post": "draft"}, on="/compose")
     assert page.status == 200
     assert "A draft is not public" in page.text
     owner.press("Publish")
@@ -293,9 +291,10 @@ def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
 def test_another_post_of_the_same_content_is_chosen_for_anew(
     owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
 ) -> None:
-    owner.open("/compose")
     owner.press(
-        "Publish", {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True}
+        "Publish",
+        {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True},
+        on="/compose",
     )
     page = owner.open(f"/compose?from={rt.reader.value('SELECT id FROM post')}")
     assert page.field("Text").raw_text.strip() == "Again"

@@ -44,6 +44,14 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
     return given
 
 
+@pytest.fixture
+def post_id(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> str:
+    """A scheduled post whose form is open."""
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    return post_id
+
+
 def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
     return [one["providerOptions"] for one in read_post(rt, post_id)["deliveries"]]
 
@@ -74,8 +82,7 @@ def test_everything_of_it_stands_there_and_is_saved(
     assert page.role("status") == "Nothing was changed."
     assert read_post(rt, post_id) == before
 
-    owner.open(f"/posts/{post_id}/edit")
-    owner.press("Remove one.jpg")
+    owner.press("Remove one.jpg", on=f"/posts/{post_id}/edit")
     later = (at + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
     owner.press("Save", {"Text": "After", "Time": later, "Title": "Another", "Who may reply": "everyone"})
     post = read_post(rt, post_id)
@@ -89,8 +96,7 @@ def test_what_is_wrong_is_told_and_the_post_stays_as_it_was(
     owner: DashboardBrowser, rt: Runtime, world: World, at: datetime
 ) -> None:
     post_id = accept(rt, connect_x(rt, world), body="Before", at=at)
-    owner.open(f"/posts/{post_id}/edit")
-    page = owner.press("Save", {"Text": "", "Time": "2020-01-01T10:00"})
+    page = owner.press("Save", {"Text": "", "Time": "2020-01-01T10:00"}, on=f"/posts/{post_id}/edit")
     assert page.status == 400
     assert "Must be in the future" in page.role("alert")
     assert read_post(rt, post_id)["body"] == "Before"
@@ -145,8 +151,7 @@ def test_tiktok_s_choices_stay_when_only_the_text_changes(
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
     post_id = accept(rt, connect_tiktok(rt, world), body="Helo", at=at, media=(DraftMedia(video),), options=options)
-    owner.open(f"/posts/{post_id}/edit")
-    owner.press("Save", {"Text": "Hello"})
+    owner.press("Save", {"Text": "Hello"}, on=f"/posts/{post_id}/edit")
     assert [one.given for one in changes] == [frozenset({"body"})]
     assert options_of(rt, post_id) == [options["tiktok"]]
 
@@ -159,8 +164,7 @@ def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
     rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", (stored, pins)))
     options = {"x": {"reply_settings": "following", "madeWithAi": True}, "pinterest": {"boardId": "1", "title": "Own"}}
     post_id = accept(rt, x, pins, at=at, media=(photo,), options=options)
-    owner.open(f"/posts/{post_id}/edit")
-    owner.press("Save", {"Title": "", "Made with AI": "false"})
+    owner.press("Save", {"Title": "", "Made with AI": "false"}, on=f"/posts/{post_id}/edit")
     assert options_of(rt, post_id) == [
         {"reply_settings": "following", "madeWithAi": False},
         {"boardId": "1", "title": "Of the profile"},
@@ -213,9 +217,7 @@ def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
     assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
 
 
-def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
-    post_id = accept(rt, x, body="Helo", at=at)
-    owner.open(f"/posts/{post_id}/edit")
+def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Of another tab")
     owner.press("Save", {"Text": "Hello"})
     page = owner.press("Keep the other version")
@@ -224,11 +226,7 @@ def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, x: 
     assert read_post(rt, post_id)["body"] == "Of another tab"
 
 
-def test_a_change_after_the_question_is_asked_about_again(
-    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime
-) -> None:
-    post_id = accept(rt, x, body="Helo", at=at)
-    owner.open(f"/posts/{post_id}/edit")
+def test_a_change_after_the_question_is_asked_about_again(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Second")
     owner.press("Save", {"Text": "Hello"})
     change(rt, post_id, body="Third")
@@ -244,10 +242,8 @@ def test_a_change_after_the_question_is_asked_about_again(
 
 
 def test_the_version_is_compared_in_the_write_that_saves(
-    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, monkeypatch: pytest.MonkeyPatch
+    owner: DashboardBrowser, rt: Runtime, post_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    post_id = accept(rt, x, body="Helo", at=at)
-    owner.open(f"/posts/{post_id}/edit")
     edit = submissions.edit_version
 
     def late(rt: Runtime, tx: Any, *args: Any) -> None:
@@ -272,9 +268,8 @@ def test_the_networks_judge_the_post_that_results(owner: DashboardBrowser, rt: R
     assert options_of(rt, post_id) == [{}]
 
 
-def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
-    post_id = accept(rt, x, body="Helo", at=at)
-    page = owner.open(f"/posts/{post_id}/edit")
+def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
+    page = owner.page
     owner.press("Save", {"Text": "Hello"})
     owner.page = page
     page = owner.press("Save", {"Text": "Hello"})
@@ -286,10 +281,8 @@ def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runt
 
 @pytest.mark.parametrize("how", ["started", "canceled", "due"])
 def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_become_another_post(
-    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
+    owner: DashboardBrowser, rt: Runtime, post_id: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
 ) -> None:
-    post_id = accept(rt, x, body="Helo", at=at)
-    owner.open(f"/posts/{post_id}/edit")
     match how:
         case "started":
             change(rt, post_id, scheduled_at=None)
@@ -334,9 +327,7 @@ def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(
 
 def test_a_time_that_was_filled_in_gives_way_to_now(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
     post_id = accept(rt, x, at=at)
-    owner.open(f"/posts/{post_id}/edit")
-    page = owner.press("Save", {"#when": "now", "Time": "2026-12-24T09:00"})
+    page = owner.press("Save", {"#when": "now", "Time": "2026-12-24T09:00"}, on=f"/posts/{post_id}/edit")
     assert (page.status, status_of(rt, post_id)) == (400, "scheduled"), "this time was chosen, and “Now” was, too"
-    owner.open(f"/posts/{post_id}/edit")
-    owner.press("Save", {"#when": "now"})
+    owner.press("Save", {"#when": "now"}, on=f"/posts/{post_id}/edit")
     assert status_of(rt, post_id) == "pending"

@@ -43,8 +43,7 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBr
 
 
 def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> None:
-    owner.open("/keys")
-    line = owner.press("Create key", {"Name": "shell"}).by_id("line")
+    line = owner.press("Create key", {"Name": "shell"}, on="/keys").by_id("line")
     call = curl_line.read(line.text, {"KEY": "unused"})
     with Caller(app, "") as caller:
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
@@ -52,8 +51,7 @@ def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> 
 
 def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: DashboardBrowser) -> None:
     owner.origin = "http://192.168.1.5:8000"
-    owner.open("/keys")
-    line = owner.press("Create key", {"Name": "LAN"}).by_id("line")
+    line = owner.press("Create key", {"Name": "LAN"}, on="/keys").by_id("line")
     assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
 
 
@@ -91,8 +89,7 @@ def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
 ) -> None:
     owner.cookies["socialpub_zone"] = "America%2FNew_York"
     day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
-    owner.open("/keys")
-    owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day})
+    owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day}, on="/keys")
     (key,) = api_keys.list_all(rt.reader)
     ends = (rt.now() + timedelta(days=4)).strftime("%Y-%m-%d")
     assert key.expires_at == f"{ends}T04:00:00.000Z"
@@ -115,8 +112,7 @@ def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
 def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
     owner: DashboardBrowser, rt: Runtime, values: dict[str, object], reason: str, profile: str
 ) -> None:
-    owner.open("/keys")
-    page = owner.press("Create key", {"May write": False, **values})
+    page = owner.press("Create key", {"May write": False, **values}, on="/keys")
     assert page.status == 400
     assert reason in page.role("alert")
     assert reason in " ".join(one.text for one in page.root.all("small"))
@@ -128,8 +124,7 @@ def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
 
 
 def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowser, app: App) -> None:
-    owner.open("/keys")
-    key = shown_key(owner.press("Create key", {"Name": "old script"}))
+    key = shown_key(owner.press("Create key", {"Name": "old script"}, on="/keys"))
     assert status_of_call(app, key) == 200
     listed = owner.open("/keys")
     assert "1 request today" in listed.text
@@ -188,8 +183,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(
     assert "fresh" not in page.text
     assert "admin" not in page.text, "the dashboard names what its reader can do here"
     assert "Press “Keep keys” on the overview" in owner.open("/system/findings").text
-    owner.open("/")
-    page = owner.press("Keep keys")
+    page = owner.press("Keep keys", on="/")
     assert (page.path, page.role("status")) == ("/", "2 keys are kept.")
     assert FINDING not in findings(page)
     assert "restored backup" not in owner.open("/system/findings").text

@@ -81,8 +81,7 @@ def test_filters_hold_together_and_can_be_bookmarked(
     drain(rt, clock, within=3600)
     clock.forward(2 * 86400)
     refused(rt, world, clock, profile, "You cannot do 100% of this")
-    owner.open("/log")
-    page = owner.press("Show", {"Network": "x", "Type": "failed", "Search in messages": "100% OF"})
+    page = owner.press("Show", {"Network": "x", "Type": "failed", "Search in messages": "100% OF"}, on="/log")
     assert "network=x" in page.path
     assert ("Not this one" in page.text, "The first" in page.text, "A clip" in page.text) == (True, False, False)
     assert page.field("Type").all("option")[4].attributes.get("selected") == ""
@@ -148,8 +147,7 @@ def test_the_file_has_every_entry_of_the_filter_however_many(
 
 def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     rt.write(api_keys.create, MARKUP)
-    owner.open("/system")
-    owner.press("Pause")
+    owner.press("Pause", on="/system")
     rt.db.write(lambda tx: profile_rows.update(tx, profile, name="Linen"))
     page = owner.open("/trail")
     entries = [one.text for one in page.root.all("ol")[0].all("li")]

@@ -42,8 +42,7 @@ def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: DashboardBr
     assert "nobody-knows" not in page.text
     assert "Sent to ntfy://, tgram://" in owner.press("Send a test message").role("status")
     postbox.failing["tgram"] = "its host is not found"
-    owner.open("/system")
-    page = owner.press("Send a test message")
+    page = owner.press("Send a test message", on="/system")
     assert "tgram:// did not accept the message: its host is not found" in page.role("alert")
 
 
@@ -51,8 +50,7 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(
     owner: DashboardBrowser, rt: Runtime, postbox: Postbox
 ) -> None:
     postbox.failing["tgram"] = "nothing listens at its address"
-    owner.open("/system")
-    owner.press("Send a test message")
+    owner.press("Send a test message", on="/system")
     page = owner.open("/system")
     assert "tgram:// The last test failed: nothing listens at its address. Check the address" in page.text
     assert '<span class="state verbatim bad">tgram://</span>' in page.html
@@ -69,8 +67,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt:
     rt.write(schedule.begin_rounds)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     postbox.failing["tgram"] = "its host is not found"
-    owner.open("/system")
-    owner.press("Send a test message")
+    owner.press("Send a test message", on="/system")
     (state,) = [one for one in notifications.services(rt.reader) if one.failing_since]
     assert (state.waiting, state.tries, state.next_at) == (1, 0, None)
     assert "tgram:// has accepted no message since" in owner.open("/system").text
@@ -92,8 +89,7 @@ NTFY = "ntfys://owner:HiddenPassword@ntfy.example.org/HiddenTopic"
 def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
     owner: DashboardBrowser, rt: Runtime, postbox: Postbox, urls: list[str]
 ) -> None:
-    owner.open("/system")
-    page = owner.press("Add address", {"New address": f" {NTFY} "})
+    page = owner.press("Add address", {"New address": f" {NTFY} "}, on="/system")
     assert "Notifications go to ntfys://ntfy.example.org from now on" in page.role("status")
     assert "ntfys://ntfy.example.org No message was sent yet" in page.text
     assert "Hidden" not in page.html
@@ -112,8 +108,7 @@ def test_a_running_worker_uses_a_new_address_without_a_restart(
 ) -> None:
     notifier = Notifier(rt)
     notifier.once()
-    owner.open("/system")
-    owner.press("Add address", {"New address": NTFY})
+    owner.press("Add address", {"New address": NTFY}, on="/system")
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
     notifier.once()
     rt.clock.forward(120)  # type: ignore[attr-defined]
@@ -125,8 +120,7 @@ def test_a_running_worker_uses_a_new_address_without_a_restart(
 def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
     owner: DashboardBrowser, rt: Runtime, postbox: Postbox
 ) -> None:
-    owner.open("/system")
-    owner.press("Add address", {"New address": NTFY})
+    owner.press("Add address", {"New address": NTFY}, on="/system")
     page = owner.follow("Remove ntfys://ntfy.example.org")
     assert page.heading == "Remove ntfys://ntfy.example.org?"
     assert "Notifications still go to ntfy://, tgram://" in page.text
@@ -156,8 +150,7 @@ def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
 def test_an_address_that_cannot_be_used_is_refused_at_its_field(
     owner: DashboardBrowser, rt: Runtime, given: str, said: str
 ) -> None:
-    owner.open("/system")
-    page = owner.press("Add address", {"New address": given})
+    page = owner.press("Add address", {"New address": given}, on="/system")
     assert page.status == 400
     assert said in page.role("alert")
     assert page.field("New address").attributes["aria-invalid"] == "true"

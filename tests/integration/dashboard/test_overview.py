@@ -112,8 +112,7 @@ def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
     assert page.links()["X profile “Dead”"].endswith(f"/profiles/{dead}")
     assert page.has_button("Download backup")
     assert "tried now" in owner.press("Try TikTok now").role("status")
-    owner.open("/")
-    assert owner.press("Resume").heading == "Resume publishing?"
+    assert owner.press("Resume", on="/").heading == "Resume publishing?"
     owner.press("Resume")
     assert "Publishing is paused" not in owner.open("/").text
 

@@ -97,8 +97,7 @@ def test_a_post_that_started_meanwhile_is_not_canceled(
 
 
 def test_whoever_came_from_another_page_is_led_back_there(owner: DashboardBrowser, later: str) -> None:
-    owner.open(f"/posts/{later}/cancel?back=/posts?status=scheduled")
-    page = owner.press("Cancel post")
+    page = owner.press("Cancel post", on=f"/posts/{later}/cancel?back=/posts?status=scheduled")
     assert page.path == "/posts?status=scheduled" and page.role("status").startswith("Canceled")
     page = owner.open(f"/posts/{later}/cancel?back=https://evil.example/")
     assert page.path == f"/posts/{later}"
@@ -178,8 +177,7 @@ def test_what_failed_is_posted_again_at_once(
     drain(rt, clock)
     assert (state_of(rt, post, 0), state_of(rt, post, 1)) == (State.PUBLISHED, State.FAILED)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'failed' WHERE provider = 'x'"))
-    owner.open(f"/posts/{post}")
-    page = owner.press("Post again")
+    page = owner.press("Post again", on=f"/posts/{post}")
     assert page.title == "Post: Again – socialpub" and page.path != f"/posts/{post}"
     new = page.path.removeprefix("/posts/")
     assert page.role("status") == f"Posted again: this is the new post, {new}."
@@ -222,8 +220,7 @@ def test_where_the_outcome_is_unknown_the_account_is_looked_at_first(owner: Dash
 def test_what_is_only_unknown_wants_the_tick(owner: DashboardBrowser, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt, username=None))
     end(rt, post, State.UNCONFIRMED)
-    owner.open(f"/posts/{post}/again")
-    page = owner.press("Post again")
+    page = owner.press("Post again", on=f"/posts/{post}/again")
     assert page.status == 400 and "Look at the account first" in page.role("alert")
     field = page.field("Post it there, too: it may appear twice")
     assert (field.attributes["aria-invalid"], field.attributes["aria-describedby"]) == ("true", "includeUnknown-help")
@@ -238,8 +235,7 @@ def test_what_cannot_be_posted_again_says_why(owner: DashboardBrowser, rt: Runti
     post = accept(rt, profile, media=(DraftMedia(photo),))
     end(rt, post, State.FAILED)
     rt.db.write(lambda tx: tx.update("artifact", photo, removed_at=tx.stamp, storage_key=None))
-    owner.open(f"/posts/{post}")
-    page = owner.press("Post again")
+    page = owner.press("Post again", on=f"/posts/{post}")
     assert page.path == f"/posts/{post}" and "bytes were removed; upload the file again" in page.role("alert")
     rt.write(profiles.disconnect, profile)
     page = owner.press("Post again")
@@ -309,8 +305,7 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     assert home.links()[f"{CHANGE}: {alerts.read_needs(rt).failed.newest[0].text}"].endswith(
         f"/compose?again={refused}"
     )
-    owner.open(f"/compose?again={refused}")
-    page = owner.press("Check", {"Text": "Little to say"})
+    page = owner.press("Check", {"Text": "Little to say"}, on=f"/compose?again={refused}")
     assert "choose a board" in page.role("alert").lower()
     page = owner.press("Publish", {"Board": page.field("Board").all("option")[1].attributes["value"]})
     new = page.path.removeprefix("/posts/")
@@ -494,8 +489,7 @@ def test_the_time_of_the_other_version_can_be_kept(owner: DashboardBrowser, rt: 
 
 def test_the_present_time_sent_again_changes_nothing(owner: DashboardBrowser, rt: Runtime, post: str) -> None:
     before = rt.reader.value("SELECT count(*) FROM trail")
-    owner.open(f"/posts/{post}/reschedule?back=/system")
-    page = owner.press("Reschedule")
+    page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post has this time already")
     assert rt.reader.value("SELECT count(*) FROM trail") == before
 
@@ -516,8 +510,7 @@ def test_a_time_that_cannot_be_is_refused_with_what_was_typed(
     owner: DashboardBrowser, rt: Runtime, post: str, given: str, reason: str
 ) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
-    owner.open(f"/posts/{post}/reschedule?back=/system")
-    page = owner.press("Reschedule", {"Time": given})
+    page = owner.press("Reschedule", {"Time": given}, on=f"/posts/{post}/reschedule?back=/system")
     assert (page.status, page.heading) == (400, "Reschedule a post")
     assert reason in page.role("alert")
     field = page.field("Time")

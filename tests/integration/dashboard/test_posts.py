@@ -81,20 +81,17 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: DashboardBr
     end(rt, accept(rt, x, body="Failed one"), State.FAILED)
     end(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
     accept(rt, pinterest, body="Tomorrow", at=rt.now() + timedelta(days=1))
-    owner.open("/posts")
-    page = owner.press("Show", {"Status": "scheduled"})
+    page = owner.press("Show", {"Status": "scheduled"}, on="/posts")
     assert listed(page) == ["Tomorrow"]
     assert page.field("Status").all("option")[1].attributes.get("selected") == ""
     assert listed(owner.press("Show", {"Status": "", "Delivery": "failed"})) == ["Both", "Failed one"]
     page = owner.press("Show", {"X": True})
     assert listed(page) == ["Failed one"], "one delivery must match all"
     assert "checked" in page.field("X").attributes and "open" in page.root.all("details")[0].attributes
-    owner.open("/posts")
-    assert listed(owner.press("Show", {"Pinterest: Boards": True})) == ["Tomorrow", "Both"]
+    assert listed(owner.press("Show", {"Pinterest: Boards": True}, on="/posts")) == ["Tomorrow", "Both"]
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     local = rt.now() + timedelta(days=1, hours=2)  # summer time
-    owner.open("/posts")
-    assert listed(owner.press("Show", {"Scheduled from": f"{local:%Y-%m-%dT%H:%M}"})) == ["Tomorrow"]
+    assert listed(owner.press("Show", {"Scheduled from": f"{local:%Y-%m-%dT%H:%M}"}, on="/posts")) == ["Tomorrow"]
     later = f"{local + timedelta(minutes=1):%Y-%m-%dT%H:%M}"
     page = owner.press("Show", {"Scheduled from": later})
     assert "No post matches." in page.text

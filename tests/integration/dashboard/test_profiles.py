@@ -36,9 +36,11 @@ def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
 HTML = '<img src=x onerror="alert(1)">'
 
 
-def through_consent(owner: DashboardBrowser, consent: Browser, button: str, label: str, **decision: object) -> Page:
+def through_consent(
+    owner: DashboardBrowser, consent: Browser, button: str, label: str, on: str = "/profiles", **decision: object
+) -> Page:
     """Press the button, decide on the network's page, and come back."""
-    page = owner.press(button)
+    page = owner.press(button, on=on)
     assert page.heading == f"On to {label}"
     (refresh,) = [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"]
     url = refresh.attributes["content"].partition("url=")[2]
@@ -77,7 +79,6 @@ def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, ow
 def test_a_consent_that_is_denied_leads_back_with_what_to_do(
     rt: Runtime, owner: DashboardBrowser, browser: Browser
 ) -> None:
-    owner.open("/profiles")
     page = through_consent(owner, browser, "Connect X", "X", decision="deny")
     assert page.path == "/profiles"
     assert "did not give X's consent" in page.role("alert")
@@ -86,7 +87,6 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(
 
 
 def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: DashboardBrowser, browser: Browser) -> None:
-    owner.open("/profiles")
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
     assert "What the consent leaves out" in owner.open(page.path).text
@@ -95,8 +95,7 @@ def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: Dashboa
 def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
     rt: Runtime, owner: DashboardBrowser, browser: Browser
 ) -> None:
-    owner.open("/profiles")
-    page = owner.press("Connect X")
+    page = owner.press("Connect X", on="/profiles")
     url = page.links()["Go on to X"]
     owner.cookies.clear()
     back = urlsplit(browser.decides(url))
@@ -120,8 +119,7 @@ def elsewhere(rt: Runtime) -> None:
 def test_a_redirect_address_elsewhere_is_pasted(
     rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
 ) -> None:
-    owner.open("/profiles")
-    page = owner.press("Connect X")
+    page = owner.press("Connect X", on="/profiles")
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
     (link,) = [one for one in page.root.all("a") if one.text == "Go on to X"]
     assert link.attributes["target"] == "_blank", "the field stays open beside it"
@@ -145,8 +143,7 @@ def test_a_redirect_address_elsewhere_is_pasted(
 def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None, wrong: str, said: str
 ) -> None:
-    owner.open("/profiles")
-    url = owner.press("Connect X").links()["Go on to X"]
+    url = owner.press("Connect X", on="/profiles").links()["Go on to X"]
     back = browser.decides(url)
     query = query_of(back)
     page = owner.press("Connect", {"Redirected address": wrong.format(**query)})
@@ -163,10 +160,8 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
 def test_an_address_of_another_attempt_of_ours_connects_nothing(
     rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
 ) -> None:
-    owner.open("/profiles")
-    first = browser.decides(owner.press("Connect X").links()["Go on to X"])
-    owner.open("/profiles")
-    owner.press("Connect X")
+    first = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
+    owner.press("Connect X", on="/profiles")
     page = owner.press("Connect", {"Redirected address": first})
     assert "belongs to another attempt" in page.role("alert")
     assert profile_rows.list_all(rt.reader) == []
@@ -176,8 +171,7 @@ def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
     owner: DashboardBrowser, browser: Browser, clock: HandClock
 ) -> None:
     """A proxy or a firewall may be in the way of an address that is this appliance's own."""
-    owner.open("/profiles")
-    back = browser.decides(owner.press("Connect X").links()["Go on to X"])
+    back = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
     owner.open("/profiles")
     page = owner.follow("Paste the redirected address of X")
     assert page.heading == "Waiting for X"
@@ -192,8 +186,7 @@ def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
 def test_a_page_that_waits_goes_on_when_the_browser_came_back_in_another_tab(
     owner: DashboardBrowser, browser: Browser, elsewhere: None
 ) -> None:
-    owner.open("/profiles")
-    page = owner.press("Connect X")
+    page = owner.press("Connect X", on="/profiles")
     (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
     address = urljoin(page.url, poll)
     assert "hx-redirect" not in owner.ask("GET", address, headers={"hx-request": "true"}).headers
@@ -217,8 +210,7 @@ def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_th
     for key in ("api_url", "authorize_url"):
         rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
     rt.settings.__dict__["base_url"] = "http://box.lan"
-    owner.open("/profiles")
-    page = owner.press("Connect TikTok")
+    page = owner.press("Connect TikTok", on="/profiles")
     assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
     assert "with a desktop app" in page.text
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
@@ -241,7 +233,7 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     assert "1 post waits for the account to be connected again" in page.text
     assert "It waited" in page.text
     assert not page.has_button("Refresh")
-    page = through_consent(owner, browser, "Reconnect", "X")
+    page = through_consent(owner, browser, "Reconnect", "X", f"/profiles/{x}")
     assert page.role("status") == "@demo on X has new tokens: what waits for it goes out."
     drain(rt, clock)
     assert [one.text for one in world.x.posts] == ["It waited"]
@@ -252,8 +244,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock, tiktok: str
 ) -> None:
     clock.forward(3600)
-    owner.open(f"/profiles/{tiktok}")
-    page = owner.press("Refresh")
+    page = owner.press("Refresh", on=f"/profiles/{tiktok}")
     assert page.role("status") == "“tiktok profile” has a new access token."
     assert profiles.load_for_owner(rt.reader, tiktok)["renewed_at"] == rt.stamp()
     world.tiktok.remove_access("demo")
@@ -282,8 +273,7 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
 ) -> None:
     profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
     world.x.change_account("demo", subscription_type="Premium")
-    owner.open(f"/profiles/{profile}")
-    page = owner.press("Refresh")
+    page = owner.press("Refresh", on=f"/profiles/{profile}")
     assert page.role("status").startswith("“x profile” has its account data fetched again. Subscription: Premium")
     world.x.next("me").fails_with(503)
     page = owner.press("Refresh")
@@ -296,8 +286,7 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
 
 def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
     accept(rt, x, body=HTML)
-    owner.open(f"/profiles/{x}")
-    page = owner.press("Rename", {"Name": HTML})
+    page = owner.press("Rename", {"Name": HTML}, on=f"/profiles/{x}")
     assert page.role("status") == f"The profile is now called “{HTML}”."
     assert page.heading == HTML
     for path in ("/profiles", f"/profiles/{x}", f"/profiles/{x}/disconnect"):
@@ -324,8 +313,7 @@ def test_what_cannot_be_is_refused_at_its_field(
     said: str,
     kept: str,
 ) -> None:
-    owner.open(f"/profiles/{pins}")
-    page = owner.press(button, {label: given})
+    page = owner.press(button, {label: given}, on=f"/profiles/{pins}")
     assert (page.status, page.field(label).attributes["value"]) == (400, kept)
     assert said in page.text
     stored = profiles.get(rt.reader, pins)
@@ -334,8 +322,7 @@ def test_what_cannot_be_is_refused_at_its_field(
 
 
 def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
-    owner.open(f"/profiles/{x}")
-    page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"})
+    page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"}, on=f"/profiles/{x}")
     assert "are saved" in page.role("status")
     assert profiles.get(rt.reader, x).options == {"replySettings": "following", "madeWithAi": True}
     owner.press("Save options", {"Who may reply": ""})
@@ -412,8 +399,7 @@ def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owne
     assert page.field("Title").attributes["value"] == "Always the same"
     owner.press("Save options")
     assert profiles.get(rt.reader, pins).options == {"title": "Always the same"}
-    owner.open(f"/profiles/{pins}")
-    owner.press("Save options", {"Title": ""})
+    owner.press("Save options", {"Title": ""}, on=f"/profiles/{pins}")
     assert profiles.get(rt.reader, pins).options == {}
 
 
@@ -514,7 +500,6 @@ def test_the_health_of_tokens_is_shown(rt: Runtime, owner: DashboardBrowser, x: 
 def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
     rt: Runtime, owner: DashboardBrowser, browser: Browser
 ) -> None:
-    owner.open("/profiles")
     page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
     assert page.root.all("img") == []
     profile_id = str(avatars.renew(rt))
@@ -528,8 +513,7 @@ def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
 
 def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: DashboardBrowser, x: str) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    owner.open(f"/profiles/{x}")
-    page = owner.press("Refresh")
+    page = owner.press("Refresh", on=f"/profiles/{x}")
     assert "To continue, press “Resume” under System" in page.role("alert")
     assert world.x.counts["token"] == 0
 
@@ -541,8 +525,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(
     rt: Runtime, world: World, owner: DashboardBrowser, pins: str
 ) -> None:
     world.pinterest.board_lag_seconds = 30
-    owner.open(f"/profiles/{pins}")
-    page = owner.press("Create board", {"Board name": "Winter prints"})
+    page = owner.press("Create board", {"Board name": "Winter prints"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The board “Winter prints” is created."
     created = world.pinterest.boards_of("demo")[-1]
     assert (created.name, created.privacy) == ("Winter prints", "PUBLIC")
@@ -557,8 +540,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(
 
 def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: DashboardBrowser, pins: str) -> None:
     board = world.pinterest.boards_of("demo")[0]
-    owner.open(f"/profiles/{pins}")
-    page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"})
+    page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The section “Blue” is created."
     page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
     assert page.role("status") == "The section “Blue” exists already."

@@ -18,8 +18,7 @@ COMMAND = "socialpub admin"
 def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(
     owner: DashboardBrowser, x: str
 ) -> None:
-    owner.open("/compose")
-    page = owner.press("Check", {"Text": "a" * 300})
+    page = owner.press("Check", {"Text": "a" * 300}, on="/compose")
     assert "press “Refresh” on the profile's page." in page.role("alert")
     assert COMMAND not in page.text
 

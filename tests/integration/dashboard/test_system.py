@@ -28,8 +28,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def test_a_pause_really_pauses_and_resume_goes_on(
     owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    owner.open("/system")
-    assert "nothing else starts" in owner.press("Pause").role("status")
+    assert "nothing else starts" in owner.press("Pause", on="/system").role("status")
     post = accept(rt, x)
     drain(rt, clock)
     assert state_of(rt, post) is State.QUEUED
@@ -85,8 +84,7 @@ def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
 def test_whoever_resumes_learns_before_what_is_too_late(
     owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
-    owner.open("/system")
-    owner.press("Pause")
+    owner.press("Pause", on="/system")
     late = accept(rt, x, at=rt.now() + timedelta(hours=1))
     clock.forward(30 * 3600)
     asked = owner.open("/system")
@@ -123,8 +121,7 @@ def test_the_word_that_nothing_was_sent_sends_it(
 ) -> None:
     post = accept(rt, connect_x(rt, world))
     become_restored(rt)
-    owner.open("/system")
-    owner.press("Resume")
+    owner.press("Resume", on="/system")
     owner.press("Resume", {"#original": "nothing"})
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
@@ -150,8 +147,7 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
 
 def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
     rt.db.write(lambda tx: tx.update("profile", x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
-    owner.open("/system")
-    page = owner.press("Check now")
+    page = owner.press("Check now", on="/system")
     assert page.heading == "Findings"
     assert "must be fixed" in page.role("status")
     assert f"Me (X) must be connected again: revoked {MARKUP}." in page.text
@@ -167,8 +163,7 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrows
     rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("10.0.0.1",))})
     owner.caller.app = create_app(rt)
     owner.headers["x-forwarded-for"] = "198.51.100.7"
-    owner.open("/system")
-    page = owner.press("Check now")
+    page = owner.press("Check now", on="/system")
     assert "X-Forwarded-For came from 127.0.0.1" in page.text
     assert 'set [proxies] trusted = ["10.0.0.1", "127.0.0.1"]. Stop socialpub serve and start it again.' in page.text
     assert "socialpub serve" in [code.text for code in page.root.all("code")]

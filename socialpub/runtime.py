@@ -97,7 +97,7 @@ class TokenKeeper:
     """By profile, the token locks that other processes hold."""
     answers: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
     """By profile, sealed token and question: until when an answer counts, and the answer or the error."""
-    failed_avatars: dict[tuple[str, str], float] = field(default_factory=dict)
+    failed_avatars: dict[tuple[str, str | None], float] = field(default_factory=dict)
     """By profile and address: when an avatar is fetched again."""
 
 

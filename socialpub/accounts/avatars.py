@@ -16,7 +16,7 @@ from urllib.request import getproxies
 from socialpub.core import logging
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
@@ -72,12 +72,12 @@ def renew(rt: Runtime) -> str | None:
     return None
 
 
-def _path(rt: Runtime, row: Row) -> Path:
+def _path(rt: Runtime, row: ProfileRow) -> Path:
     return rt.settings.avatars_dir / f"{row.id}.{_version(row)}.jpg"
 
 
-def _version(row: Row) -> str:
-    return hashlib.sha256(row.picture_url.encode()).hexdigest()[:16]
+def _version(row: ProfileRow) -> str:
+    return hashlib.sha256((row.picture_url or "").encode()).hexdigest()[:16]
 
 
 def _is_due(rt: Runtime, path: Path) -> bool:
@@ -87,7 +87,7 @@ def _is_due(rt: Runtime, path: Path) -> bool:
         return True
 
 
-def _renew(rt: Runtime, row: Row) -> None:
+def _renew(rt: Runtime, row: ProfileRow) -> None:
     path = _path(rt, row)
     try:
         _fetch(rt, row, path)
@@ -102,9 +102,9 @@ def _renew(rt: Runtime, row: Row) -> None:
     os.utime(path, (now, now))
 
 
-def _fetch(rt: Runtime, row: Row, path: Path) -> None:
+def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
     """Store the image at `path`. Raises what `_renew` treats as a failure."""
-    url, http = row.picture_url, rt.http_of(row.provider)
+    url, http = row.picture_url or "", rt.http_of(row.provider)
     address = _public_address(getattr(rt.settings.providers, row.provider), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
     if not response.ok:

@@ -14,7 +14,8 @@ from socialpub.accounts import grants
 from socialpub.accounts.grants import Credentials
 from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, Unavailable
-from socialpub.db.connection import Reader, Row, Tx, Value
+from socialpub.db.connection import Reader, Tx, Value
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -58,9 +59,9 @@ def get(store: Reader, profile_id: str) -> Profile:
     return profile
 
 
-def load_for_owner(reader: Reader, profile_id: str) -> Row:
-    """Return a profile as its owner sees it (`profile_rows.of_owner`). Raises NotFound."""
-    row = profile_rows.of_owner(reader, profile_id)
+def load_for_owner(reader: Reader, profile_id: str) -> ProfileRow:
+    """Return a profile as its owner sees it. Raises NotFound."""
+    row = reader.get(ProfileRow, profile_id)
     if row is None:
         raise NotFound(UNKNOWN)
     return row

@@ -14,7 +14,8 @@ from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Tx
+from socialpub.db.models import NotBeforeRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
@@ -80,9 +81,9 @@ def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
     return None
 
 
-def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
+def _must_be_renewed(rt: Runtime, row: ProfileRow, now: datetime) -> bool:
     oauth = rt.providers[row.provider].oauth
-    idle = now - clock.parse(row.renewed_at)
+    idle = now - clock.parse(row.issued_at)
     early = timedelta(seconds=oauth.refresh_early_seconds)
     if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
         return True
@@ -119,7 +120,7 @@ def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
     profile_rows.update(tx, profile_id, warned_at=tx.stamp)
 
 
-def warning(row: Row, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
+def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
     """Return what the owner has to do about this profile within a week, and why; None: nothing.
 
     `row` has provider, status, reason, expires_at, renewable.
@@ -128,7 +129,7 @@ def warning(row: Row, now: datetime, surface: Surface = Surface.SHELL) -> str | 
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
         return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
-    if row.status != ProfileStatus.ACTIVE or not _within(row.expires_at, SOON, now):
+    if row.status != ProfileStatus.ACTIVE or row.expires_at is None or not _within(row.expires_at, SOON, now):
         return None
     what = "Its refresh token" if row.renewable else "It has no refresh token, and its access token"
     ends = clock.parse(row.expires_at)
@@ -154,7 +155,7 @@ class TokenHealth:
     """What the grant does not allow and what that costs, as sentences."""
 
 
-def read_health(rt: Runtime, row: Row, surface: Surface) -> TokenHealth | None:
+def read_health(rt: Runtime, row: ProfileRow, surface: Surface) -> TokenHealth | None:
     """Return the health of a profile's tokens (row of `profiles.load_for_owner`); None when it is disconnected."""
     if row.status == ProfileStatus.DISCONNECTED:
         return None
@@ -163,8 +164,8 @@ def read_health(rt: Runtime, row: Row, surface: Surface) -> TokenHealth | None:
         refused=row.status == ProfileStatus.REAUTH_REQUIRED,
         access_expires_at=row.access_expires_at,
         refresh_expires_at=row.refresh_expires_at,
-        renewed_at=row.renewed_at,
-        renewable=bool(row.renewable),
+        renewed_at=row.issued_at,
+        renewable=row.renewable,
         warning=warning(row, rt.now(), surface),
         missing=tuple(missing),
     )
@@ -209,7 +210,7 @@ def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
     resting = waits.profiles_waiting(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
     found = []
     for row in profile_rows.disconnected_with_tokens(rt.reader):
-        since = now - clock.parse(row.disconnected_at)
+        since = now - clock.parse(row.disconnected_at or row.updated_at)
         if not (paused or row.id in resting) or since >= ERASED_AFTER:
             found.append((row.id, since))
     return found
@@ -252,7 +253,7 @@ def _retry_seconds(since: timedelta, error: ProviderError) -> float:
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
     columns = ("access_token", "refresh_token", "access_expires_at", "refresh_expires_at")
     profile_rows.update(tx, profile_id, **dict.fromkeys(columns))
-    waits.delete_cooldowns(tx, profile_id)
+    tx.delete(NotBeforeRow, NotBeforeRow.profile_id == profile_id)
 
 
 # --- account data -----------------------------------------------------------------------------------------------------

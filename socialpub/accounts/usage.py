@@ -11,6 +11,7 @@ from datetime import datetime
 from socialpub.core.clock import stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
+from socialpub.db.models import UsageRow
 from socialpub.db.tables import access_rows, counters
 from socialpub.runtime import Runtime
 
@@ -83,4 +84,4 @@ def clean(rt: Runtime, tx: Tx) -> int:
     kept = rt.settings.retention.usage
     if kept is None:
         return 0
-    return counters.delete_usage_before(tx, clock_jumps.written_before(tx, tx.now, kept)[:10])
+    return tx.delete_batch(UsageRow, UsageRow.day < clock_jumps.written_before(tx, tx.now, kept)[:10])

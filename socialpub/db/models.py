@@ -21,6 +21,8 @@ from peewee import (
     TextField,
 )
 
+from socialpub.db.states import ProfileStatus
+
 _UNIQUE: list[Node] = [SQL("UNIQUE")]
 _ZERO: list[Node] = [SQL("DEFAULT 0")]
 _EMPTY: list[Node] = [SQL("DEFAULT ''")]
@@ -376,6 +378,20 @@ class ProfileRow(TableRow):
         indexes = _indexes(
             "UNIQUE INDEX profile_account ON profile (provider, account_id) WHERE status <> 'disconnected'",
         )
+
+    @property
+    def is_connected(self) -> bool:
+        return bool(self.status != ProfileStatus.DISCONNECTED)
+
+    @property
+    def renewable(self) -> bool:
+        """Whether a new access token needs no owner."""
+        return self.refresh_token is not None
+
+    @property
+    def issued_at(self) -> str:
+        """When the network last issued tokens."""
+        return str(self.renewed_at or self.created_at)
 
 
 class ChoiceLabelRow(TableRow):

@@ -15,8 +15,8 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader, Row
-from socialpub.db.models import ApiKeyRow
+from socialpub.db.connection import Reader
+from socialpub.db.models import ApiKeyRow, HoldRow, ProfileRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
 from socialpub.db.states import ProfileStatus
@@ -58,11 +58,11 @@ class Needs:
     """The instant of the restored backup, until publishing is resumed."""
     restored_keys: list[ApiKeyRow]
     """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
-    profiles: list[tuple[Row, str]]
+    profiles: list[tuple[ProfileRow, str]]
     """The accounts to reconnect, now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
     """In the last 7 days, except those that were tried again."""
-    holds: list[tuple[Row, str]]
+    holds: list[tuple[HoldRow, str]]
     """The networks that refuse this app, each with what waits, in words."""
     worker: list[Finding]
     clock_jump: str | None
@@ -228,7 +228,7 @@ def _holds(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
         )
 
 
-def _account(rt: Runtime, profile: Row, surface: Surface) -> Alert:
+def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
     name = f"{profile.name} ({rt.providers[profile.provider].label})"
     if profile.status == ProfileStatus.REAUTH_REQUIRED:
         why = (profile.reason or "its tokens are refused").rstrip(".")

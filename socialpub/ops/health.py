@@ -20,7 +20,8 @@ from socialpub.core import commands, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client
 from socialpub.providers import registry
@@ -216,7 +217,7 @@ class Readiness:
 
     reasons: list[Finding]
     paused: bool = False
-    held: list[Row] = field(default_factory=list)
+    held: list[HoldRow] = field(default_factory=list)
     clock: str | None = None
 
 

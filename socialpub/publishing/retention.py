@@ -12,6 +12,7 @@ from datetime import timedelta
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.models import AttemptRow, LogEntryRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables import artifact_rows, audience_rows, audit_log, delivery_rows, log_entries, post_rows
 from socialpub.runtime import Runtime
@@ -135,15 +136,15 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
 
 def _entry_steps(reader: Reader, before: str, oldest: str) -> Iterator[Step]:
     beyond = 0
-    while (found := log_entries.oldest_beyond(reader, beyond)) is not None and found[1] <= oldest:
-        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_over(tx, beyond, last, before)  # type: ignore[misc]
+    while (found := log_entries.next_batch(reader, LogEntryRow.occurred_at, beyond)) is not None and found[1] <= oldest:
+        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_entries(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
 
 
 def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
     beyond = 0
-    while (found := log_entries.oldest_attempts_beyond(reader, beyond)) is not None and found[1] <= before:
-        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_ended_attempts(tx, beyond, last, before)  # type: ignore[misc]
+    while (found := log_entries.next_batch(reader, AttemptRow.started_at, beyond)) is not None and found[1] <= before:
+        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_attempts(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
 
 

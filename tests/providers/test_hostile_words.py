@@ -73,7 +73,7 @@ def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_network
     post = published_to(rt, provider, tmp_path)
     drain(rt, clock, within=60.0)
     (hold,) = holds.list_all(rt.reader)
-    assert "quoth" in hold["reason"]
+    assert "quoth" in hold.reason
 
     (shown,) = asked_by_a_stranger(rt, "/readyz").json()["held"]
     assert shown["code"] == "publishingHeld"

@@ -35,7 +35,7 @@ def test_every_other_profile_and_post_goes_out_at_once(env: Environment, status:
     drain(env.rt)
     env.clock.forward(6)
     drain(env.rt)
-    assert [row["scope"] for row in holds.list_all(env.rt.reader)] == [holds.QUESTIONS]
+    assert [row.scope for row in holds.list_all(env.rt.reader)] == [holds.QUESTIONS]
     others = [played.connect(env.rt, env.world, username=f"other{number}") for number in range(3)]
     for hour in range(12):
         env.clock.forward(3600)

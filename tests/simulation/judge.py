@@ -337,7 +337,7 @@ class Watch:
         about = f"{delivery} at {rt.stamp()}"
         _must(delivery.state is State.QUEUED, f"it runs, and nobody runs it: {about}")
         if run_at <= now:
-            held = {row["scope"] for row in holds.list_all(rt.reader) if row["provider"] == delivery.provider}
+            held = {row.scope for row in holds.list_all(rt.reader) if row.provider == delivery.provider}
             if not held & set(holds.scopes_of(delivery)):
                 endpoints = (delivery.first_endpoint or "", holds.endpoint_of(delivery.step_name), "commit")
                 waits = waits_tables.cooldown_until(rt.reader, delivery.profile_id, endpoints, rt.stamp())

@@ -16,7 +16,7 @@ from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.core import commands
-from socialpub.db.connection import Row
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, machine
@@ -316,14 +316,14 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
     print_json(stored, indent=None)
 
 
-def _profile_shape(shape: dict[str, object], profile: Row, warning: str | None) -> dict[str, object]:
+def _profile_shape(shape: dict[str, object], profile: ProfileRow, warning: str | None) -> dict[str, object]:
     """Add the stored options, and the reason why the profile needs its owner, to the API's fields."""
     more = {"reason": profile.reason, "warning": warning}
     given = {name: value for name, value in more.items() if value is not None}
     return {**shape, **given, "options": json.loads(str(profile.options))}
 
 
-def _profile_notes(profile: Row, warning: str | None) -> str:
+def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
     options = json.loads(str(profile.options))
     notes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
     return "; ".join([warning, *notes] if warning else notes)

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import parse
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.connection import Reader, Tx, prepared
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryCountRow, EventCountRow, SendingDelayRow, UsageRow
 
 
 class Event(StrEnum):
@@ -17,8 +18,8 @@ class Event(StrEnum):
     """A network was asked for new tokens."""
 
 
+@prepared("each step")
 def count_event(tx: Tx, event: Event, provider: str, outcome: str, kind: str = "") -> None:
-    """One more."""
     tx.execute(
         """INSERT INTO event_count VALUES (?, ?, ?, ?, 1)
             ON CONFLICT DO UPDATE SET count = count + 1""",
@@ -27,9 +28,10 @@ def count_event(tx: Tx, event: Event, provider: str, outcome: str, kind: str = "
 
 
 def events(reader: Reader, event: Event) -> list[tuple[str, str, str, int]]:
-    """Each network, kind and outcome that has been met, and how often."""
-    rows = reader.all("SELECT provider, kind, outcome, count FROM event_count WHERE event = ?", (event,))
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
+    """Return each network, kind and outcome that occurred, and how often."""
+    row = EventCountRow
+    query = row.select(row.provider, row.kind, row.outcome, row.count).where(row.event == event)
+    return [(provider, kind, outcome, count) for provider, kind, outcome, count in reader.tuples(query)]
 
 
 REQUESTS = "requests"
@@ -52,9 +54,9 @@ class DayUsage:
     """Deliveries, by network and outcome: published, failed, unknown, canceled."""
 
 
+@prepared("each final outcome")
 def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
-    """So many more of this kind today, by name; the kind of an ended delivery is its outcome, and its name the
-    network."""
+    """Add to what was used today, by name. The kind of an ended delivery is its outcome, and its name the network."""
     tx.many(
         "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
         [(tx.stamp[:10], kind, name, count) for name, count in counts.items()],
@@ -62,24 +64,23 @@ def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
 
 
 def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]:
-    """Today and the days before it, so many in all, the newest first; a day without anything is there too."""
+    """Return today and the days before it, newest first. A day without anything is included."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
-    for day, kind, name, count in reader.all(
-        "SELECT day, kind, name, count FROM usage WHERE day BETWEEN ? AND ?", (wanted[-1], wanted[0])
-    ):
-        match kind:
+    for row in reader.rows(UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0]))):
+        match row.kind:
             case "requests":
-                found[day].requests[name] = count
+                found[row.day].requests[row.name] = row.count
             case "calls":
-                found[day].calls[name] = count
+                found[row.day].calls[row.name] = row.count
             case _:
-                found[day].ended[name, kind] = count
+                found[row.day].ended[row.name, row.kind] = row.count
     return list(found.values())
 
 
+@prepared("each final outcome")
 def count_outcome(tx: Tx, provider: str, outcome: str) -> None:
-    """One more delivery has this outcome, which is final."""
+    """Count a delivery with this final outcome."""
     tx.execute(
         "INSERT INTO delivery_count VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1",
         (provider, outcome),
@@ -88,16 +89,17 @@ def count_outcome(tx: Tx, provider: str, outcome: str) -> None:
 
 
 def outcomes(reader: Reader) -> dict[tuple[str, str], int]:
-    """By provider and outcome."""
-    return {(row[0], row[1]): row[2] for row in reader.all("SELECT provider, outcome, deliveries FROM delivery_count")}
+    """Return the number of deliveries by provider and outcome."""
+    return {(row.provider, row.outcome): row.deliveries for row in reader.rows(DeliveryCountRow.select())}
 
 
 DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, float("inf"))
 """Upper bounds in seconds."""
 
 
+@prepared("each publication")
 def count_sending_delay(tx: Tx, delivery: Delivery) -> None:
-    """One more delivery was published."""
+    """Count a published delivery."""
     sent_at = delivery.committed_at or tx.stamp
     seconds = max(0.0, (parse(sent_at) - parse(delivery.due_at)).total_seconds())
     bucket = next(bound for bound in DELAY_BUCKETS if seconds <= bound)
@@ -109,20 +111,11 @@ def count_sending_delay(tx: Tx, delivery: Delivery) -> None:
 
 
 def sending_delays(reader: Reader, provider: str) -> tuple[list[tuple[float, int]], float]:
-    """Each bucket with how many deliveries were sent within it, and the seconds of all of them."""
-    rows = reader.all("SELECT bucket, deliveries, seconds FROM sending_delay WHERE provider = ?", (provider,))
-    found = {row[0]: row[1] for row in rows}
+    """Return for each bucket how many deliveries were sent within it, and the seconds of all of them."""
+    rows = reader.rows(SendingDelayRow.select().where(SendingDelayRow.provider == provider))
+    found = {row.bucket: row.deliveries for row in rows}
     cumulated, count = [], 0
     for bound in DELAY_BUCKETS:
         count += found.get(bound, 0)
         cumulated.append((bound, count))
-    return cumulated, sum(row[2] for row in rows)
-
-
-def delete_usage_before(tx: Tx, day: str) -> int:
-    """Delete a batch of older rows. Return how many."""
-    return tx.execute(
-        """DELETE FROM usage WHERE (day, kind, name) IN (
-            SELECT day, kind, name FROM usage WHERE day < ? LIMIT ?)""",
-        (day, BATCH_ROWS),
-    ).rowcount
+    return cumulated, sum(row.seconds for row in rows)

@@ -1,9 +1,12 @@
 """Statements about the table `hold`: a network refuses the whole app, and its deliveries wait for a probe."""
 
+from peewee import Expression, fn
+
 from socialpub.core.clock import after
-from socialpub.db import states
-from socialpub.db.connection import Reader, Row, Tx, placeholders
+from socialpub.db.connection import Reader, Tx, placeholders, prepared
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import HoldRow
+from socialpub.db.states import QUESTIONS as QUESTIONS
 from socialpub.db.tables import delivery_rows
 
 
@@ -12,7 +15,6 @@ def endpoint_of(step_name: str) -> str:
     return step_name.partition(":")[0]
 
 
-QUESTIONS = states.QUESTIONS
 PUBLISHING = ""
 """The scope of everything that leads to a post."""
 
@@ -42,22 +44,20 @@ def scopes_of(delivery: Delivery) -> tuple[str, ...]:
 
 
 def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> str:
-    """Hold what is in this scope; returns when the next probe is due."""
+    """Hold what is in this scope. Return when the next probe is due."""
     probe_at = after(tx.stamp, PROBE_SECONDS)
-    tx.execute(
-        """INSERT INTO hold (provider, scope, reason, code, since, probe_at) VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (provider, scope) DO UPDATE SET reason = excluded.reason, code = excluded.code,
-                probe_at = excluded.probe_at""",
-        (provider, scope, reason, code, tx.stamp, probe_at),
-    )
+    hold = HoldRow.insert(provider=provider, scope=scope, reason=reason, code=code, since=tx.stamp, probe_at=probe_at)
+    key, changes = [HoldRow.provider, HoldRow.scope], [HoldRow.reason, HoldRow.code, HoldRow.probe_at]
+    tx.run(hold.on_conflict(conflict_target=key, preserve=changes))
     return probe_at
 
 
 def release(tx: Tx, provider: str, scope: str) -> bool:
-    """It is taken again: what was held goes out. Returns whether it was held."""
-    return tx.execute("DELETE FROM hold WHERE provider = ? AND scope = ?", (provider, scope)).rowcount == 1
+    """End the hold: the network accepts this again. Return whether there was one."""
+    return tx.delete(HoldRow, HoldRow.provider == provider, HoldRow.scope == scope) == 1
 
 
+@prepared("each claim")
 def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """When what holds this delivery's next step is probed, and why it is held; None when nothing does."""
     scopes = scopes_of(delivery)
@@ -70,53 +70,45 @@ def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
 
 
 def claim_probe(tx: Tx, delivery: Delivery) -> None:
-    """Where something is held this delivery is the probe, and the next one waits."""
-    scopes = scopes_of(delivery)
-    tx.execute(
-        f"UPDATE hold SET probe_at = ? WHERE provider = ? AND scope IN ({placeholders(scopes)})",
-        (after(tx.stamp, PROBE_SECONDS), delivery.provider, *scopes),
-    )
+    """Make this delivery the probe of what is held. The next one waits."""
+    tx.run(HoldRow.update(probe_at=after(tx.stamp, PROBE_SECONDS)).where(_in(delivery.provider, scopes_of(delivery))))
 
 
 def release_probe(tx: Tx, provider: str, scopes: tuple[str, ...], at: str) -> None:
-    """The probe showed nothing: let the next one begin at `at`, when that is earlier."""
-    tx.execute(
-        f"UPDATE hold SET probe_at = min(probe_at, ?) WHERE provider = ? AND scope IN ({placeholders(scopes)})",
-        (at, provider, *scopes),
-    )
+    """Let the next probe begin at `at`, if that is earlier: this one showed nothing."""
+    tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, at)).where(_in(provider, scopes)))
+
+
+def _in(provider: str, scopes: tuple[str, ...]) -> Expression:
+    return (HoldRow.provider == provider) & HoldRow.scope.in_(scopes)
 
 
 def probe_all(tx: Tx) -> None:
-    """Let everything that is held be probed at once: the operator has seen to it."""
-    tx.execute("UPDATE hold SET probe_at = min(probe_at, ?)", (tx.stamp,))
+    """Let everything that is held be probed at once: the operator has fixed the cause."""
+    tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, tx.stamp)))
 
 
-def is_held(store: Reader, provider: str, scope: str = PUBLISHING) -> bool:
-    """Whether this scope of the network is held."""
-    return store.one("SELECT 1 FROM hold WHERE provider = ? AND scope = ?", (provider, scope)) is not None
+def is_held(reader: Reader, provider: str, scope: str = PUBLISHING) -> bool:
+    """Return whether this scope of the network is held."""
+    return reader.first(HoldRow.select().where(_in(provider, (scope,)))) is not None
 
 
+@prepared("each claim")
 def any_hold(store: Reader) -> bool:
     return store.one("SELECT 1 FROM hold") is not None
 
 
 def drop_unasked(tx: Tx) -> None:
-    """Forget holds of questions and of steps that nothing waits for any more: nobody would ever ask again."""
-    for hold in tx.all("SELECT provider, scope FROM hold WHERE scope <> ?", (PUBLISHING,)):
-        if not delivery_rows.any_waiting_for(tx, hold.provider, hold.scope):
+    """Delete holds of questions and of steps that no delivery waits for: no probe would ever end them."""
+    for hold in list_all(tx):
+        if hold.scope != PUBLISHING and not delivery_rows.any_waiting_for(tx, hold.provider, hold.scope):
             release(tx, hold.provider, hold.scope)
 
 
-def forget_all(tx: Tx) -> None:
-    """Forget every hold: another installation was refused, and this one finds out for itself."""
-    tx.execute("DELETE FROM hold")
+def list_all(reader: Reader) -> list[HoldRow]:
+    return reader.rows(HoldRow.select().order_by(HoldRow.provider, HoldRow.scope))
 
 
-def list_all(store: Reader) -> list[Row]:
-    """What is held: provider, scope, reason, code, since, probe_at."""
-    return store.all("SELECT provider, scope, reason, code, since, probe_at FROM hold ORDER BY provider, scope")
-
-
-def held(store: Reader) -> frozenset[str]:
-    """The names of the networks that refuse this app."""
-    return frozenset(row.provider for row in list_all(store) if row.scope == PUBLISHING)
+def held(reader: Reader) -> frozenset[str]:
+    """Return the networks that refuse this app."""
+    return frozenset(row.provider for row in list_all(reader) if row.scope == PUBLISHING)

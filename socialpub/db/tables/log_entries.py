@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from peewee import Select, TextField, fn
+
 from socialpub.core.clock import new_id
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.connection import BATCH_ROWS, Reader, Tx, prepared
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import AttemptRow, DeliveryRow, LogEntryRow, PostRow
+from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import Event
 
@@ -17,32 +21,35 @@ SELECT ?, d.id, d.post_id, d.profile_id, d.provider, ?, ?, p.body, d.scheduled_a
 FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.profile_id WHERE d.id = ?"""
 
 
+@prepared("each final outcome")
 def record(tx: Tx, delivery_id: str, type: str) -> None:
     """Write down that a delivery reached this state, with what it, its post and its profile are by now."""
     tx.execute(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
 
 
-def oldest_beyond(reader: Reader, number: int) -> tuple[int, str] | None:
-    """The next entries beyond this one: the number of the last of them, and when the oldest of them was written."""
-    row = reader.one(
-        """SELECT max(n) AS last, min(occurred_at) AS oldest
-            FROM (SELECT n, occurred_at FROM log_entry WHERE n > ? ORDER BY n LIMIT ?)""",
-        (number, BATCH_ROWS),
-    )
-    return None if row is None or row.last is None else (row.last, row.oldest)
+def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int, str] | None:
+    """Return the number of the last row of the next batch beyond this number, and when its oldest row was written.
+
+    `written_at` is the column of log entries or of attempts.
+    """
+    row = written_at.model
+    batch = row.select(row.n, written_at.alias("at")).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS)
+    found = batch.alias("batch")
+    ((last, oldest),) = reader.tuples(Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]))
+    return None if last is None else (last, oldest)
 
 
-def delete_over(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Remove those of these that are as old as that and belong to no open post; how many. An entry without a post is
-    one whose post was removed, and goes at any age. The newest stays: its number says how far the log has come, and is
-    not given twice."""
-    return tx.execute(
-        """DELETE FROM log_entry WHERE n > ? AND n <= ? AND n < (SELECT max(n) FROM log_entry) AND (
-            NOT EXISTS (SELECT 1 FROM post p WHERE p.id = log_entry.post_id)
-            OR occurred_at <= ? AND EXISTS (
-                SELECT 1 FROM post p WHERE p.id = log_entry.post_id AND p.status IN ('settled', 'canceled')))""",
-        (beyond, last, before),
-    ).rowcount
+def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
+    """Delete the entries of this batch that are as old as that and belong to no open post. Return how many.
+
+    An entry whose post was removed goes at any age. The newest entry stays: its number says how far the log has come,
+    and is not given twice.
+    """
+    entry = LogEntryRow
+    status = fn.IFNULL(PostRow.select(PostRow.status).where(PostRow.id == entry.post_id), "")
+    is_over = (entry.occurred_at <= before) & status.in_((PostStatus.SETTLED, PostStatus.CANCELED))
+    in_batch = (entry.n > beyond) & (entry.n <= last) & (entry.n < entry.select(fn.MAX(entry.n)))
+    return tx.delete(entry, in_batch, (status == "") | is_over)
 
 
 class AttemptOutcome(StrEnum):
@@ -68,6 +75,7 @@ class Attempt:
     next_at: str | None = None
 
 
+@prepared("each step")
 def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     """Write an attempt down. Runs of one step that go on (chunks, polls) extend the row of the first."""
     counters.count_event(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
@@ -87,25 +95,15 @@ def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     )
 
 
+@prepared("each post that is removed")
 def delete_attempts_of_post(tx: Tx, post_id: str) -> None:
     """Before its deliveries go."""
     tx.execute("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
 
 
-def oldest_attempts_beyond(reader: Reader, number: int) -> tuple[int, str] | None:
-    """The next attempts beyond this one: the number of the last of them, and when the oldest of them began."""
-    row = reader.one(
-        """SELECT max(n) AS last, min(started_at) AS oldest
-            FROM (SELECT n, started_at FROM attempt WHERE n > ? ORDER BY n LIMIT ?)""",
-        (number, BATCH_ROWS),
-    )
-    return None if row is None or row.last is None else (row.last, row.oldest)
-
-
-def delete_ended_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Remove those of these that are as old as that and belong to no open delivery; how many."""
-    return tx.execute(
-        """DELETE FROM attempt WHERE n > ? AND n <= ? AND started_at <= ? AND NOT EXISTS (
-            SELECT 1 FROM delivery d WHERE d.id = attempt.delivery_id AND d.state IN ('queued', 'running'))""",
-        (beyond, last, before),
-    ).rowcount
+def delete_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:
+    """Delete the attempts of this batch that are as old as that and belong to no open delivery. Return how many."""
+    attempt, delivery = AttemptRow, DeliveryRow
+    state = fn.IFNULL(delivery.select(delivery.state).where(delivery.id == attempt.delivery_id), "")
+    in_batch = (attempt.n > beyond) & (attempt.n <= last) & (attempt.started_at <= before)
+    return tx.delete(attempt, in_batch, state.not_in((State.QUEUED, State.RUNNING)))

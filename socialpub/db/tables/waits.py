@@ -4,13 +4,17 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from peewee import SQL, fn
+
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Reader, Tx, placeholders
+from socialpub.db.connection import Reader, Tx, placeholders, prepared
+from socialpub.db.models import DeliveryRow, NotBeforeRow, OwnWaitRow
 
 ANY_ENDPOINT = ""
 """Under this name a profile asks nothing at all."""
 
 
+@prepared("each publication")
 def begin_cooldown(
     tx: Tx, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
 ) -> None:
@@ -29,6 +33,7 @@ def begin_cooldown(
     )
 
 
+@prepared("each claim")
 def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
     """Until when none of these endpoints is asked for this profile, and why; None when nothing has to wait."""
     names = (ANY_ENDPOINT, *endpoints)
@@ -41,37 +46,31 @@ def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], n
 
 
 def profiles_waiting(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
-    """The profiles for which one of these endpoints must not be asked now."""
-    rows = reader.all(
-        f"SELECT profile_id FROM not_before WHERE endpoint IN ({placeholders(endpoints)}) AND until > ?",
-        (*endpoints, now),
-    )
-    return frozenset(row[0] for row in rows)
+    """Return the profiles that must not call one of these endpoints now."""
+    wait = NotBeforeRow
+    query = wait.select(wait.profile_id).where(wait.endpoint.in_(list(endpoints)) & (wait.until > now))
+    return frozenset(row.profile_id for row in reader.rows(query))
 
 
 def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
     """End the wait of this endpoint, and the waits that were refused together with it. Return when it was to end."""
-    row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
-    if row is None:
-        return None
-    # The row stays for now: it explains why the posts behind it are late.
-    ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
-    tx.execute(ended, (tx.stamp, profile_id, row.until))
-    return str(row.until)
+    wait = NotBeforeRow
+    of_endpoint = (wait.profile_id == profile_id) & (wait.endpoint == endpoint)
+    until: str | None = tx.scalar(wait.select(wait.until).where(of_endpoint))
+    if until is not None:
+        # The row stays for now: it explains why the posts behind it are late.
+        ended = wait.update(until=fn.MIN(wait.until, tx.stamp))
+        tx.run(ended.where((wait.profile_id == profile_id) & (wait.until == until)))
+    return until
 
 
 def delete_past_cooldowns(tx: Tx) -> int:
     """Delete the waits that are over, unless they explain why a queued delivery is late. Return how many."""
-    return tx.execute(
-        """DELETE FROM not_before WHERE until <= ? AND NOT EXISTS (SELECT 1 FROM delivery d
-            WHERE d.profile_id = not_before.profile_id AND d.state = 'queued' AND d.due_at < not_before.until)""",
-        (tx.stamp,),
-    ).rowcount
-
-
-def delete_cooldowns(tx: Tx, profile_id: str) -> None:
-    """Drop all waits of a profile that is gone."""
-    tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))
+    wait, delivery = NotBeforeRow, DeliveryRow
+    # The state is text of the statement: only so does SQLite use the index of queued deliveries.
+    late = (delivery.state == SQL("'queued'")) & (delivery.due_at < wait.until)
+    explained = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & late)
+    return tx.delete(wait, wait.until <= tx.stamp, ~fn.EXISTS(explained))
 
 
 _JOINED_SECONDS = 60.0
@@ -89,6 +88,7 @@ class OwnWait(StrEnum):
     """A long step of another post of the profile."""
 
 
+@prepared("each publication")
 def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: str) -> None:
     """Note that the other posts of the profile wait for this between these two stamps."""
     extended = tx.execute(
@@ -100,6 +100,7 @@ def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: s
         tx.insert("own_wait", profile_id=profile_id, kind=kind, since=since, until=until)
 
 
+@prepared("each late delivery")
 def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
     """How long posts of the profile waited since this instant, and still will as far as that is known."""
     rows = store.all(
@@ -116,10 +117,8 @@ def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Coll
 
 
 def delete_own_waits(tx: Tx) -> int:
-    """Forget the waits that no open delivery was due in, a day after their end; how many."""
-    return tx.execute(
-        """DELETE FROM own_wait WHERE until < ? AND NOT EXISTS (SELECT 1 FROM delivery d
-            WHERE d.profile_id = own_wait.profile_id AND d.state IN ('queued', 'running')
-                AND d.due_at <= own_wait.until)""",
-        (after(tx.stamp, -_KEPT_SECONDS),),
-    ).rowcount
+    """Delete the waits that ended a day ago, unless an open delivery was due in them. Return how many."""
+    wait, delivery = OwnWaitRow, DeliveryRow
+    is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)
+    in_it = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & is_open)
+    return tx.delete(wait, wait.until < after(tx.stamp, -_KEPT_SECONDS), ~fn.EXISTS(in_it))

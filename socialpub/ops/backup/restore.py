@@ -22,8 +22,8 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx, open_file
-from socialpub.db.models import ApiKeyRow
-from socialpub.db.tables import artifact_rows, audit_log, holds, post_rows, profile_rows
+from socialpub.db.models import ApiKeyRow, HoldRow
+from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
 from socialpub.ops import file_faults, storage
@@ -111,8 +111,9 @@ def _is_new(database: Path) -> bool:
         return False
     try:
         with open_file(database, "rw") as reader:
-            found = (post_rows.count(reader), profile_rows.list_all(reader), api_keys.list_all(reader))
-            return not any(found) and next(iter(artifact_rows.storage_keys(reader)), None) is None
+            profiles, keys = profile_rows.count_by_provider_and_status(reader), api_keys.list_all(reader)
+            found = (post_rows.count(reader), profiles, keys, next(iter(artifact_rows.storage_keys(reader)), None))
+            return not any(found)
     except sqlite3.Error:
         return False
 
@@ -251,7 +252,7 @@ def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup:
             appliance_state.HOUSEKEPT_AT,
         ):
             appliance_state.remove(tx, name)
-        holds.forget_all(tx)
+        tx.delete(HoldRow)
 
 
 def mark_keys(database: Path, clock: Clock) -> tuple[ApiKeyRow, ...]:

@@ -20,7 +20,8 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.providers import registry
@@ -225,7 +226,7 @@ def check_networks_offline(settings: Settings) -> list[Finding]:
     return [finding for one in set_up for finding in _check_app(settings, one, ())]
 
 
-def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
+def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Finding]:
     """Yield the findings. `connected` are the profiles that are not disconnected. Calls the networks."""
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
@@ -242,7 +243,7 @@ def check_networks(rt: Runtime, connected: Sequence[Row]) -> Iterator[Finding]:
         yield from _check_connection(rt, provider.label, section.api_url, bool(profiles))
 
 
-def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Row]) -> Iterator[Finding]:
+def _check_app(settings: Settings, provider: Provider, profiles: Sequence[ProfileRow]) -> Iterator[Finding]:
     rule = consents.check_redirect_address(settings, provider)
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)

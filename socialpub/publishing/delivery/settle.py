@@ -336,7 +336,7 @@ class Settlement:
         if refused.rest_seconds:
             self._begin_cooldown(waits.ANY_ENDPOINT, refused.rest_seconds, message)
         if refused.too_long:
-            profile_rows.expect_account_data(tx, delivery.profile_id)
+            profile_rows.update(tx, delivery.profile_id, account_read_at=None)
         if refused.reauth and not refused.verdict:
             self._clear_commit()
             self._require_reauth(message, refused.code)

@@ -11,7 +11,8 @@ from enum import StrEnum
 import orjson
 
 from socialpub.core import commands
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Reader
+from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
@@ -83,7 +84,7 @@ _HELD = {
 }
 
 
-def _shown_hold(hold: Row) -> dict[str, str]:
+def _shown_hold(hold: HoldRow) -> dict[str, str]:
     scope = hold.scope
     codes = {holds.PUBLISHING: HoldCode.PUBLISHING, holds.QUESTIONS: HoldCode.QUERIES}
     code = codes.get(scope, HoldCode.STEP)

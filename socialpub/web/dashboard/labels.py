@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from socialpub.db.connection import Row
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.registry import LABELS
@@ -170,17 +170,17 @@ def list_accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
 
-def profile_names(rows: Iterable[Row], *, network_is_shown: bool = False) -> dict[str, str]:
+def profile_names(rows: Iterable[ProfileRow], *, network_is_shown: bool = False) -> dict[str, str]:
     """Return the name of each profile in a list, by id: its label, and where that is not unique, its network or handle.
 
     Disconnected profiles make no label of a connected one ambiguous."""
-    same: dict[tuple[str, str], list[Row]] = {}
+    same: dict[tuple[str, str], list[ProfileRow]] = {}
     for row in rows:
         same.setdefault((row.name.casefold(), row.provider if network_is_shown else ""), []).append(row)
     return {row.id: _unique_name(row, found, network_is_shown) for found in same.values() for row in found}
 
 
-def _unique_name(row: Row, same: Sequence[Row], network_is_shown: bool) -> str:
+def _unique_name(row: ProfileRow, same: Sequence[ProfileRow], network_is_shown: bool) -> str:
     label = str(row.name)
     others = [one for one in same if one.id != row.id and one.status != ProfileStatus.DISCONNECTED]
     if not others:

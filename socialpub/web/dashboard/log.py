@@ -3,7 +3,7 @@
 import asyncio
 
 from socialpub.core.errors import InvalidRequest
-from socialpub.db.connection import Row
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import TYPES, LogFilter
 from socialpub.db.tables import audit_log as audit_log_tables
@@ -69,7 +69,7 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     return None
 
 
-def _read_filter(visit: Visit, rows: list[Row], *, whole: bool) -> tuple[ListFilter, LogFilter]:
+def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[ListFilter, LogFilter]:
     """Read the filter. `whole`: without a type, every entry is meant."""
     wanted = ListFilter(visit.query, visit.zone)
     network = wanted.choice("network", LABELS)

@@ -148,14 +148,14 @@ def test_a_network_that_refuses_the_app_is_left_alone(
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
-    before = dict(profiles.load_for_owner(rt.reader, profile))
+    before = profiles.load_for_owner(rt.reader, profile)
     clock.forward(WEEK)
     world.x.next("me").fails_with(503)
     assert look(rt) == profile
     assert look(rt) is None
     found = profiles.load_for_owner(rt.reader, profile)
-    same = ("name", "username", "picture_url", "facts", "status", "account_read_at")
-    assert {key: found[key] for key in same} == {key: before[key] for key in same}
+    for name in ("name", "username", "picture_url", "facts", "status", "account_read_at"):
+        assert getattr(found, name) == getattr(before, name)
     clock.forward(3601)
     world.x.existing_account("demo").name = "Demo & Sons"
     assert look(rt) == profile
@@ -196,8 +196,8 @@ def test_handle_name_picture_and_subscription_are_taken_over(
         "Longest video: 20 minutes (before: 125 minutes).",
     ]
     found = profiles.load_for_owner(rt.reader, profile)
-    assert (found["username"], found["name"]) == ("renamed", "Renamed")
-    assert found["updated_at"] == found["account_read_at"] == rt.stamp()
+    assert (found.username, found.name) == ("renamed", "Renamed")
+    assert found.updated_at == found.account_read_at == rt.stamp()
     assert avatars.renew(rt) == profile, "the picture has another address"
     assert upkeep.fetch_account_data(rt, profile) == []
 

@@ -125,7 +125,7 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
     second = connect.import_account(rt, "x", GRANT)
     assert second.profile_id != first.profile_id
     assert not second.revived
-    assert [one["status"] for one in profile_rows.list_all(rt.reader)] == ["disconnected", "active"]
+    assert [one.status for one in profile_rows.list_all(rt.reader)] == ["disconnected", "active"]
 
 
 @pytest.mark.parametrize(

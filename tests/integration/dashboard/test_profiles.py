@@ -60,10 +60,10 @@ def test_an_account_is_connected_through_its_networks_page(
     assert "No account is connected yet" in page.text
     page = through_consent(owner, browser, f"Connect {label}", label)
     (row,) = profile_rows.list_all(rt.reader)
-    assert page.path == f"/profiles/{row['id']}"
+    assert page.path == f"/profiles/{row.id}"
     assert page.role("status").endswith(f"on {label} is connected.")
-    assert page.heading == row["name"]
-    assert owner.open("/profiles").links()[row["name"]].endswith(row["id"])
+    assert page.heading == row.name
+    assert owner.open("/profiles").links()[row.name].endswith(row.id)
     assert "No account" not in owner.page.text
 
 
@@ -102,7 +102,7 @@ def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
     page = owner.open(f"{back.path}?{back.query}")
     assert page.heading == "@demo on X is connected"
     (row,) = profile_rows.list_all(rt.reader)
-    assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row['id']}"
+    assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row.id}"
 
 
 # --- a browser that does not come back -------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_a_redirect_address_elsewhere_is_pasted(
     assert ELSEWHERE in page.text
     page = owner.press("Connect", {"Redirected address": browser.decides(link.attributes["href"])})
     (row,) = profile_rows.list_all(rt.reader)
-    assert page.path == f"/profiles/{row['id']}"
+    assert page.path == f"/profiles/{row.id}"
     assert page.role("status") == "@demo on X is connected."
 
 
@@ -246,7 +246,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     clock.forward(3600)
     page = owner.press("Refresh", on=f"/profiles/{tiktok}")
     assert page.role("status") == "“tiktok profile” has a new access token."
-    assert profiles.load_for_owner(rt.reader, tiktok)["renewed_at"] == rt.stamp()
+    assert profiles.load_for_owner(rt.reader, tiktok).renewed_at == rt.stamp()
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409

@@ -138,9 +138,9 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
     page = owner.open("/system")
     assert f"No credits left {MARKUP}" in page.text
     assert page.root.all("img") == []
-    assert holds.list_all(rt.reader)[0]["probe_at"] > rt.stamp()
+    assert holds.list_all(rt.reader)[0].probe_at > rt.stamp()
     assert "tried now" in owner.press("Try now").role("status")
-    assert holds.list_all(rt.reader)[0]["probe_at"] == rt.stamp()
+    assert holds.list_all(rt.reader)[0].probe_at == rt.stamp()
     rt.db.write(lambda tx: holds.release(tx, "x", holds.PUBLISHING))
     assert not owner.open("/system").has_button("Try now")
 

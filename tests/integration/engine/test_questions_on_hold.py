@@ -16,7 +16,7 @@ PROBE = holds.PROBE_SECONDS + 1
 
 
 def scopes(rt: Runtime) -> list[str]:
-    return [row["scope"] for row in holds.list_all(rt.reader)]
+    return [row.scope for row in holds.list_all(rt.reader)]
 
 
 def test_a_look_that_is_refused_to_the_app_stops_no_other_profile_and_no_other_post(

@@ -50,10 +50,10 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     drain(rt)
     clock.forward(6)
     drain(rt)
-    assert [row["scope"] for row in holds.list_all(rt.reader)] == [holds.QUESTIONS]
+    assert [row.scope for row in holds.list_all(rt.reader)] == [holds.QUESTIONS]
     clock.forward(30)
     drain(rt)
-    assert [row["scope"] for row in holds.list_all(rt.reader)] == [holds.QUESTIONS], "nothing was answered"
+    assert [row.scope for row in holds.list_all(rt.reader)] == [holds.QUESTIONS], "nothing was answered"
 
 
 def test_a_copy_of_a_copy_calls_nothing_absent_that_nobody_could_look_for(

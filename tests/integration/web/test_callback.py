@@ -91,7 +91,7 @@ def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Calle
     back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
     (profile,) = profile_rows.list_all(rt.reader)
-    link = f'href="http://127.0.0.1:8000/profiles/{profile["id"]}"'
+    link = f'href="http://127.0.0.1:8000/profiles/{profile.id}"'
     assert link in page
     assert "close this page" not in page
     assert link in visit(caller, back).body.decode(), "a reload leads there, too"

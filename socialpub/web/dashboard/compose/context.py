@@ -16,7 +16,7 @@ from socialpub.accounts import questions as pinterest_boards
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import OperatorError
-from socialpub.db.connection import Row
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
@@ -58,7 +58,7 @@ class Creator:
 class FormContext:
     """The profiles of a form, and what TikTok lets its accounts choose."""
 
-    connected: Sequence[Row]
+    connected: Sequence[ProfileRow]
     fixed: bool = False
     """Whether the profiles are those of a post that exists."""
     creators: Mapping[str, Creator] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class FormContext:
     def names(self) -> dict[str, str]:
         return labels.profile_names(self.connected)
 
-    def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[Row]:
+    def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[ProfileRow]:
         """Return the chosen profiles of this network, or all if none is chosen."""
         rows = [row for row in self.connected if row.provider == network]
         return [row for row in rows if row.id in chosen] or rows
@@ -93,7 +93,7 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
     return FormContext(connected, only is not None, {creator.profile_id: creator for creator in creators})
 
 
-async def _ask_creator(visit: Visit, row: Row, *, refresh: bool) -> Creator:
+async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
         ask = partial(pinterest_boards.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)

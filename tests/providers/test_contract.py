@@ -14,7 +14,7 @@ import pytest
 import socialpub
 from socialpub.db.states import State
 from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
-from socialpub.publishing.posts import validation
+from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.sandbox.world import RecordedRequest
 from tests.providers import official
@@ -189,7 +189,7 @@ def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
     picture = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (picture,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (checked,) = validation.validate(env.rt, env.rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.reader, draft, OWNER)
     assert checked.problems
     post = accept(env.rt, profile, body=body, media=files, options=draft.options)
     drain(env.rt, env.clock)

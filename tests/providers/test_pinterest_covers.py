@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.states import State
-from socialpub.publishing.posts import posts, validation
+from socialpub.publishing.posts import drafts, posts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
 from tests.providers.grid import BODY, Environment, assert_the_outcome_is_true
 from tests.providers.networks import story_of
@@ -32,7 +32,7 @@ def draft(env: Environment, cover_id: str, *, make: Any = film, **options: Any) 
 
 
 def problems(env: Environment, given: Draft) -> list[tuple[tuple[str | int, ...], str]]:
-    (checked,) = validation.validate(env.rt, env.rt.reader, given, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
     return [(problem.path, problem.message) for problem in checked.problems]
 
 
@@ -90,7 +90,7 @@ def test_a_cover_that_pinterest_would_not_take_is_a_problem_of_its_field(env: En
 
 def test_a_cover_for_a_picture_is_only_noted(env: Environment) -> None:
     given = draft(env, cover(env), make=picture)
-    (checked,) = validation.validate(env.rt, env.rt.reader, given, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
     assert (checked.problems, len(checked.notes)) == ([], 1)
 
 

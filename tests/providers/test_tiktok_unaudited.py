@@ -8,7 +8,7 @@ import pytest
 from socialpub.core.settings.schema import NotifySection
 from socialpub.ops.notify import send
 from socialpub.ops.notify.schedule import Notifier
-from socialpub.publishing.posts import validation
+from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -29,7 +29,7 @@ def video(rt: Runtime, tmp_path: Path) -> DraftMedia:
 
 def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any]) -> str:
     draft = Draft("Evening light", None, (profile,), (video,), {"tiktok": options})
-    (checked,) = validation.validate(rt, rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
     assert checked.problems == []
     return " ".join(checked.notes)
 

@@ -1,18 +1,16 @@
-"""The queue of each profile: which delivery comes next, when, and what waits."""
+"""The queue of each profile, as pages and health checks show it: what is overdue, and what waits."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Reader, Row
 from socialpub.db.queries import profile_queue
-from socialpub.db.tables import waits
 from socialpub.providers.responses import MAX_WAIT_SECONDS
-from socialpub.publishing.delivery.waiting import COMMITS
 from socialpub.runtime import Runtime
 
-# --- what comes next -------------------------------------------------------------------------------------------------
+# --- overdue ---------------------------------------------------------------------------------------------------------
 
 OVERDUE_SECONDS = 120.0
 """A delivery that is due for so long shows that the worker does not work."""
@@ -41,23 +39,6 @@ def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overd
         return NOT_OVERDUE
     count, since, provider = found
     return Overdue(count, (parse(now) - parse(since)).total_seconds(), provider)
-
-
-def publishes_at(
-    rt: Runtime, reader: Reader, profile_id: str, at: datetime, besides: str | None
-) -> tuple[datetime, int]:
-    """About when a post that is due then can be published to this profile, and how many posts are queued before it.
-
-    Counts the gap between two posts, and no other wait. `besides` is a post that does not count."""
-    gap = rt.settings.publishing.min_gap
-    if not gap:
-        return at, 0
-    resting = waits.cooldown_until(reader, profile_id, (COMMITS,), rt.stamp())
-    free_at = parse(resting[0]) if resting else rt.now()
-    queued = profile_queue.uncommitted_due_by(reader, profile_id, stamp(at), besides)
-    for due_at in queued:
-        free_at = max(free_at, parse(due_at)) + gap
-    return max(free_at, at), len(queued)
 
 
 # --- what a profile waits with ---------------------------------------------------------------------------------------

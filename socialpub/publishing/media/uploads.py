@@ -117,6 +117,15 @@ def unaccepted(mime_type: str) -> str:
     return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
 
 
+def why_unusable(artifact: Row | None) -> str | None:
+    """Return why no post can show this artifact. None: one can."""
+    if artifact is None:
+        return "is not the id of an artifact; reserve and complete an upload first"
+    if artifact.status != "verified":
+        return f"names an artifact that is {artifact.status}; only a verified one can be used"
+    return None if artifact.removed_at is None else "names an artifact whose bytes were removed; upload the file again"
+
+
 # --- arriving --------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What a caller wants published or changed, checked against the rows: profiles, media, options, times."""
+"""What a caller wants published or changed, checked against the rows and against the rules of each network."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,15 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import units
+from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
+from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows
+from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.registry import OPTIONS
+from socialpub.publishing.delivery import waiting
+from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.posts.content import check_content, known_file, option_files, to_account
 from socialpub.runtime import Runtime
 
 MAX_MEDIA = 20
@@ -66,7 +74,7 @@ class Target:
 
 
 def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
-    """The targets of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
+    """Return the targets of a draft. Raises InvalidRequest with everything that the rows and the clock contradict."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
         message = "must be in the future; leave it out to publish now"
@@ -94,52 +102,40 @@ def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datet
 
 
 def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
-    return [
-        FieldError(
-            ("providerOptions", provider),
-            f"belongs to no selected profile; leave it out, or select a profile of {provider}",
-        )
-        for provider in options or ()
-        if provider not in selected
-    ]
+    message = "belongs to no selected profile; leave it out, or select a profile of"
+    foreign = [provider for provider in options or () if provider not in selected]
+    return [FieldError(("providerOptions", provider), f"{message} {provider}") for provider in foreign]
 
 
 def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
-    """The networks whose options are too many, those stored for a profile included."""
+    """Return an error for each network that has too many options, including those stored for a profile."""
     providers = dict.fromkeys(provider for provider, given in options if option_tables.is_too_large(given))
     message = f"{option_tables.TOO_LARGE}, with those of the profile"
     return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
 def unusable_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for index, item in enumerate(media):
-        if not item.arriving:
-            errors += _unusable(store, ("media", index, "artifactId"), item.artifact_id)
-    return errors
+    return [
+        error
+        for index, item in enumerate(media)
+        if not item.arriving
+        for error in _unusable(store, ("media", index, "artifactId"), item.artifact_id)
+    ]
 
 
 def unusable_in_options(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for provider, given in (options or {}).items():
-        for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given):
-            errors += _unusable(store, ("providerOptions", provider, key), artifact_id)
-    return errors
+    return [
+        error
+        for provider, given in (options or {}).items()
+        for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given)
+        for error in _unusable(store, ("providerOptions", provider, key), artifact_id)
+    ]
 
 
 def _unusable(store: Reader, path: Path, artifact_id: str) -> list[FieldError]:
     row = artifact_rows.find(store, artifact_id)
-    why = why_unusable(row)
+    why = uploads.why_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
-
-
-def why_unusable(artifact: Row | None) -> str | None:
-    """Why no post can show this artifact; None when one can."""
-    if artifact is None:
-        return "is not the id of an artifact; reserve and complete an upload first"
-    if artifact.status != "verified":
-        return f"names an artifact that is {artifact.status}; only a verified one can be used"
-    return None if artifact.removed_at is None else "names an artifact whose bytes were removed; upload the file again"
 
 
 def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
@@ -183,3 +179,93 @@ def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], cha
 def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
     own = (options or {}).get(profile.provider, {})
     return rt.providers[profile.provider].merge_options(profile.options, own)
+
+
+# --- what each network would refuse -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDelivery:
+    """What a network would refuse about a draft."""
+
+    profile_id: str
+    provider: str
+    problems: list[FieldError]
+    notes: list[str]
+    """What is worth knowing although nothing is wrong."""
+
+
+def check_draft(
+    rt: Runtime, reader: Reader, draft: Draft, caller: Caller, editing: str | None = None
+) -> list[CheckedDelivery]:
+    """Return what each network would refuse about this draft. The same checks run just before sending.
+
+    `editing` is the post that the draft would change. Raises InvalidRequest where `create` would.
+    """
+    checked = []
+    selected = targets(rt, reader, draft, caller, rt.now())
+    given = [(target.profile.provider, target.options) for target in selected]
+    content = draft_content(rt, reader, draft, given)
+    for target in selected:
+        profile, options = target.profile, target.options
+        problems = check_content(rt, profile, content, options)
+        provider = rt.providers[profile.provider]
+        chosen = provider.read_options(options)[0]
+        notes = provider.notes(content, chosen, to_account(profile))
+        if limits := provider.app_limits(chosen):
+            notes = [" ".join(limits.sentences), *notes]
+        if profile.status is ProfileStatus.REAUTH_REQUIRED:
+            hours = waiting.format_hours(rt.settings.publishing.max_lateness)
+            wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."
+            notes = [f"{waiting.reconnect_reason(profile)} {wait}", *notes]
+        else:
+            notes = _gap_notes(rt, reader, draft, profile.id, editing) + notes
+        checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
+    return checked
+
+
+def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
+    """Say that `publishing.min_gap` delays this draft, and until about when. Other waits are not known yet."""
+    gap, time = rt.settings.publishing.min_gap, draft.scheduled_at or rt.now()
+    if not gap:
+        return []
+    cooldown = waits.cooldown_until(reader, profile_id, (waiting.COMMITS,), rt.stamp())
+    at = parse(cooldown[0]) if cooldown else rt.now()
+    queued = profile_queue.uncommitted_due_by(reader, profile_id, stamp(time), editing)
+    for due_at in queued:
+        at = max(at, parse(due_at)) + gap
+    if at <= time:
+        return []
+    posts = "1 post is" if len(queued) == 1 else f"{len(queued)} posts are"
+    before = f" {posts} queued before this one." if queued else ""
+    when = f"{at:%Y-%m-%d %H:%M} UTC" + (", after its time" if draft.scheduled_at else "")
+    paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""
+    return [
+        f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap).{before} This one is "
+        f"published at about {when}{paused}."
+    ]
+
+
+def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:
+    """Raise InvalidRequest with everything that a network would refuse about this draft."""
+    problems = [problem for delivery in check_draft(rt, reader, draft, caller) for problem in delivery.problems]
+    if problems:
+        raise InvalidRequest.of(list(dict.fromkeys(problems)))
+
+
+def draft_content(
+    rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Content:
+    """Return the content of a draft. `options`: per delivery its provider and its options."""
+    files = [
+        _arriving_file(rt, media.arriving, position, media.alt)
+        if media.arriving
+        else known_file(rt, reader, media.artifact_id, position, media.alt)
+        for position, media in enumerate(draft.media)
+    ]
+    return Content(draft.body or "", tuple(files), option_files(rt, reader, options), rt.settings.base_url)
+
+
+def _arriving_file(rt: Runtime, file: Examined, position: int, alt: str | None) -> MediaFile:
+    path, facts = rt.files.path(file.storage_key), file.facts
+    return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, file.file_name, alt, facts.facts)

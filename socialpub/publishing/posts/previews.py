@@ -16,6 +16,7 @@ from socialpub.providers.base import Content
 from socialpub.providers.options import OptionType
 from socialpub.providers.preview import Preview
 from socialpub.providers.registry import OPTIONS
+from socialpub.publishing.media import uploads
 from socialpub.publishing.posts import content as post_content
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
@@ -61,7 +62,7 @@ def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPrevie
     whole = Draft(draft.body, draft.scheduled_at, draft.profiles, usable, draft.options)
     profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(reader, wanted)) is not None]
     given = [(profile, drafts.options_for(rt, profile, draft.options)) for profile in profiles]
-    content = post_content.draft_content(rt, reader, whole, [(profile.provider, options) for profile, options in given])
+    content = drafts.draft_content(rt, reader, whole, [(profile.provider, options) for profile, options in given])
     return _previews(rt, content, [None if item.arriving else item.artifact_id for item in usable], given)
 
 
@@ -78,7 +79,7 @@ def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview
 
 
 def _is_usable(reader: Reader, artifact_id: str) -> bool:
-    return drafts.why_unusable(artifact_rows.find(reader, artifact_id)) is None
+    return uploads.why_unusable(artifact_rows.find(reader, artifact_id)) is None
 
 
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:

@@ -14,10 +14,9 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
-from socialpub.publishing.posts import posts, retries, validation
-from socialpub.publishing.posts.drafts import Draft
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import CheckedDelivery, Draft, check_draft, refuse_problems
 from socialpub.publishing.posts.idempotency import StoredResponse
-from socialpub.publishing.posts.validation import CheckedDelivery
 from socialpub.runtime import Runtime
 from socialpub.web.api import drafts
 from socialpub.web.api.drafts import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
@@ -73,7 +72,7 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
 async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
     if request.query.strict:
         # Weighing a text and opening files can take a while: not on the event loop.
-        await rt.read_in_thread(lambda reader: validation.refuse_problems(rt, reader, draft, caller))
+        await rt.read_in_thread(lambda reader: refuse_problems(rt, reader, draft, caller))
     post_id = await write_once(rt, request, _store, posts.create, draft, caller)
     return _created(rt, _show(rt.reader, post_id), post_id)
 
@@ -91,7 +90,7 @@ async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """What each network would refuse about a post, before it is sent. Nothing is stored."""
     draft = request.body.to_draft()
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked = await rt.read_in_thread(lambda reader: validation.validate(rt, reader, draft, caller))
+    checked = await rt.read_in_thread(lambda reader: check_draft(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_render_checked(delivery) for delivery in checked]}))
 

@@ -9,7 +9,7 @@ from socialpub.accounts import avatars, connect, grants, profiles, upkeep
 from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows
-from socialpub.publishing.posts import validation
+from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -40,7 +40,7 @@ def connected(rt: Runtime, world: World, **grant: Any) -> str:
 
 
 def problems(rt: Runtime, profile: str) -> list[str]:
-    (checked,) = validation.validate(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
+    (checked,) = drafts.check_draft(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
     return [problem.message for problem in checked.problems]
 
 
@@ -98,7 +98,7 @@ def test_other_refusals_say_nothing_about_the_account(
 
 def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: World, profile: str) -> None:
     draft = Draft("x" * 25_001, None, (profile,))
-    (checked,) = validation.validate(rt, rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
     assert "25000 characters" in checked.problems[0].message
     assert "Refresh" not in checked.problems[0].message
 

@@ -16,7 +16,7 @@ from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.responses import NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import engine, resume
-from socialpub.publishing.posts import validation
+from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import (
@@ -264,7 +264,7 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, net
 
 
 def notes(rt: Runtime, profile: str, at: datetime | None = None, editing: str | None = None) -> list[str]:
-    (checked,) = validation.validate(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
+    (checked,) = drafts.check_draft(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
     return checked.notes
 
 

@@ -11,7 +11,7 @@ from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.providers.responses import AuthExpired, NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import posts, validation
+from socialpub.publishing.posts import drafts, posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
@@ -156,7 +156,7 @@ def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt: Runtime, net
 
 def test_validation_says_that_it_will_wait(rt: Runtime, profile: str) -> None:
     needs_its_owner(rt, profile)
-    (checked,) = validation.validate(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
+    (checked,) = drafts.check_draft(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
     assert checked.problems == []
     assert checked.notes[0].startswith("The account must be connected again")
     assert "fails when that is more than 24 hours late" in checked.notes[0]

@@ -13,9 +13,7 @@ from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import creator as creator_tiktok
 from socialpub.providers.tiktok import options as tiktok_options
-from socialpub.publishing.posts import content, validation
-from socialpub.publishing.posts.drafts import Draft
-from socialpub.publishing.posts.validation import CheckedDelivery
+from socialpub.publishing.posts.drafts import CheckedDelivery, Draft, check_draft, draft_content
 from socialpub.runtime import Runtime
 from socialpub.web.api import drafts
 from socialpub.web.api.drafts import PostDraft
@@ -127,8 +125,8 @@ async def check(
     draft = shape.to_draft()
 
     def ask_networks(reader: Reader) -> tuple[list[CheckedDelivery], Content]:
-        checked = validation.validate(rt, reader, draft, OWNER, editing)
-        return checked, content.draft_content(rt, reader, draft, [])
+        checked = check_draft(rt, reader, draft, OWNER, editing)
+        return checked, draft_content(rt, reader, draft, [])
 
     # Weighing a text and opening files can take a while: not on the event loop.
     checked, post = await rt.read_in_thread(ask_networks)

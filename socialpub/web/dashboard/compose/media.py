@@ -20,7 +20,6 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import Facts
 from socialpub.publishing.media import thumbnails, uploads
-from socialpub.publishing.posts import drafts
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
 from socialpub.web.dashboard.browser import forms, security
@@ -165,7 +164,7 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
 
 def _attached_media(rt: Runtime, artifact_id: str, alt: str) -> AttachedMedia:
     row = artifact_rows.find(rt.reader, artifact_id)
-    fault = drafts.why_unusable(row)
+    fault = uploads.why_unusable(row)
     if row is None:
         return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
     seconds = json.loads(row.facts or "{}").get("duration_seconds")
@@ -180,7 +179,7 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
         for one in (*(item.artifact_id for item in form.media), *chosen)
         if (row := artifact_rows.find(rt.reader, one))
     ]
-    images = [row for row in named if row.kind == "image" and drafts.why_unusable(row) is None]
+    images = [row for row in named if row.kind == "image" and uploads.why_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
     for row in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:

@@ -236,8 +236,7 @@ def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editi
         at = max(at, parse(due_at)) + gap
     if at <= time:
         return []
-    posts = "1 post is" if len(queued) == 1 else f"{len(queued)} posts are"
-    before = f" {posts} queued before this one." if queued else ""
+    before = f" {units.count(len(queued), 'post is', 'posts are')} queued before this one." if queued else ""
     when = f"{at:%Y-%m-%d %H:%M} UTC" + (", after its time" if draft.scheduled_at else "")
     paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""
     return [

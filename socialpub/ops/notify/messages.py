@@ -28,30 +28,30 @@ from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.runtime import Runtime
 
-
-@dataclass(frozen=True, slots=True)
-class DueAlerts:
-    """The alerts of the next message."""
-
-    begun: list[SentAlert] = field(default_factory=list)
-    came_and_went: list[SentAlert] = field(default_factory=list)
-    """While the daily limit was reached."""
-    lasting: list[SentAlert] = field(default_factory=list)
-    ended: list[SentAlert] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.begun or self.came_and_went or self.lasting or self.ended)
-
-    @property
-    def all(self) -> list[SentAlert]:
-        return [*self.begun, *self.came_and_went, *self.lasting, *self.ended]
-
-
-NOT_OLDER_THAN = timedelta(days=7)
 MAX_FAILURES = 5
+FAILURES_NOT_OLDER_THAN = timedelta(days=7)
+DRAFT_KEPT_BY_NETWORK = timedelta(hours=24)
+"""TikTok drops a draft that was not finished in about a day (integrators, 2026)."""
+DRAFT_REMEDY = (
+    "Open the notification in the network's app and finish the post there. The post's page has the caption to copy."
+)
+LONG_ABSENCE = timedelta(minutes=10)
+"""A restart or an upgrade takes less time."""
+ABSENCE_SHOWN_FOR = timedelta(days=1)
+SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
+"""The alert that the web process may have sent. Its end says the same."""
+
+MAX_NAMED = 12
+"""In each part: a hundred accounts may lapse on one day."""
 TEXT_CHARACTERS = 60
 """Of a post: the message may pass through another company's service."""
 ERROR_CHARACTERS = 200
+SENTENCE_CHARACTERS = 500
+TITLE_CHARACTERS = 120
+BODY_CHARACTERS = 12_000
+
+
+# --- failed deliveries -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +67,22 @@ def begin_failures(rt: Runtime, tx: Tx) -> None:
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
 
-def note_told(tx: Tx, through: int) -> None:
+def note_sent(tx: Tx, through: int) -> None:
     appliance_state.put(tx, appliance_state.FAILURES_ALERTED, str(through))
 
 
 def find_failures(rt: Runtime) -> Failures:
     """Return the failures that were not sent to the owner. What was tried again or stopped is not among them."""
-    told = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
+    sent = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
     through = log_list.newest_failure(rt.reader)
-    if through <= told:
-        return Failures(told, None)
-    since = stamp(rt.now() - NOT_OLDER_THAN)
-    failed = log_list.failed_after(rt.reader, told, since, STOPPED, MAX_FAILURES)
-    return Failures(through, _failures_alert(failed, told) if failed.newest else None)
+    if through <= sent:
+        return Failures(sent, None)
+    since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
+    failed = log_list.failed_after(rt.reader, sent, since, STOPPED, MAX_FAILURES)
+    return Failures(through, _failures_alert(failed, sent) if failed.newest else None)
 
 
-def _failures_alert(found: FailedDeliveries, told: int) -> Alert:
+def _failures_alert(found: FailedDeliveries, sent: int) -> Alert:
     count = found.failed + found.unknown
     first = found.newest[0]
     lines = [_line(one) for one in found.newest]
@@ -93,7 +93,7 @@ def _failures_alert(found: FailedDeliveries, told: int) -> Alert:
         remedy = "Look at the account first where the outcome is unknown: the post may be out. Then post it again."
     return Alert(
         AlertKind.DELIVERY,
-        f"delivery:{told}",
+        f"delivery:{sent}",
         _sentence(found),
         remedy,
         f"/posts/{first.post_id}" if count == 1 else "/",
@@ -119,33 +119,34 @@ def _sentence(found: FailedDeliveries) -> str:
 
 
 def _line(one: FailedDelivery) -> str:
-    text = cut(" ".join((one.text or "").split()), TEXT_CHARACTERS)
+    text = _beginning(one.text)
     post = f"“{text}”" if text else "A post without text"
     return (
-        f"{post} to {one.profile_name} ({LABELS.get(one.provider, one.provider)}): {cut(one.error, ERROR_CHARACTERS)}"
+        f"{post} to {one.profile_name} ({LABELS.get(one.provider, one.provider)}): {_cut(one.error, ERROR_CHARACTERS)}"
     )
 
 
-def cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+def _beginning(text: str | None) -> str:
+    """Return the beginning of a post in one line."""
+    return _cut(" ".join((text or "").split()), TEXT_CHARACTERS)
 
 
-KEPT_BY_NETWORK = timedelta(hours=24)
-"""TikTok drops a draft that was not finished in about a day (integrators, 2026)."""
-DRAFT_REMEDY = (
-    "Open the notification in the network's app and finish the post there. The post's page has the caption to copy."
-)
+def _cut(text: str, max_characters: int) -> str:
+    return text if len(text) <= max_characters else f"{text[: max_characters - 1].rstrip()}…"
+
+
+# --- drafts ----------------------------------------------------------------------------------------------------------
 
 
 def find_drafts(rt: Runtime) -> list[Alert]:
     """Return an alert for each draft in an app's inbox, oldest first: until it is posted, or the network drops it."""
-    since = stamp(rt.now() - KEPT_BY_NETWORK)
+    since = stamp(rt.now() - DRAFT_KEPT_BY_NETWORK)
     return [_draft_alert(row) for row in delivery_rows.drafts_in_inbox(rt.reader, since)]
 
 
 def _draft_alert(row: Row) -> Alert:
     label = LABELS.get(row.provider, row.provider)
-    text = cut(" ".join((row.text or "").split()), TEXT_CHARACTERS)
+    text = _beginning(row.text)
     about = f": “{text}”" if text else ""
     return Alert(
         AlertKind.DRAFT,
@@ -158,11 +159,7 @@ def _draft_alert(row: Row) -> Alert:
     )
 
 
-LONG_ABSENCE = timedelta(minutes=10)
-"""A restart or an upgrade takes less time."""
-SHOWN_FOR = timedelta(days=1)
-SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
-"""The alert that the web process may have sent. Its end says the same."""
+# --- the worker's absence --------------------------------------------------------------------------------------------
 
 
 def note_start(rt: Runtime, tx: Tx) -> None:
@@ -190,7 +187,7 @@ def find_absence(rt: Runtime) -> Alert | None:
     if written is None:
         return None
     away = json.loads(written)
-    if rt.now() - parse(away["until"]) > SHOWN_FOR:
+    if rt.now() - parse(away["until"]) > ABSENCE_SHOWN_FOR:
         return None
     span = (parse(away["until"]) - parse(away["since"])).total_seconds()
     sentence = f"The worker did not run for {_in_words(span)}, until {away['until'][:16].replace('T', ' ')} UTC"
@@ -211,11 +208,21 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
 
 
-TITLE_CHARACTERS = 120
-SENTENCE_CHARACTERS = 500
-MAX_NAMED = 12
-"""In each part: a hundred accounts may lapse on one day."""
-BODY_CHARACTERS = 12_000
+# --- title and body --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DueAlerts:
+    """The alerts of the next message."""
+
+    begun: list[SentAlert] = field(default_factory=list)
+    came_and_went: list[SentAlert] = field(default_factory=list)
+    """While the daily limit was reached."""
+    lasting: list[SentAlert] = field(default_factory=list)
+    ended: list[SentAlert] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.begun or self.came_and_went or self.lasting or self.ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +242,14 @@ class Sender:
 def compose(
     message: DueAlerts, found: Mapping[str, Alert], sender: Sender, now: datetime, *, last_of_day: int | None = None
 ) -> tuple[str, str]:
-    """Title and body. `last_of_day` is the daily limit when this is the last message that it allows."""
+    """Return title and body. `last_of_day` is the daily limit if this is the last message that it allows."""
     parts = [
         *_part("Needs you", [_item(one, found.get(one.key), sender) for one in message.begun]),
         *_part("Still needs you", [_item(one, found.get(one.key), sender) for one in message.lasting]),
         *_part("Came up and went, while the daily limit was reached", [_over(one) for one in message.came_and_went]),
         *_part("Well again", [_over(one) for one in message.ended]),
     ]
-    held = sum(one.held_back for one in message.all)
+    held = sum(one.held_back for one in (*message.begun, *message.came_and_went, *message.lasting, *message.ended))
     if held:
         parts.append(f"{'1 of this was' if held == 1 else f'{held:,} of these were'} kept back by yesterday's limit.")
     if last_of_day is not None:
@@ -251,20 +258,19 @@ def compose(
             "What comes up from now on is told tomorrow (UTC)."
         )
     parts.append(f"{sender.name}, {_moment(now)}: {sender.base_url}/")
-    return _title(message, found, sender), cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
+    return _title(message, found, sender), _cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
 
 
-def together(waiting: list[NotificationRow]) -> tuple[str, str]:
-    """What a service was not sent in time, as one message."""
+def join_waiting(waiting: list[NotificationRow]) -> tuple[str, str]:
+    """Return everything that a service was not sent in time as one message."""
     if len(waiting) == 1:
         return waiting[0].title, waiting[0].body
     bodies = "\n\n– – –\n\n".join(f"{one.title}\n\n{one.body}" for one in reversed(waiting))
     title = f"{waiting[-1].title.partition(': ')[0]}: {len(waiting)} messages that could not be sent before"
-    return title, cut(bodies, BODY_CHARACTERS)
+    return title, _cut(bodies, BODY_CHARACTERS)
 
 
 def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
-    """What shows that messages arrive."""
     body = (
         "This is a test. Messages like this one tell you when an account must be connected again, a delivery failed, a "
         f"network refuses your app, or something else needs you.\n\n{sender.name}, {_moment(now)}: {sender.base_url}/"
@@ -284,11 +290,11 @@ def _title(message: DueAlerts, found: Mapping[str, Alert], sender: Sender) -> st
         what = f"well again, no longer: {_headline(over[0].sentence)}"
     else:
         what = f"{len(over):,} things are well again"
-    return cut(_safe(f"{sender.name}: {' '.join(what.split())}"), TITLE_CHARACTERS)
+    return _cut(_safe(f"{sender.name}: {' '.join(what.split())}"), TITLE_CHARACTERS)
 
 
 def _headline(sentence: str) -> str:
-    """A sentence without its details."""
+    """Return a sentence without its details."""
     return sentence.partition(": ")[0].rstrip(".")
 
 
@@ -300,15 +306,15 @@ def _part(heading: str, items: list[str]) -> Iterator[str]:
 
 def _item(known: SentAlert, alert: Alert | None, sender: Sender) -> str:
     if alert is None:
-        return f"- {cut(known.sentence, SENTENCE_CHARACTERS)}"
+        return f"- {_cut(known.sentence, SENTENCE_CHARACTERS)}"
     remedy = f"{alert.remedy[:1].upper()}{alert.remedy[1:]}"
-    lines = [f"- {cut(alert.sentence, SENTENCE_CHARACTERS)}", *(f"  · {one}" for one in alert.details)]
+    lines = [f"- {_cut(alert.sentence, SENTENCE_CHARACTERS)}", *(f"  · {one}" for one in alert.details)]
     return "\n".join([*lines, f"  {remedy}", f"  {sender.base_url}{alert.path}"])
 
 
 def _over(known: SentAlert) -> str:
     until = f" until {_short(known.ended_at)}" if known.ended_at else ""
-    return f"- No longer: {cut(known.sentence, SENTENCE_CHARACTERS)} (from {_short(known.since)}{until})"
+    return f"- No longer: {_cut(known.sentence, SENTENCE_CHARACTERS)} (from {_short(known.since)}{until})"
 
 
 def _short(at: str) -> str:

@@ -3,8 +3,8 @@
 Alerts that begin together are sent together. A lasting alert is repeated each week. One that returns is grouped longer
 each time. An end is sent after it has lasted for a while, except for an event. These decisions are pure functions.
 
-A message and the alerts in it are stored in one transaction. So a process may die at any line, and nothing is sent
-twice or forgotten. A restored installation that is still paused reports only that.
+A message and the alerts in it are stored in one transaction, so no alert is forgotten or in two messages. A restored
+installation that is still paused reports only that.
 """
 
 import threading
@@ -43,6 +43,17 @@ STAYS_WELL = timedelta(minutes=5)
 REMIND = timedelta(days=7)
 REMEMBERED = timedelta(days=1)
 """An alert that comes back within this time counts as returning."""
+KEPT = timedelta(days=7)
+"""How long a message is kept for a service that fails. By then, what lasts is in a newer one."""
+ROUND_SECONDS = 10.0
+JOIN_SECONDS = 5.0
+SILENT = timedelta(minutes=5)
+"""After this time without a report of the worker, the web process notifies the owner."""
+
+log = logging.get_logger("socialpub.notify")
+
+
+# --- decisions -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +150,7 @@ def _grouping(alert: SentAlert) -> timedelta:
     return GROUPING[min(alert.returns, len(GROUPING) - 1)]
 
 
-KEPT = timedelta(days=7)
-"""How long a message is kept for a service that fails. By then, what lasts is in a newer one."""
+# --- rounds ----------------------------------------------------------------------------------------------------------
 
 
 def begin_rounds(rt: Runtime, tx: Tx) -> None:
@@ -154,7 +164,7 @@ def begin_rounds(rt: Runtime, tx: Tx) -> None:
 def forget_original(tx: Tx) -> None:
     """Do not repeat what the original of a restored database sent or was about to send."""
     if tx.has_table(ToldCauseRow):
-        messages.note_told(tx, log_list.newest_failure(tx))
+        messages.note_sent(tx, log_list.newest_failure(tx))
         tx.delete(ToldCauseRow)
         notifications.forget_sending(tx)
 
@@ -220,15 +230,7 @@ def _store_message(
     _store_changes(rt, tx, changes, now_known)
     notifications.add(tx, *text)
     if any(one.kind == AlertKind.DELIVERY for one in due.begun):
-        messages.note_told(tx, failed.through)
-
-
-LOOK_SECONDS = 10.0
-JOIN_SECONDS = 5.0
-SILENT = timedelta(minutes=5)
-"""After this time without a report of the worker, the web process notifies the owner."""
-
-log = logging.get_logger("socialpub.notify")
+        messages.note_sent(tx, failed.through)
 
 
 class Notifier:
@@ -243,6 +245,8 @@ class Notifier:
         self._stands_in = stands_in
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
         self._begun = False
+        self._accepted: dict[str, tuple[int, int]] = {}
+        """What services accepted and no row records yet (`send.send_waiting`)."""
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
@@ -268,7 +272,7 @@ class Notifier:
         try:
             self._begin()
             run_round(self.rt)
-            send.send_waiting(self.rt)
+            send.send_waiting(self.rt, self._accepted)
         finally:
             self._lock.release()
 
@@ -282,7 +286,7 @@ class Notifier:
         return age is not None and abs(age) > SILENT.total_seconds()
 
     def _run(self) -> None:
-        while not self.rt.stopping.wait(LOOK_SECONDS):
+        while not self.rt.stopping.wait(ROUND_SECONDS):
             try:
                 self.once()
             except SendingStopped:

@@ -2,9 +2,10 @@
 
 The services are those of `[notify] urls` and those that the owner added in the dashboard. An address contains a
 password, so messages and pages show only its scheme and host. Each service is served by itself. One that fails is tried
-less and less often, and then receives in one message what it missed. After a crash that message may be sent again.
+less and less often, and then receives in one message what it missed. That message may be sent again only after this
+process was killed between sending and recording it.
 
-The child process has a time limit, and is killed after it or when this process stops.
+The child process has a time limit. It is killed after it, or a few seconds after this process stops.
 """
 
 import json
@@ -41,7 +42,15 @@ from socialpub.runtime import Runtime
 
 SECONDS = 45.0
 """One message to one service, including the start of Apprise."""
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
+STOP_SECONDS = 3.0
+"""How long a stop waits for an answer. Without one, it is not known whether the message was sent."""
+AT_ONCE = 4
+"""Services at the same time, so that one that hangs delays no other. Each takes 45 MB."""
+BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
+MAX_ADDED = 20
+MAX_URL_CHARACTERS = 2000
+URL_FORMATS = "How the address of each service is written: https://appriseit.com/services/"
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.ops.notify.apprise_process")
 _PASSED_ON = (
@@ -71,6 +80,9 @@ _STATUSES = {
     429: "it takes no more messages for now (429)",
 }
 _FAULTS = {"unknown": "is of no service that Apprise knows", "incomplete": "is not complete"}
+_UNCHECKED = "cannot be checked now, because Apprise did not answer; try again"
+
+log = logging.get_logger("socialpub.notify")
 
 
 class SendingStopped(Exception):
@@ -93,21 +105,19 @@ def send_message(
     return _REASONS.get(str(answer.get("why")), _REASONS["unknown"])
 
 
-def check_addresses(urls: tuple[SecretStr, ...], *, seconds: float = SECONDS) -> list[str | None]:
-    """Return what is wrong with each address, or None. An address that cannot be checked passes."""
-    answer = (
-        _ask_process({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), seconds) if urls else None
-    )
-    found = (answer or {}).get("wrong") or [None] * len(urls)
-    return [_FAULTS.get(one) for one in found]
+def check_addresses(urls: tuple[SecretStr, ...]) -> list[str | None] | None:
+    """Return what is wrong with each address, or None if Apprise did not answer."""
+    if not urls:
+        return []
+    answer = _ask_process({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), SECONDS)
+    return None if answer is None or "wrong" not in answer else [_FAULTS.get(one) for one in answer["wrong"]]
 
 
-def check_address(url: SecretStr, *, seconds: float = SECONDS) -> str | None:
-    """Return what is wrong with one address. An address that cannot be checked is refused."""
-    answer = _ask_process({"urls": [url.get_secret_value()]}, threading.Event(), seconds)
-    if answer is None or "wrong" not in answer:
-        return "cannot be checked now, because Apprise did not answer; try again"
-    return _FAULTS.get(answer["wrong"][0])
+def _wait_at_stop(child: "subprocess.Popen[bytes]") -> None:
+    try:
+        child.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise SendingStopped from None
 
 
 def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: float) -> dict[str, Any] | None:
@@ -127,10 +137,10 @@ def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: fl
         try:
             child.stdin.write(json.dumps(request).encode() + b"\n")
             child.stdin.flush()
-            until = time.monotonic() + seconds
-            while child.poll() is None and time.monotonic() < until:
-                if stopping.wait(LOOK_SECONDS):
-                    raise SendingStopped
+            give_up_at = time.monotonic() + seconds
+            while child.poll() is None and time.monotonic() < give_up_at:
+                if stopping.wait(POLL_SECONDS):
+                    _wait_at_stop(child)
             answered = child.stdout.read() if child.poll() is not None else b""
         except BrokenPipeError:
             answered = b""
@@ -142,8 +152,7 @@ def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: fl
         return {"why": "unknown"}
 
 
-MAX_ADDED = 20
-MAX_URL_CHARACTERS = 2000
+# --- services --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +197,17 @@ def parse_address(text: str) -> tuple[SecretStr, str]:
         fault = f"may have at most {MAX_URL_CHARACTERS} characters"
     if fault:
         raise InvalidRequest.at("url", message=fault)
-    fault = check_address(SecretStr(url))
+    found = check_addresses((SecretStr(url),))
+    fault = _UNCHECKED if found is None else found[0]
     if fault:
         raise InvalidRequest.at("url", message=f"{fault}. See https://appriseit.com/services/ for the format")
     return SecretStr(url), display_url(url)
 
 
 def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
-    """Store an address that `examine` accepted. Return its id. Raises Conflict when it is there or there are too many.
+    """Store an address that `parse_address` accepted. Return its id. Raises Conflict if there is no place for it.
 
-    The service gets what happens from now on. Running processes use it from their next look.
+    The service is sent what happens from now on. Running processes use it from their next round.
     """
     known = list_services(rt, tx)
     if any(one.url == url for one in known):
@@ -233,27 +243,24 @@ def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
         yield Service(row.id, row.name, SecretStr(url), is_added=True)
 
 
-AT_ONCE = 4
-"""Services at the same time, so that one that hangs delays no other. Each takes 45 MB."""
-BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
-
-log = logging.get_logger("socialpub.notify")
+# --- what waits ------------------------------------------------------------------------------------------------------
 
 
-def send_waiting(rt: Runtime) -> int:
-    """Send each service what it was not sent; returns how many messages were taken. Blocks for less than a minute, or a
-    few with many services that hang.
+def send_waiting(rt: Runtime, accepted: dict[str, tuple[int, int]]) -> None:
+    """Send each service what it was not sent. Blocks for less than a minute, or a few if many services hang.
 
-    Raises `SendingStopped` when this process stops meanwhile.
+    `accepted` keeps what a service accepted until a write has recorded it: its last message, and how many. It is
+    recorded first, so a write that failed does not repeat a message. Raises `SendingStopped` if this process stops.
     """
+    for service_id in list(accepted):
+        _record_accepted(rt, accepted, service_id)
     states = {state.id: state for state in notifications.services(rt.reader)}
     ready = [one for one in list_services(rt) if _is_ready(rt, states.get(one.id))]
     # Services that failed come last.
     ready.sort(key=lambda one: states[one.id].tries)
-    if not ready:
-        return 0
-    with ThreadPoolExecutor(min(len(ready), AT_ONCE), thread_name_prefix="notify") as pool:
-        return sum(pool.map(lambda service: _send(rt, service, states[service.id]), ready))
+    if ready:
+        with ThreadPoolExecutor(min(len(ready), AT_ONCE), thread_name_prefix="notify") as pool:
+            list(pool.map(lambda service: _send(rt, service, states[service.id], accepted), ready))
 
 
 def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
@@ -271,24 +278,25 @@ def _is_ready(rt: Runtime, state: NotificationServiceRow | None) -> bool:
     return state is not None and state.waiting > 0 and (state.next_at is None or state.next_at <= rt.stamp())
 
 
-def _send(rt: Runtime, service: Service, state: NotificationServiceRow) -> int:
+def _send(rt: Runtime, service: Service, state: NotificationServiceRow, accepted: dict[str, tuple[int, int]]) -> None:
     waiting = notifications.waiting(rt.reader, state.sent_through)
-    failure = send_message(service.url, *messages.together(waiting), stopping=rt.stopping)
+    failure = send_message(service.url, *messages.join_waiting(waiting), stopping=rt.stopping)
     if failure is None:
-        rt.write(lambda _, tx: notifications.note_sent(tx, service.id, waiting[-1].id, len(waiting)))
+        accepted[service.id] = waiting[-1].id, len(waiting)
+        _record_accepted(rt, accepted, service.id)
         log.info("the owner was told", service=service.name, messages=len(waiting))
-        return len(waiting)
-    rt.write(_note_failed, service.id, failure, state.tries)
+        return
+    pause = BACK_OFF_SECONDS[min(state.tries, len(BACK_OFF_SECONDS) - 1)]
+    rt.db.write(notifications.note_failed, service.id, failure, after(rt.stamp(), pause))
     log.warning("the owner could not be told", service=service.name, reason=failure, waiting=len(waiting))
-    return 0
 
 
-def _note_failed(rt: Runtime, tx: Tx, service: str, failure: str, tries: int) -> None:
-    pause = BACK_OFF_SECONDS[min(tries, len(BACK_OFF_SECONDS) - 1)]
-    notifications.note_failed(tx, service, failure, after(tx.stamp, pause))
+def _record_accepted(rt: Runtime, accepted: dict[str, tuple[int, int]], service_id: str) -> None:
+    rt.db.write(notifications.note_sent, service_id, *accepted[service_id])
+    del accepted[service_id]
 
 
-WRITTEN = "How the address of each service is written: https://appriseit.com/services/"
+# --- health ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +318,7 @@ def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
 
 def wrong_addresses(settings: Settings) -> list[str]:
     """Return a sentence for each address of `[notify] urls` that Apprise cannot use, without its secrets."""
-    wrong = check_addresses(settings.notify.urls)
+    wrong = check_addresses(settings.notify.urls) or [None] * len(settings.notify.urls)
     return [
         f"notify.urls: number {number}, {display_url(url.get_secret_value())}, {why}."
         for number, (url, why) in enumerate(zip(settings.notify.urls, wrong, strict=True), 1)
@@ -322,7 +330,7 @@ def refuse_wrong_addresses(settings: Settings) -> None:
     """Raise OperatorError when an address cannot be used."""
     wrong = wrong_addresses(settings)
     if wrong:
-        raise OperatorError(" ".join(wrong), WRITTEN)
+        raise OperatorError(" ".join(wrong), URL_FORMATS)
 
 
 def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
@@ -347,7 +355,7 @@ def check_services(rt: Runtime, door: Surface) -> Iterator[Finding]:
         yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(door))
         return
     for sentence in wrong_addresses(rt.settings):
-        yield problem("notify", sentence, WRITTEN)
+        yield problem("notify", sentence, URL_FORMATS)
     for one in found:
         yield _service_finding(one, door)
 

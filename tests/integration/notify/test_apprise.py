@@ -68,7 +68,7 @@ def test_a_service_that_hangs_is_given_up(service: HttpService) -> None:
     assert send(f"json://{service.address}/", seconds=2.0) == "it does not answer in time"
 
 
-def test_a_stop_waits_for_no_service(service: HttpService) -> None:
+def test_a_stop_waits_a_few_seconds_for_a_service(service: HttpService) -> None:
     service.hangs = True
     stopping = threading.Event()
     threading.Thread(target=lambda: (service.asked.wait(), stopping.set())).start()

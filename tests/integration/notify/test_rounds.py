@@ -9,6 +9,7 @@ import pytest
 
 from socialpub.accounts.hints import Surface
 from socialpub.core.clock import stamp
+from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.tables import holds, notifications
 from socialpub.ops.health import Level
@@ -251,6 +252,22 @@ def test_a_process_that_dies_while_it_sends_repeats_that_message_alone(
     Notifier(rt).once()
     assert len(postbox.received) == 2
     assert postbox.received[0] == postbox.received[1]
+
+
+def test_a_message_that_could_not_be_recorded_is_not_sent_again(
+    rt: Runtime, minutes: Minutes, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise Unavailable("The disk is full.")
+
+    minutes(1)
+    hold(rt)
+    with monkeypatch.context() as disk, pytest.raises(Unavailable):
+        disk.setattr(notifications, "note_sent", full)
+        minutes(5)
+    minutes(5)
+    assert len(postbox.received) == 1
+    assert [(one.sent, one.waiting) for one in notifications.services(rt.reader)] == [(1, 0)]
 
 
 def test_a_restart_repeats_nothing(

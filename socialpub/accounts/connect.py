@@ -5,6 +5,7 @@ stored (`consents.py`), because the owner waits for it elsewhere.
 """
 
 import contextlib
+import json
 import re
 import secrets
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ConsentRow
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import audit_log, profile_rows
+from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Provider
@@ -85,8 +86,18 @@ def begin(
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
     consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
-    attempt = (consent_id, provider_name, state, verifier, redirect_uri, expires_at, name, profile_id, surface)
-    rt.write(consents.insert, *attempt)
+    rt.write(
+        consents.insert,
+        consent_id=consent_id,
+        state=state,
+        verifier=verifier,
+        surface=surface,
+        expires_at=expires_at,
+        provider=provider_name,
+        redirect_uri=redirect_uri,
+        name=name,
+        expected_profile_id=profile_id,
+    )
     url = provider.oauth.authorize_url(redirect_uri, state, verifier)
     return StartedConnection(consent_id, url, redirect_uri, expires_at)
 
@@ -131,7 +142,7 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surf
 def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
     """Return where the attempt of this answer started; None when it is none of ours."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
-    return None if row is None else StartedFrom(consents.surface_of(row), row.profile_id or row.expected_profile_id)
+    return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)
 
 
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
@@ -142,14 +153,14 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     could not store the tokens; then nothing is saved.
     """
     provider = rt.providers[provider_name]
-    awaited = consents.find(rt.reader, consent_id) if consent_id else None
-    row = _find(rt.reader, provider, query, consents.surface_of(awaited) if awaited else Surface.SHELL)
+    awaited = rt.reader.get(ConsentRow, consent_id) if consent_id else None
+    row = _find(rt.reader, provider, query, Surface(awaited.door) if awaited else Surface.SHELL)
     if consent_id not in (None, row.id):
         raise OperatorError(
             "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
         )
     rt.write(consents.spend, row.id)
-    surface = consents.surface_of(row)
+    surface = Surface(row.door)
     try:
         code = _code(provider, query, surface)
         with tokens.reserve_disk(rt):
@@ -160,12 +171,12 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
             _take_back(rt, provider, identity, credentials)
             raise
     except OperatorError as error:
-        rt.write(consents.fail, row.id, error.message, error.hint)
+        rt.db.write(access_rows.fail_consent, row.id, error.message, error.hint)
         log.warning("an account could not be connected", provider=provider_name, why=error.message)
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.write(consents.fail, row.id, error.detail, hints.begin_again(provider.name, surface))
+            rt.db.write(access_rows.fail_consent, row.id, error.detail, hints.begin_again(provider.name, surface))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
@@ -211,7 +222,7 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
 
 def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple[Identity, Credentials]:
     """Return the tokens and the account that the network names for them. Raises OperatorError."""
-    asked_at, surface = rt.now(), consents.surface_of(row)
+    asked_at, surface = rt.now(), Surface(row.door)
     try:
         verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row.redirect_uri, verifier)
@@ -229,9 +240,12 @@ def _connect(
     rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
 ) -> Connected:
     """Store the profile and the end of the attempt in one transaction."""
-    row = consents.check_open(tx, consent_id)
+    row = tx.get(ConsentRow, consent_id)
+    assert row is not None
+    surface = Surface(row.door)
+    if row.finished_at is not None:  # the owner no longer waits for it
+        raise OperatorError("This attempt was given up.", hints.begin_again(row.provider, surface))
     if row.expected_profile_id is not None:
-        surface = consents.surface_of(row)
         expected = _must_fit(tx, provider, row.expected_profile_id, surface)
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
@@ -242,10 +256,17 @@ def _connect(
                 f"To connect {came} as well, {hints.connect(provider.name, surface)}.",
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
-    consents.succeed(tx, consent_id, connected)
+    tx.change(
+        ConsentRow,
+        consent_id,
+        finished_at=tx.stamp,
+        profile_id=connected.profile_id,
+        revived=int(connected.revived),
+        missing=json.dumps(connected.missing, ensure_ascii=False),
+    )
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
     # The browser that comes back from the network does not say who sent it there.
-    by = actor.DASHBOARD if consents.surface_of(row) is Surface.DASHBOARD else actor.COMMAND
+    by = actor.DASHBOARD if surface is Surface.DASHBOARD else actor.COMMAND
     _record(tx, action, provider, connected, by=by)
     return connected
 

@@ -42,15 +42,14 @@ class Failed:
 def insert(
     rt: Runtime,
     tx: Tx,
+    /,
+    *,
     consent_id: str,
-    provider: str,
     state: str,
     verifier: str,
-    redirect_uri: str,
-    expires_at: datetime,
-    name: str | None,
-    expected_profile_id: str | None,
     surface: Surface,
+    expires_at: datetime,
+    **columns: str | None,
 ) -> None:
     """Store a new attempt. Only a digest of the state is stored: a reader of the database cannot answer for the
     browser."""
@@ -58,24 +57,12 @@ def insert(
         ConsentRow,
         id=consent_id,
         state_hash=crypto.digest(state),
-        provider=provider,
         verifier=rt.secrets.seal(verifier, "consent", consent_id, "verifier"),
-        redirect_uri=redirect_uri,
-        name=name,
-        expected_profile_id=expected_profile_id,
         door=surface,
         created_at=tx.stamp,
         expires_at=clock.stamp(expires_at),
+        **columns,
     )
-
-
-def find(store: Reader, consent_id: str) -> ConsentRow | None:
-    return store.get(ConsentRow, consent_id)
-
-
-def surface_of(row: ConsentRow) -> Surface:
-    """Return where this attempt began."""
-    return Surface(row.door)
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
@@ -85,9 +72,9 @@ def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | Non
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Spend the state: the attempt has no second try, however it ends. Raises OperatorError."""
-    row = find(tx, consent_id)
+    row = tx.get(ConsentRow, consent_id)
     assert row is not None
-    again = hints.begin_again(row.provider, surface_of(row))
+    again = hints.begin_again(row.provider, Surface(row.door))
     if row.taken_at is not None:
         if row.profile_id is not None:
             message = "This link has been used already: the account is connected."
@@ -101,37 +88,12 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     tx.change(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
 
 
-def check_open(tx: Tx, consent_id: str) -> ConsentRow:
-    """Return the row of an attempt that the owner still waits for. Raises OperatorError."""
-    row = find(tx, consent_id)
-    assert row is not None
-    if row.finished_at is not None:
-        raise OperatorError("This attempt was given up.", hints.begin_again(row.provider, surface_of(row)))
-    return row
-
-
-def succeed(tx: Tx, consent_id: str, connected: Connected) -> None:
-    """Note that the account is connected."""
-    tx.change(
-        ConsentRow,
-        consent_id,
-        finished_at=tx.stamp,
-        profile_id=connected.profile_id,
-        revived=int(connected.revived),
-        missing=json.dumps(connected.missing, ensure_ascii=False),
-    )
-
-
-def fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
-    access_rows.fail_consent(tx, consent_id, message, hint)
-
-
 def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     """Return how the attempt ended; None while the browser may still come back."""
-    row = find(rt.reader, consent_id)
+    row = rt.reader.get(ConsentRow, consent_id)
     if row is None:
         return Failed("This attempt is not known any more.", None)
-    again = hints.begin_again(row.provider, surface_of(row))
+    again = hints.begin_again(row.provider, Surface(row.door))
     if row.profile_id is not None:
         return Connected(row.profile_id, tuple(json.loads(row.missing or "[]")), bool(row.revived))
     if row.finished_at is not None:
@@ -145,15 +107,9 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def waiting(reader: Reader, surface: Surface, now: str) -> list[ConsentRow]:
-    """Return the attempts of this surface whose browser may still come back, the newest of each network: id, provider,
-    created_at."""
-    return access_rows.waiting_consents(reader, surface, now)
-
-
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """End the attempt: what the browser brings later connects nothing."""
-    fail(rt, tx, consent_id, "The attempt was given up.", None)
+    access_rows.fail_consent(tx, consent_id, "The attempt was given up.", None)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:

@@ -41,11 +41,15 @@ class Connected:
     """The account was connected already: the same profile has new tokens."""
 
 
+def handle(profile: Profile) -> str:
+    """Return the account's handle, or its label in quotes: TikTok gives no handle."""
+    return f"@{profile.username}" if profile.username else f"“{profile.name}”"
+
+
 def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
-    """Return what the owner reads after the account is connected; `label` is the network's. TikTok gives no handle."""
-    account = f"@{profile.username}" if profile.username else f"“{profile.name}”"
+    """Return what the owner reads after the account is connected; `label` is the network's."""
     done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
-    return " ".join([f"{account} on {label} {done}.", *finished.missing])
+    return " ".join([f"{handle(profile)} on {label} {done}.", *finished.missing])
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -295,24 +295,13 @@ class MemoryBudget:
         self.slots = max(1, budget_bytes // SLOT_BYTES)
         self.kept_for_small = 0 if self.slots == 1 else max(1, self.slots // 4)
 
-    def take(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
-        """Wait for a reservation. Raise LockTimeout or OSError. This blocks: use `take_async` on the event loop."""
+    async def take(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
+        """Wait for a reservation. Raise LockTimeout or OSError. It keeps nothing when it is canceled."""
         turn, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
             while not turn.try_begin():
-                _check_deadline(give_up_at)
-                time.sleep(POLL_SECONDS)
-        except BaseException:
-            turn.close()
-            raise
-        return turn
-
-    async def take_async(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
-        """The same, on the event loop. It keeps nothing when it is canceled."""
-        turn, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
-        try:
-            while not turn.try_begin():
-                _check_deadline(give_up_at)
+                if time.monotonic() >= give_up_at:
+                    raise LockTimeout("Other images and videos use all the memory for decoding.")
                 await asyncio.sleep(POLL_SECONDS)
         except BaseException:
             turn.close()
@@ -325,11 +314,6 @@ class MemoryBudget:
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)
         return MemoryReservation(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
-
-
-def _check_deadline(give_up_at: float) -> None:
-    if time.monotonic() >= give_up_at:
-        raise LockTimeout("Other images and videos use all the memory for decoding.")
 
 
 def _try_lock(path: Path) -> int | None:

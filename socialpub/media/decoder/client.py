@@ -22,7 +22,7 @@ from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 from socialpub.core import locks, machine
-from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget, MemoryReservation
+from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget
 from socialpub.media import types
 from socialpub.media.decoder.process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
@@ -215,25 +215,6 @@ def retry_starting() -> None:
         try_starting()
 
 
-def inspect_file(
-    path: Path,
-    declared: str | None,
-    limits: MediaLimits,
-    *,
-    seconds: float | None = None,
-    memory_bytes: int = MEMORY_BYTES,
-    timeout_seconds: float = TIMEOUT_SECONDS,
-) -> Facts:
-    """What the file is; `declared` None: it counts as what it is found to be.
-
-    Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
-    `seconds` is processor time, by default what its kind may take. Blocks, in turn with others; in the event loop use
-    `inspect_file_async`.
-    """
-    request = _inspection(path, declared, limits, seconds, memory_bytes)
-    return Facts(**_run(path, request, timeout_seconds))
-
-
 async def inspect_file_async(
     path: Path,
     declared: str | None,
@@ -244,10 +225,23 @@ async def inspect_file_async(
     memory_bytes: int = MEMORY_BYTES,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Facts:
-    """The same for the event loop. About one child per core runs at a time, in turn by the keys of those who ask.
-    Canceled, it kills its child."""
-    request = _inspection(path, declared, limits, seconds, memory_bytes)
-    return Facts(**await _run_async(path, request, timeout_seconds, key_id))
+    """What the file is; `declared` None: it counts as what it is found to be.
+
+    Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError. `seconds` is processor time,
+    by default what its kind may take. About one child per core runs at a time, in turn by the keys of those who ask.
+    Canceled, it kills its child.
+    """
+    path.stat()
+    if seconds is None:
+        kind = types.kind_of_file(path) if declared is None else media_kind(declared)
+        seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
+    request = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
+    return Facts(**await _run(path, request | _allowance(seconds, memory_bytes), timeout_seconds, key_id))
+
+
+def inspect_file(path: Path, declared: str | None, limits: MediaLimits, **allowance: Any) -> Facts:
+    """The same outside of an event loop. Blocks."""
+    return asyncio.run(inspect_file_async(path, declared, limits, **allowance))
 
 
 def fit(
@@ -260,11 +254,11 @@ def fit(
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
-    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
+    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks: not for the event loop.
     """
     request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
     with _prepared(target):
-        return _run(source, request, timeout_seconds)
+        return asyncio.run(_run(source, request, timeout_seconds, ""))
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
@@ -272,7 +266,7 @@ async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_
     turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
     request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
     with _prepared(target):
-        return await _run_async(source, request, TIMEOUT_SECONDS, key_id)
+        return await _run(source, request, TIMEOUT_SECONDS, key_id)
 
 
 @contextlib.contextmanager
@@ -303,17 +297,6 @@ def _writing(do: str, source: Path, target: Path, limits: FitLimits) -> dict[str
     }
 
 
-def _inspection(
-    path: Path, declared: str | None, limits: MediaLimits, seconds: float | None, memory_bytes: int
-) -> dict[str, Any]:
-    path.stat()
-    if seconds is None:
-        kind = types.kind_of_file(path) if declared is None else media_kind(declared)
-        seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
-    asked = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
-    return asked | _allowance(seconds, memory_bytes)
-
-
 def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
     return {"cpu_seconds": math.ceil(seconds), "memory_bytes": memory_bytes}
 
@@ -329,57 +312,32 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
     yield need, request
 
 
-def _run(path: Path, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
-    for need, asked in _attempts(path, request):
-        with contextlib.suppress(_MoreMemory):
-            return _run_once(need, asked, timeout_seconds)
-    raise DecoderFailed("The decoder process asked for more memory than it may have.")
-
-
-def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
-    with _our_own_faults():
-        turn = None if _turns is None else _turns.take(need, timeout_seconds)
-        try:
-            child = subprocess.Popen(_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))  # noqa: S603  # our own
-        finally:
-            _leave(turn)
-    with child:
-        try:
-            output, errors = child.communicate(json.dumps(request).encode(), timeout=timeout_seconds)
-        except subprocess.TimeoutExpired:
-            # We may have been suspended ourselves: what it said meanwhile counts.
-            child.kill()
-            output, errors = child.communicate()
-        except BaseException:
-            child.kill()
-            raise
-    return _result(child.returncode, output, errors, request)
-
-
-async def _run_async(path: Path, request: dict[str, Any], timeout_seconds: float, key_id: str) -> dict[str, Any]:
+async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_id: str) -> dict[str, Any]:
     async with contextlib.AsyncExitStack() as held:
         with _our_own_faults():
             await held.enter_async_context(_fair_turns().turn(key_id, timeout_seconds))
         # Memory comes after: who has a turn for it and waits would keep others from it.
         for need, asked in _attempts(path, request):
             with contextlib.suppress(_MoreMemory):
-                return await _run_once_async(need, asked, timeout_seconds)
+                return await _run_once(need, asked, timeout_seconds)
     raise DecoderFailed("The decoder process asked for more memory than it may have.")
 
 
-async def _run_once_async(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
+async def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     with _our_own_faults():
-        turn = None if _turns is None else await _turns.take_async(need, timeout_seconds)
+        turn = None if _turns is None else await _turns.take(need, timeout_seconds)
         try:
-            child = await _start(turn)
+            # Handed to the child, its slots stay taken as long as it lives, and no longer.
+            child = await _start(() if turn is None else tuple(turn.descriptors))
         finally:
-            _leave(turn)
+            if turn is not None:
+                turn.close()
     return await _exchange(child, request, timeout_seconds)
 
 
-async def _start(turn: MemoryReservation | None) -> asyncio.subprocess.Process:
+async def _start(descriptors: tuple[int, ...]) -> asyncio.subprocess.Process:
     starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
+        asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=descriptors)
     )
     try:
         await asyncio.wait({starting})
@@ -420,16 +378,6 @@ def _our_own_faults() -> Iterator[None]:
             name = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
             note_start_failure(f"its process cannot be started ({name}).")
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
-
-
-def _slots(turn: MemoryReservation | None) -> tuple[int, ...]:
-    """Handed to the child, so that they stay taken as long as it lives, and no longer."""
-    return () if turn is None else tuple(turn.descriptors)
-
-
-def _leave(turn: MemoryReservation | None) -> None:
-    if turn is not None:
-        turn.close()
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:

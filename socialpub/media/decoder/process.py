@@ -14,6 +14,7 @@ import mmap
 import os
 import resource
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def main() -> None:
     os.dup2(nowhere, 1)  # What a library prints must not become part of the response.
     request = json.load(sys.stdin)
     _confine(int(request["memory_bytes"]), int(request["cpu_seconds"]))
-    _load_decoders(request)
+    work = _load_work(request)
     if "turn_bytes" in request:
         _confine_to_turn(int(request["turn_bytes"]))
     # While the files that tell them can be opened.
@@ -46,7 +47,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
     os.dup2(nowhere, 2)
-    os.write(output, json.dumps({"lacks": lacks, **_respond(request)}).encode())
+    os.write(output, json.dumps({"lacks": lacks, **_respond(request, work)}).encode())
 
 
 def _confine(memory_bytes: int, cpu_seconds: int) -> None:
@@ -78,30 +79,29 @@ def _open_statm() -> int:
     return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _load_decoders(request: dict[str, Any]) -> None:
-    """Import the decoders that the request needs, so that one that is missing is not taken for a bad file."""
-    if request["do"] == "fit":
-        from socialpub.media.decoder import resize
-
-        return
-    if request["do"] == "thumbnail":
-        from socialpub.media.decoder import resize  # noqa: F401
-
-        if types.kind_of_file(Path(request["path"])) == "video":
+def _load_work(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Import the decoders that the request needs, so that one that is missing is not taken for a bad file. Return the
+    work on the file."""
+    source, limits, declared = Path(request["path"]), request["limits"], request.get("declared")
+    if request["do"] == "inspect":
+        inspect.load_libmagic()
+        if (types.kind_of_file(source) if declared is None else media_kind(declared)) == "image":
+            from socialpub.media.decoder import images  # noqa: F401
+        else:
             from socialpub.media.decoder import videos
-        return
-    inspect.load_libmagic()
-    declared = request["declared"]
-    if (types.kind_of_file(Path(request["path"])) if declared is None else media_kind(declared)) == "image":
-        from socialpub.media.decoder import images  # noqa: F401
-    else:
+        return lambda: asdict(inspect.inspect_file(source, declared, MediaLimits(**limits)))
+    from socialpub.media.decoder import resize
+
+    if request["do"] == "thumbnail" and types.kind_of_file(source) == "video":
         from socialpub.media.decoder import videos  # noqa: F401
+    work = resize.fit if request["do"] == "fit" else resize.write_thumbnail
+    return lambda: work(source, Path(request["target"]), FitLimits(**limits))
 
 
-def _respond(request: dict[str, Any]) -> dict[str, Any]:
+def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     out_of_memory = False
     try:
-        result = _DO[request["do"]](request)
+        result = work()
         # A smaller picture is right only where no more memory can be had.
         if not (result.pop("gave_way", False) and ("turn_bytes" in request or _memory_is_short())):
             return {"result": result}
@@ -157,25 +157,6 @@ def _memory_is_short() -> bool:
         return True
     return False
 
-
-def _inspect(request: dict[str, Any]) -> dict[str, Any]:
-    limits = MediaLimits(**request["limits"])
-    return asdict(inspect.inspect_file(Path(request["path"]), request["declared"], limits))
-
-
-def _fit(request: dict[str, Any]) -> dict[str, Any]:
-    from socialpub.media.decoder import resize
-
-    return resize.fit(Path(request["path"]), Path(request["target"]), FitLimits(**request["limits"]))
-
-
-def _thumbnail(request: dict[str, Any]) -> dict[str, Any]:
-    from socialpub.media.decoder import resize
-
-    return resize.write_thumbnail(Path(request["path"]), Path(request["target"]), FitLimits(**request["limits"]))
-
-
-_DO = {"inspect": _inspect, "fit": _fit, "thumbnail": _thumbnail}
 
 if __name__ == "__main__":
     main()

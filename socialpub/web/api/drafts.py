@@ -99,25 +99,23 @@ class PostDraft(Shape):
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
-        return _needs_content(value)
+        if isinstance(value, dict) and "media" not in value:
+            post = value.get("post")
+            if isinstance(post, dict) and "body" not in post:
+                return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
+        return ()
 
     def to_draft(self) -> Draft:
+        return self.with_media([DraftMedia(item.artifact_id, item.alt) for item in self.media or ()])
+
+    def with_media(self, media: Sequence[DraftMedia]) -> Draft:
         return Draft(
             body=self.post.body,
             scheduled_at=self.post.scheduled_at,
             profiles=tuple(self.profiles),
-            media=tuple(DraftMedia(item.artifact_id, item.alt) for item in self.media or ()),
+            media=tuple(media),
             options=_to_options(self.provider_options),
         )
-
-
-def _needs_content(value: Any) -> Sequence[FieldError]:
-    """A post has a body, media, or both."""
-    if isinstance(value, dict) and "media" not in value:
-        post = value.get("post")
-        if isinstance(post, dict) and "body" not in post:
-            return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
-    return ()
 
 
 class FormMediaItem(Shape):
@@ -129,35 +127,27 @@ class FormMediaItem(Shape):
     alt: Alt = optional(ALT)
 
 
-class FormDraft(Shape):
+class FormDraft(PostDraft):
     """A post to be made, of files in the same form. It has `post.body`, `media`, or both."""
 
-    post: PostContent = required(CONTENT)
-    profiles: Ids = required(PROFILES)
-    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
-    provider_options: ProviderOptions = optional(OPTIONS)
+    media: list[FormMediaItem] = Field(  # type: ignore[assignment]  # items of another shape
+        LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA
+    )
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
-        errors = list(_needs_content(value))
+        errors = list(super().across(value))
         media = value.get("media") if isinstance(value, dict) else None
         for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
             if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
                 errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
         return errors
 
-    def to_draft(self, files: Mapping[str, Examined]) -> Draft:
+    def with_files(self, files: Mapping[str | None, Examined]) -> Draft:
         """`files` are the examined parts by field."""
-        media = []
-        for item in self.media or ():
-            file = files[item.file_field] if item.file_field else None
-            media.append(DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file))
-        return Draft(
-            body=self.post.body,
-            scheduled_at=self.post.scheduled_at,
-            profiles=tuple(self.profiles),
-            media=tuple(media),
-            options=_to_options(self.provider_options),
+        named = [(item, files.get(item.file_field)) for item in self.media or ()]
+        return self.with_media(
+            [DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file) for item, file in named]
         )
 
 
@@ -313,7 +303,7 @@ async def read_form(rt: Runtime, request: Request) -> PayloadForm | None:
 
 async def verify_files(
     rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str
-) -> dict[str, Examined]:
+) -> dict[str | None, Examined]:
     """Match the parts with the media items, examine them, store them under their own names, and return them by field.
 
     `fields` contains the `fileField` of each media item, None for an item with an `artifactId`. `posts.create` makes
@@ -334,7 +324,7 @@ async def verify_files(
     ]
     if errors:
         raise InvalidRequest.of(errors)
-    files = {}
+    files: dict[str | None, Examined] = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
         files[part.field] = await multipart.keep_file(rt, part, result)

@@ -57,7 +57,7 @@ async def create_with_files(rt: Runtime, caller: Caller, request: Request, form:
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]
     files = await drafts.verify_files(rt, form, fields, caller.key_id)
-    return await _create(rt, request, body.to_draft(files), caller)
+    return await _create(rt, request, body.with_files(files), caller)
 
 
 _FORM = FormBody(read=drafts.read_form, shape=FormDraft, handler=create_with_files)

@@ -13,7 +13,7 @@ from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import ConsentRow
 from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import profile_rows
+from socialpub.db.tables import access_rows, profile_rows
 from socialpub.providers.pinterest import Pinterest
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
@@ -36,7 +36,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         names=labels.profile_names(connected),
         waiting=dict(count_queued_by_profile(rt.reader)),
         pictures=avatars.versions(rt),
-        attempts=consents.waiting(rt.reader, Surface.DASHBOARD, rt.stamp()),
+        attempts=access_rows.waiting_consents(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
     )
 
@@ -249,8 +249,8 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
-    row = consents.find(rt.reader, visit.params["consentId"])
-    if row is None or consents.surface_of(row) is not Surface.DASHBOARD:
+    row = rt.reader.get(ConsentRow, visit.params["consentId"])
+    if row is None or Surface(row.door) is not Surface.DASHBOARD:
         raise NotFound("There is no attempt to connect at this address.")
     return row
 

@@ -67,20 +67,29 @@ class BodyRead(NamedTuple):
     is_text: bool
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Endpoint:
-    """A handler with everything that happens before it. `endpoint` explains the fields."""
+    """A handler with everything that happens before it. A handler that returns None has answered itself."""
 
     handler: Handler
-    scope: str | None
-    resource: Resource | None
-    body: type[Shape] | None
-    form: FormBody | None
-    query: type[Query] | None
-    check_rows: RowCheck | None
-    replay: Replay | None
-    body_optional: bool
-    streams: bool
+    scope: str | None = "read"
+    """`read`, `write`, or None where no key is needed (`caller` is None then)."""
+    resource: Resource | None = None
+    """Returns whether this caller sees what the path names."""
+    body: type[Shape] | None = None
+    """The handler finds it in `request.body`. Without a shape, a body is discarded before the handler runs."""
+    form: FormBody | None = None
+    """Replaces body and handler when the body comes as a form."""
+    query: type[Query] | None = None
+    """The handler finds it in `request.query`. Without it, no parameter is known."""
+    check_rows: RowCheck | None = None
+    """Returns what the rows and the clock refuse about a body whose shape fails."""
+    replay: Replay | None = None
+    """Renders a stored response again, with new signed URLs: the endpoint obeys an Idempotency-Key."""
+    body_optional: bool = False
+    """An empty body means an empty object."""
+    streams: bool = False
+    """The handler reads a body without a shape itself."""
 
     async def __call__(self, request: Request) -> Answer | None:
         rt = request.state.rt
@@ -185,43 +194,9 @@ class Endpoint:
             raise mistakes.refusal(f"The field {PAYLOAD}" if is_form else "The body")
 
 
-def endpoint(
-    *,
-    scope: str | None = "read",
-    resource: Resource | None = None,
-    body: type[Shape] | None = None,
-    form: FormBody | None = None,
-    query: type[Query] | None = None,
-    check_rows: RowCheck | None = None,
-    replay: Replay | None = None,
-    body_optional: bool = False,
-    streams: bool = False,
-) -> Callable[[Handler], Endpoint]:
-    """Make `async def name(rt, caller, request) -> Answer` an endpoint.
-
-    - `scope`: `read`, `write`, or None where no key is needed (`caller` is None then).
-    - `resource(rt, caller, path_params)` returns whether this caller sees what the path names.
-    - `body` and `query` are shapes. The handler finds them in `request.body` and `request.query`. Without `query`, no
-      parameter is known. A body without a shape is discarded before the handler runs, unless the handler `streams` it.
-      With `body_optional`, an empty body means an empty object.
-    - `form` replaces body and handler when the body comes as a form.
-    - `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about a body whose shape fails.
-    - `replay` makes the endpoint obey an Idempotency-Key: it renders the stored response again, with new signed URLs.
-
-    A handler that returns None has answered itself (`request.start`).
-    """
-    return lambda handler: Endpoint(
-        handler=handler,
-        scope=scope,
-        resource=resource,
-        body=body,
-        form=form,
-        query=query,
-        check_rows=check_rows,
-        replay=replay,
-        body_optional=body_optional,
-        streams=streams,
-    )
+def endpoint(**fields: Any) -> Callable[[Handler], Endpoint]:
+    """Make `async def name(rt, caller, request) -> Answer` an endpoint with these fields of `Endpoint`."""
+    return partial(Endpoint, **fields)
 
 
 async def write_once(

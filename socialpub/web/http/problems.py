@@ -41,7 +41,8 @@ def answer_problem(error: SocialpubError, request: Request) -> Answer:
     """The failure of this request: a problem, or a page for a browser that is outside of the API."""
     problem = render_problem(error, request.state.rt.settings.base_url)
     if is_for_page(request):
-        return Answer(problem.status, pages.failure(error), (*problem.headers, *pages.HEADERS), pages.HTML)
+        page = pages.render("failure.html", error=error)
+        return Answer(problem.status, page, (*problem.headers, *pages.HEADERS), pages.HTML)
     return problem
 
 

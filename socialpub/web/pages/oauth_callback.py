@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
 from socialpub.accounts.hints import Surface
+from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import NotFound, OperatorError
-from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, read_visit
 from socialpub.web.http.answer import Answer, Header
@@ -19,7 +19,7 @@ from socialpub.web.http.request import Request
 from socialpub.web.pages import pages
 
 PRIVATE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"referrer-policy", b"no-referrer"))
-MOST_PARAMETERS = 50
+MAX_PARAMETERS = 50
 
 
 @endpoint(scope=None)
@@ -32,31 +32,31 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     if request.method == "HEAD":
         return Answer(200, b"", headers, pages.HTML)  # a check whether the address exists: no consent is used up
     try:
-        query = dict(parse_qsl(request.query_string.decode("latin-1"), True, max_num_fields=MOST_PARAMETERS))
+        query = dict(parse_qsl(request.query_string.decode("latin-1"), True, max_num_fields=MAX_PARAMETERS))
     except ValueError:
         raise NotFound("There are more parameters here than any network sends.") from None
+    finished: Connected | OperatorError
     try:
         # It calls the network, which may take a minute: not on the event loop.
         finished = await asyncio.to_thread(connect.finish, rt, provider.name, query)
-    except connect.UnknownState as error:
-        request.state.rate_limits.count_guess(request.client_address)
-        return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
     except OperatorError as error:
-        place = _place(connect.origin(rt, provider.name, query))
-        visit = await _signed_in(request, place)
-        if visit is not None:
-            return visit.go(place or "/", alert=error.sentence)
-        way_back = rt.settings.base_url + place if place else None
-        return Answer(400, pages.not_connected(provider.label, error, way_back), headers, pages.HTML)
-    profile = profile_rows.find(rt.reader, finished.profile_id)
-    assert profile is not None
-    account = f"@{profile.username}" if profile.username else f"“{profile.name}”"  # TikTok gives no handle
+        if isinstance(error, connect.UnknownState):
+            request.state.rate_limits.count_guess(request.client_address)
+        finished = error
     place = _place(connect.origin(rt, provider.name, query))
     visit = await _signed_in(request, place)
+    way_back = rt.settings.base_url + place if place else None
+    if isinstance(finished, OperatorError):
+        if visit is not None:
+            return visit.go(place or "/", alert=finished.sentence)
+        page = pages.render("not_connected.html", label=provider.label, error=finished, way_back=way_back)
+        return Answer(400, page, headers, pages.HTML)
+    profile = profiles.get(rt.reader, finished.profile_id)
     if visit is not None:
         return visit.go(place or "/", status=profiles.connected_sentence(profile, provider.label, finished))
-    way_back = rt.settings.base_url + place if place else None
-    return Answer(200, pages.connected(provider.label, account, profile.name, finished, way_back), headers, pages.HTML)
+    values = {"account": profiles.handle(profile), "profile_name": profile.name, "finished": finished}
+    page = pages.render("connected.html", label=provider.label, way_back=way_back, **values)
+    return Answer(200, page, headers, pages.HTML)
 
 
 def _place(origin: connect.StartedFrom | None) -> str | None:

@@ -5,7 +5,7 @@ Served by us alone: no foreign host, and no script but that of the reference's v
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 from markupsafe import Markup, escape
 
-from socialpub.accounts.profiles import Connected
 from socialpub.core import errors
-from socialpub.core.errors import NotFound, OperatorError, SocialpubError
+from socialpub.core.errors import NotFound
 from socialpub.runtime import Runtime
 from socialpub.web.http import files
 from socialpub.web.http.answer import Answer, Header
@@ -33,54 +32,15 @@ HEADERS: tuple[Header, ...] = (
 )
 
 
-def reference(document: dict[str, Any]) -> bytes:
-    """The OpenAPI document as something to read."""
-    return _render("reference.html", **_reference_values(document))
-
-
-def viewer(document: dict[str, Any], **values: str) -> bytes:
-    """Return the same with JavaScript: a viewer that makes calls. Without it the page shows what `reference` does.
-
-    `root` is the way up from the page, `nonce` what its policy asks of styles; `style`, `start` and `viewer` are the
-    addresses of what the page loads, below `root`.
-    """
-    return _render("viewer.html", **_reference_values(document), **values)
-
-
-def _reference_values(document: dict[str, Any]) -> dict[str, Any]:
+def reference_values(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     options = [field["$ref"].rpartition("/")[2] for field in schemas["ProviderOptions"]["properties"].values()]
     objects = [name for name in schemas if name not in options]
     return {"document": document, "schemas": schemas, "options": options, "objects": objects}
 
 
-def home(base_url: str, links: Sequence[object]) -> bytes:
-    """Where to go from `/`."""
-    return _render("home.html", base_url=base_url, links=links)
-
-
-def problem(kind: type[SocialpubError], meaning: str, remedy: str) -> bytes:
-    """What a problem means and what to do about it."""
-    return _render("problem.html", kind=kind, meaning=meaning, remedy=remedy)
-
-
-def failure(error: SocialpubError) -> bytes:
-    """A failure outside of the API, for a browser."""
-    return _render("failure.html", error=error)
-
-
-def connected(label: str, account: str, name: str, finished: Connected, way_back: str | None) -> bytes:
-    """An account was connected in this browser. `way_back`: the address to go on at, where there is one."""
-    values = {"label": label, "account": account, "profile_name": name, "finished": finished, "way_back": way_back}
-    return _render("connected.html", **values)
-
-
-def not_connected(label: str, error: OperatorError, way_back: str | None = None) -> bytes:
-    """Why no account was connected, and what to do."""
-    return _render("not_connected.html", label=label, error=error, way_back=way_back)
-
-
-def _render(template: str, **values: Any) -> bytes:
+def render(template: str, **values: Any) -> bytes:
+    """Return a page of this package's templates."""
     return _renderer()(template, values).encode()
 
 
@@ -175,7 +135,9 @@ class ReferencePages:
     """The two pages of one set of routes. Rendered on the first request: it takes as long as a hundred requests."""
 
     def __init__(self, build: Build) -> None:
-        self.plain = cache(lambda base_url: Answer(200, reference(build(base_url)), HEADERS, HTML))
+        self.plain = cache(
+            lambda base_url: Answer(200, render("reference.html", **reference_values(build(base_url))), HEADERS, HTML)
+        )
         self._viewer = cache(lambda base_url, root: _render_viewer(build(base_url), root))
 
     def viewer(self, base_url: str, relative_root: str) -> Answer:
@@ -186,8 +148,9 @@ class ReferencePages:
 
 
 def _render_viewer(document: dict[str, Any], root: str) -> bytes:
-    return viewer(
-        document,
+    return render(
+        "viewer.html",
+        **reference_values(document),
         root=root,
         nonce=_NONCE.decode(),
         style=files.static_url("reference.css"),
@@ -229,7 +192,7 @@ async def show_home(rt: Runtime, caller: None, request: Request) -> Answer:  # n
     """Links to what a stranger may see: a page for a browser, JSON for everybody else."""
     base_url = rt.settings.base_url
     if request.prefers_page():
-        return Answer(200, home(base_url, LINKS), HEADERS, HTML)
+        return Answer(200, render("home.html", base_url=base_url, links=LINKS), HEADERS, HTML)
     shown = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
     return Answer(200, orjson.dumps(shown), ((b"vary", b"Accept"),))
 
@@ -320,5 +283,4 @@ async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
         raise NotFound("There is no problem of this name.")
-    page = PROBLEM_PAGES[slug]
-    return Answer(200, problem(_KINDS[slug], page.meaning, page.remedy), HEADERS, HTML)
+    return Answer(200, render("problem.html", kind=_KINDS[slug], page=PROBLEM_PAGES[slug]), HEADERS, HTML)

@@ -273,6 +273,5 @@ def test_the_page_is_rendered_once_however_often_it_is_asked_for(
         return re.sub(rb'(nonce|csp-nonce" content)="[^"]*"', b"", page)
 
     first, plain = ask(""), ask("?format=page")
-    monkeypatch.setattr(pages, "reference", None)
-    monkeypatch.setattr(pages, "viewer", None)
+    monkeypatch.setattr(pages, "render", None)
     assert (ask(""), ask("?format=page")) == (first, plain)

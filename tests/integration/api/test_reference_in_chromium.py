@@ -24,7 +24,7 @@ def test_the_reference_fits_and_shows_options_and_examples_without_a_click(brows
         page = context.new_page()
         wrong: list[str] = []
         page.on("console", lambda said: wrong.append(said.text))
-        page.set_content(pages.reference(document()).decode())
+        page.set_content(pages.render("reference.html", **pages.reference_values(document())).decode())
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for text in ("privacyLevel", "boardId", "replySettings"):
             assert page.locator("article[id$=Options]").get_by_text(text, exact=True).first.is_visible()

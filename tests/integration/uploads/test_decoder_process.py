@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from socialpub.core import locks
-from socialpub.core.locks import SLOT_BYTES, LockTimeout, MemoryBudget
+from socialpub.core.locks import SLOT_BYTES, MemoryBudget
 from socialpub.media.decoder import client
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
@@ -130,8 +130,6 @@ def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypat
     monkeypatch.setattr(client, "_COMMAND", _confined_child("while True: pass"))
     with pytest.raises(MediaRejected, match="more processor time"):
         client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
-    with pytest.raises(MediaRejected, match="more processor time"):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), seconds=0.5))
     assert not _children()
 
 
@@ -141,24 +139,14 @@ def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, m
     with pytest.raises(client.DecoderFailed):
         client.inspect_file(path, "image/png", MediaLimits(), timeout_seconds=0.5)
     with pytest.raises(client.DecoderFailed):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), timeout_seconds=0.5))
-    with pytest.raises(client.DecoderFailed):
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), timeout_seconds=0.5)
     assert not _children()
 
 
 def test_what_a_child_answered_while_we_were_suspended_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class AfterASuspension(subprocess.Popen[bytes]):
-        """The child has ended when we come to look, and the time is over."""
-
-        def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
-            if timeout is None:
-                return self.kept
-            self.kept = super().communicate(input)
-            raise subprocess.TimeoutExpired(self.args, timeout)
-
-    monkeypatch.setattr(subprocess, "Popen", AfterASuspension)
-    found = client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    """The time is over before we come to look, and the child is as quick as we are."""
+    monkeypatch.setattr(client, "_kill", lambda child: None)
+    found = client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(), timeout_seconds=0)
     assert found.mime_type == "image/png"
 
 
@@ -187,8 +175,6 @@ def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
     monkeypatch.setattr(client, "_COMMAND", _child(end))
     with pytest.raises(client.DecoderFailed):
         client.inspect_file(path, "image/png", MediaLimits())
-    with pytest.raises(client.DecoderFailed):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
     with pytest.raises(client.DecoderFailed):
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
 
@@ -230,8 +216,6 @@ def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
     path = media.png(tmp_path / "a.png")
     with pytest.raises(client.DecoderFailed, match="could not be started"):
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
-    with pytest.raises(client.DecoderFailed, match="could not be started"):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,8 +223,6 @@ def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeyp
     monkeypatch.setattr(client, "_COMMAND", (str(tmp_path / "no-python"),))
     with pytest.raises(client.DecoderFailed, match="could not be started"):
         client.inspect_file(path, "image/png", MediaLimits())
-    with pytest.raises(client.DecoderFailed, match="could not be started"):
-        asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 @pytest.fixture
@@ -260,27 +242,27 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
     async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
         nonlocal running
         running += 1
-        with pytest.raises(LockTimeout):
-            one_slot.take(SLOT_BYTES, 0)
+        with one_slot.prepare(SLOT_BYTES) as turn:
+            assert not turn.try_begin()
         return await answer_of(child, *rest)
 
     monkeypatch.setattr(client, "_exchange", looked_at_while_it_runs)
 
     async def story() -> None:
-        other = one_slot.take(SLOT_BYTES, 0)
+        other = await one_slot.take(SLOT_BYTES, 0)
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         await asyncio.sleep(0)
         assert not _children() and not asking.done()
         other.close()
         assert (await asking).kind == "image"
-        one_slot.take(SLOT_BYTES, 0).close()
+        (await one_slot.take(SLOT_BYTES, 0)).close()
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        one_slot.take(SLOT_BYTES, 0).close()
+        (await one_slot.take(SLOT_BYTES, 0)).close()
         assert running
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -289,11 +271,11 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
 
 def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
-    with one_slot.take(SLOT_BYTES, 0):
+    with asyncio.run(one_slot.take(SLOT_BYTES, 0)):
         with pytest.raises(client.DecoderFailed, match="memory"):
             client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
         with pytest.raises(client.DecoderFailed, match="memory"):
-            asyncio.run(client.inspect_file_async(path, "image/png", MediaLimits(), timeout_seconds=0))
+            client.inspect_file(path, "image/png", MediaLimits(), timeout_seconds=0)
     assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
@@ -302,23 +284,17 @@ def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_
 ) -> None:
     path = hostile.gif_understated(tmp_path / "a.gif")
     found = client.inspect_file(path, "image/gif", MediaLimits())
-    needs, run_once, run_once_async = [], client._run_once, client._run_once_async
+    needs, run_once = [], client._run_once
 
-    def noted(need: int, request: dict[str, Any], timeout_seconds: float) -> Any:
+    async def noted(need: int, request: dict[str, Any], timeout_seconds: float) -> Any:
         needs.append(need)
-        return run_once(need, request, timeout_seconds)
-
-    async def noted_async(need: int, request: dict[str, Any], timeout_seconds: float) -> Any:
-        needs.append(need)
-        return await run_once_async(need, request, timeout_seconds)
+        return await run_once(need, request, timeout_seconds)
 
     monkeypatch.setattr(client, "_run_once", noted)
-    monkeypatch.setattr(client, "_run_once_async", noted_async)
     monkeypatch.setattr(locks, "in_slots", lambda _: 16 * 2**20)
     assert client.inspect_file(path, "image/gif", MediaLimits()) == found
-    assert asyncio.run(client.inspect_file_async(path, "image/gif", MediaLimits())) == found
     estimated = client.estimate_memory(path, client.MEMORY_BYTES)
-    assert needs == [estimated, client.MEMORY_BYTES] * 2
+    assert needs == [estimated, client.MEMORY_BYTES]
     assert estimated <= SLOT_BYTES
     needs.clear()
     assert client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())

@@ -80,9 +80,9 @@ def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller
 def test_a_picture_may_take_less_time_than_a_film(tmp_path, monkeypatch, make, declared, seconds):
     asked, run = [], client._run
 
-    def noted(path, request, timeout_seconds):
+    def noted(path, request, *rest):
         asked.append(request["cpu_seconds"])
-        return run(path, request, timeout_seconds)
+        return run(path, request, *rest)
 
     monkeypatch.setattr(client, "_run", noted)
     client.inspect_file(make(tmp_path / "a"), declared, MediaLimits())

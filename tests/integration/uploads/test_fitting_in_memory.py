@@ -86,7 +86,8 @@ def test_a_child_with_little_memory_of_its_own_writes_no_smaller_image(
 ) -> None:
     source = media.png(tmp_path / "a.png", 600, 400)
     request = client._writing("fit", source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
-    assert process._respond(request)["result"]["width"] == 294
-    assert "more memory" in process._respond(request | {"turn_bytes": 1})["rejected"], "another turn has more"
+    work = process._load_work(request)
+    assert process._respond(request, work)["result"]["width"] == 294
+    assert "more memory" in process._respond(request | {"turn_bytes": 1}, work)["rejected"], "another turn has more"
     monkeypatch.setattr(process, "_memory_is_short", lambda: True)
-    assert "too little memory" in process._respond(request)["failed"], "the post waits"
+    assert "too little memory" in process._respond(request, work)["failed"], "the post waits"

@@ -21,10 +21,11 @@ def turns(tmp_path: Path) -> MemoryBudget:
 
 
 def take(turns: MemoryBudget, needed_bytes: int) -> MemoryReservation | None:
-    try:
-        return turns.take(needed_bytes, timeout_seconds=0)
-    except LockTimeout:
-        return None
+    turn = turns.prepare(needed_bytes)
+    if turn.try_begin():
+        return turn
+    turn.close()
+    return None
 
 
 def taken(turns: MemoryBudget, needed_bytes: int) -> MemoryReservation:
@@ -54,7 +55,7 @@ def test_small_work_takes_all_there_is_when_nobody_needs_more(turns: MemoryBudge
 def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryBudget) -> None:
     async def story() -> None:
         first = taken(turns, 3 * SLOT_BYTES)
-        large = asyncio.ensure_future(turns.take_async(LARGE, 60))
+        large = asyncio.ensure_future(turns.take(LARGE, 60))
         await asyncio.sleep(0)
         assert take(turns, 2 * SLOT_BYTES) is None, "three are free, and they are waited for"
         first.close()
@@ -86,14 +87,14 @@ def test_what_needs_more_than_the_budget_still_has_its_turn(tmp_path: Path) -> N
 def test_who_gives_up_waiting_keeps_nothing(turns: MemoryBudget) -> None:
     async def story() -> None:
         with taken(turns, SLOT_BYTES * 2):
-            waiting = asyncio.ensure_future(turns.take_async(LARGE, 60))
+            waiting = asyncio.ensure_future(turns.take(LARGE, 60))
             await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             taken(turns, 4 * SLOT_BYTES).close()
             with pytest.raises(LockTimeout):
-                await turns.take_async(LARGE, 0)
+                await turns.take(LARGE, 0)
             taken(turns, 4 * SLOT_BYTES).close()
 
     asyncio.run(story())
@@ -101,8 +102,8 @@ def test_who_gives_up_waiting_keeps_nothing(turns: MemoryBudget) -> None:
 
 def test_a_process_that_dies_gives_its_turn_back_at_once(turns: MemoryBudget) -> None:
     code = (
-        "import sys; from pathlib import Path; from socialpub.core.locks import *\n"
-        "turn = MemoryBudget(Path(sys.argv[1]), int(sys.argv[2])).take(int(sys.argv[3]), 0)\n"
+        "import asyncio, sys; from pathlib import Path; from socialpub.core.locks import *\n"
+        "turn = asyncio.run(MemoryBudget(Path(sys.argv[1]), int(sys.argv[2])).take(int(sys.argv[3]), 0))\n"
         "print('has it', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(turns.folder), str(8 * SLOT_BYTES), str(LARGE)]

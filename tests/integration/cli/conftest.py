@@ -56,6 +56,24 @@ class Terminal:
             main, ["--config", str(self.config), *arguments], input=stdin, obj=self._context(), catch_exceptions=False
         )
 
+    def success(self, *arguments: str, stdin: str | None = None) -> Result:
+        """The result of a command that works."""
+        done = self(*arguments, stdin=stdin)
+        assert done.exit_code == 0, done.output
+        return done
+
+    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
+        """The message of a command that is refused and prints no result."""
+        done = self(*arguments, stdin=stdin)
+        assert (done.exit_code, done.stdout) == (1, ""), done.output
+        return done.stderr
+
+    def elsewhere(self, name: str = "other") -> "Terminal":
+        """Another appliance with the same networks and no secret.key."""
+        other = Terminal(self.folder.parent / name, self.clock, self.world)
+        (other.folder / "data" / "secret.key").unlink()
+        return other
+
     def open(self, role: str = "test") -> Any:
         """The same appliance's parts, for what a test wants to see or do beside the terminal."""
         context = self._context()

@@ -41,8 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_boards_are_shown_with_their_ids(terminal: Terminal, profile: str, asked: list[Any]) -> None:
-    done = terminal("admin", "list-boards", profile)
-    assert done.exit_code == 0
+    done = terminal.success("admin", "list-boards", profile)
     assert "5001" in done.stdout
     assert "Recipes [new]" in done.stdout
     assert "secret" in done.stdout
@@ -77,19 +76,16 @@ def test_a_token_that_is_not_taken_is_renewed_once(
 
 
 def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = terminal("admin", "list-boards", terminal.connect())
-    assert elsewhere.exit_code == 1
-    assert "has no boards" in elsewhere.stderr
+    assert "has no boards" in terminal.refusal("admin", "list-boards", terminal.connect())
     assert terminal("admin", "list-boards", NOBODY).exit_code == 1
 
     def away(self: Pinterest, http: object, token: str) -> list[Board]:
         raise NoAnswer("Pinterest did not answer in time.")
 
     monkeypatch.setattr(Pinterest, "list_boards", away)
-    done = terminal("admin", "list-boards", profile)
-    assert done.exit_code == 1
-    assert "did not answer in time" in done.stderr
-    assert "Try again" in done.stderr
+    done = terminal.refusal("admin", "list-boards", profile)
+    assert "did not answer in time" in done
+    assert "Try again" in done
     terminal("admin", "disconnect-profile", profile)
     assert "disconnected" in terminal("admin", "list-boards", profile).stderr
 
@@ -98,8 +94,7 @@ def test_an_account_without_a_board_is_told_to_make_one(
     terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Pinterest, "list_boards", lambda self, http, token: [])
-    done = terminal("admin", "list-boards", profile)
-    assert done.exit_code == 0
+    done = terminal.success("admin", "list-boards", profile)
     assert done.stdout == ""
     assert "no board yet" in done.stderr
 
@@ -113,8 +108,9 @@ def names(terminal: Terminal) -> list[str]:
 
 def test_a_board_with_sections_is_created_and_its_id_printed(terminal: Terminal, profile: str) -> None:
     before = names(terminal)
-    done = terminal("admin", "create-board", profile, " Winter  prints ", "--section", "Blue", "--section", "Red")
-    assert done.exit_code == 0, done.stderr
+    done = terminal.success(
+        "admin", "create-board", profile, " Winter  prints ", "--section", "Blue", "--section", "Red"
+    )
     board = terminal.world.pinterest.boards_of("demo")[-1]
     assert done.stdout.strip() == board.id
     assert names(terminal) == [*before, "Winter prints"]
@@ -147,8 +143,7 @@ def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, t
     for call in ("create_board", "create_section"):
         script = terminal.world.pinterest.next(call)
         script.times_out_after_effect() if times_out else script.fails_with(500, after_effect=True)
-    done = terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
-    assert done.exit_code == 0, done.stderr
+    done = terminal.success("admin", "create-board", profile, "Prints", "--section", "Blue")
     assert names(terminal) == [*before, "Prints"]
     board = terminal.world.pinterest.boards_of("demo")[-1]
     assert (done.stdout.strip(), list(board.sections.values())) == (board.id, ["Blue"])
@@ -171,10 +166,9 @@ def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Termi
 
 def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile: str) -> None:
     before = names(terminal)
-    done = terminal("admin", "create-board", profile, "Plans", "--secret")
-    assert done.exit_code == 1
-    assert "boards:write_secret" in done.stderr
-    assert "scopes of [providers.pinterest]" in done.stderr
+    done = terminal.refusal("admin", "create-board", profile, "Plans", "--secret")
+    assert "boards:write_secret" in done
+    assert "scopes of [providers.pinterest]" in done
     assert names(terminal) == before
 
     scopes = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)
@@ -189,13 +183,9 @@ def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile:
 
 def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> None:
     for wrong, says in ((" ", "must not be empty"), ("x" * 181, "at most 180 characters and has 181")):
-        done = terminal("admin", "create-board", profile, wrong)
-        assert done.exit_code == 1
-        assert says in done.stderr
+        assert says in terminal.refusal("admin", "create-board", profile, wrong)
     terminal.world.pinterest.next("create_board").refuses("account_under_review")
-    done = terminal("admin", "create-board", profile, "Prints")
-    assert done.exit_code == 1
-    assert "The board was not created." in done.stderr
+    assert "The board was not created." in terminal.refusal("admin", "create-board", profile, "Prints")
     assert "Prints" not in names(terminal)
     assert "has no boards" in terminal("admin", "create-board", terminal.connect(), "Prints").stderr
 

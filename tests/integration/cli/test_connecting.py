@@ -95,8 +95,7 @@ def test_the_profiles_id_is_printed_once_the_browser_has_come_back(
     terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
 ) -> None:
     meanwhile.things = [lambda: None, come_back(terminal, web, consent_url)]
-    done = terminal("admin", "connect-profile", "x", "--name", "News")
-    assert done.exit_code == 0, done.stderr
+    done = terminal.success("admin", "connect-profile", "x", "--name", "News")
     (profile,) = profiles_of(terminal)
     assert done.stdout == f"{profile['id']}\n"
     assert (profile["name"], profile["username"], profile["status"]) == ("News", "demo", "active")
@@ -109,20 +108,16 @@ def test_a_denied_consent_ends_the_waiting(
     terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
 ) -> None:
     meanwhile.things = [come_back(terminal, web, consent_url, "demo", "deny")]
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert done.stdout == ""
-    assert "did not give" in done.stderr
-    assert "Hint: To begin again, run" in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x")
+    assert "did not give" in done
+    assert "Hint: To begin again, run" in done
 
 
 def test_a_browser_that_never_comes_back_is_waited_for_ten_minutes(
     terminal: Terminal, web: Caller, meanwhile: Meanwhile
 ) -> None:
     began = terminal.clock.now()
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert "within ten minutes" in done.stderr
+    assert "within ten minutes" in terminal.refusal("admin", "connect-profile", "x")
     assert (terminal.clock.now() - began).total_seconds() == 600
 
 
@@ -133,20 +128,18 @@ def test_leaving_with_ctrl_c_leaves_nothing_open(
         raise KeyboardInterrupt
 
     meanwhile.things = [interrupt]
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert "Nothing was connected" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x")
+    assert "Nothing was connected" in done
+    assert "Traceback" not in done
     come_back(terminal, web, consent_url)()
     assert profiles_of(terminal) == []
 
 
 def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> None:
     terminal.mounts[HERE] = Nobody()
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert f"Nothing answers at {HERE}" in done.stderr
-    assert "--paste" in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x")
+    assert f"Nothing answers at {HERE}" in done
+    assert "--paste" in done
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
 
@@ -158,9 +151,8 @@ class SomebodyElse(httpx2.AsyncBaseTransport):
 
 def test_an_address_that_leads_elsewhere_is_told_before_anybody_consents(terminal: Terminal) -> None:
     terminal.mounts[HERE] = SomebodyElse()
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert f"{HERE}, to which X would send your browser back, does not lead here" in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x")
+    assert f"{HERE}, to which X would send your browser back, does not lead here" in done
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
 
@@ -172,10 +164,9 @@ def test_a_web_server_with_an_older_configuration_is_told_before_anybody_consent
     with terminal.open("web") as running:
         machine.publish_configuration(running)
         terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
-        done = terminal("admin", "connect-profile", "x", *paste)
-        assert done.exit_code == 1
-        assert "providers.x.client_id than" in done.stderr and "and start it again" in done.stderr
-        assert "consent" not in done.stderr
+        done = terminal.refusal("admin", "connect-profile", "x", *paste)
+        assert "providers.x.client_id than" in done and "and start it again" in done
+        assert "consent" not in done
         # What it does not need for this may differ.
         other = terminal("admin", "connect-profile", "pinterest", "--paste", stdin="")
         assert "start it again" not in other.stderr
@@ -186,10 +177,9 @@ def test_another_account_than_that_of_the_profile_is_refused(
 ) -> None:
     profile = terminal.connect()
     meanwhile.things = [come_back(terminal, web, consent_url, "studio")]
-    done = terminal("admin", "connect-profile", "x", "--profile", profile)
-    assert done.exit_code == 1
-    assert "@demo" in done.stderr
-    assert "@studio" in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x", "--profile", profile)
+    assert "@demo" in done
+    assert "@studio" in done
     meanwhile.things = [come_back(terminal, web, consent_url)]
     done = terminal("admin", "connect-profile", "x", "--profile", profile)
     assert done.stdout.strip() == profile
@@ -243,8 +233,7 @@ def test_on_a_headless_server_the_address_is_pasted(
         return (whole, whole.partition("?")[2])[part] + "\n"
 
     paste(monkeypatch, lambda: "\n", lambda: "what is this?\n", address)
-    done = terminal("admin", "connect-profile", "x", "--paste")
-    assert done.exit_code == 0, done.stderr
+    done = terminal.success("admin", "connect-profile", "x", "--paste")
     (profile,) = profiles_of(terminal)
     assert done.stdout == f"{profile['id']}\n"
     assert "not the address" in done.stderr
@@ -254,14 +243,10 @@ def test_an_address_of_another_attempt_is_refused(
     terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paste(monkeypatch)
-    done = terminal("admin", "connect-profile", "x", "--paste")
-    assert done.exit_code == 1
-    assert "No address was pasted" in done.stderr
+    assert "No address was pasted" in terminal.refusal("admin", "connect-profile", "x", "--paste")
     old = Browser(terminal.world).decides(consent_url[-1])
     paste(monkeypatch, lambda: old)
-    done = terminal("admin", "connect-profile", "x", "--paste")
-    assert done.exit_code == 1
-    assert "another attempt" in done.stderr
+    assert "another attempt" in terminal.refusal("admin", "connect-profile", "x", "--paste")
     assert profiles_of(terminal) == []
 
 
@@ -272,13 +257,11 @@ def test_a_network_with_an_address_of_its_own_is_connected_by_pasting(
     terminal.config.write_text(
         terminal.config.read_text().replace("[providers.x]\n", f'[providers.x]\nredirect_url = "{redirect}"\n', 1)
     )
-    done = terminal("admin", "connect-profile", "x")
-    assert done.exit_code == 1
-    assert redirect in done.stderr and "--paste" in done.stderr
+    done = terminal.refusal("admin", "connect-profile", "x")
+    assert redirect in done and "--paste" in done
     elsewhere = "http://127.0.0.1:8000/oauth/x/callback?state=s&code=c\n"
     paste(monkeypatch, lambda: elsewhere, lambda: Browser(terminal.world).decides(consent_url[-1]))
-    done = terminal("admin", "connect-profile", "x", "--paste")
-    assert done.exit_code == 0, done.stderr
+    done = terminal.success("admin", "connect-profile", "x", "--paste")
     assert f"not the redirect address of this attempt, which is {redirect}" in done.stderr
     assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
 
@@ -303,9 +286,7 @@ def test_a_web_process_that_was_faster_than_the_pasting_is_fine(
         return "http://127.0.0.1:8000/oauth/x/callback?state=s&code=c\n"
 
     paste(monkeypatch, late)
-    done = terminal("admin", "connect-profile", "x", "--paste")
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
+    assert terminal.success("admin", "connect-profile", "x", "--paste").stdout.strip() == profiles_of(terminal)[0]["id"]
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------
@@ -313,8 +294,7 @@ def test_a_web_process_that_was_faster_than_the_pasting_is_fine(
 
 def test_new_tokens_can_be_asked_for_at_any_time(terminal: Terminal) -> None:
     profile = terminal.connect()
-    done = terminal("admin", "refresh-profile", profile)
-    assert done.exit_code == 0
+    done = terminal.success("admin", "refresh-profile", profile)
     assert done.stdout == ""
     assert "new access token, valid until 2026-10-12 11:00:00 UTC" in done.stderr
     assert terminal.world.x.counts["token"] == 1
@@ -324,8 +304,7 @@ def test_a_refresh_prints_what_changed_of_the_account(terminal: Terminal) -> Non
     profile = terminal.connect()
     assert "The account data has not changed." in terminal("admin", "refresh-profile", profile).stderr
     terminal.world.x.change_account("demo", handle="renamed", name="Renamed", subscription_type="Premium")
-    done = terminal("admin", "refresh-profile", profile)
-    assert done.exit_code == 0
+    done = terminal.success("admin", "refresh-profile", profile)
     assert "The handle is @renamed now." in done.stderr
     assert "Longest text: 25,000 characters (before: 280 characters)." in done.stderr
     (shown,) = profiles_of(terminal)
@@ -338,9 +317,7 @@ def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal)
     assert demo is not None
     for token in terminal.world.x.tokens.of(demo.id):
         terminal.world.x.tokens.end_family(token.family)
-    done = terminal("admin", "refresh-profile", profile)
-    assert done.exit_code == 1
-    assert " admin connect-profile x" in done.stderr
+    assert " admin connect-profile x" in terminal.refusal("admin", "refresh-profile", profile)
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "reauthRequired"
     assert shown["warning"].endswith(f"Run `socialpub --config {terminal.config} admin connect-profile x`.")
@@ -351,10 +328,9 @@ def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal)
     grant = json.loads(terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"]))
     profile = terminal("admin", "import-profile", "x", stdin=json.dumps(grant)).stdout.strip()
     terminal.world.x.change_account("demo", subscription_type="Premium")
-    done = terminal("admin", "refresh-profile", profile)
-    assert done.exit_code == 1
-    assert "no refresh token" in done.stderr
-    assert "Subscription: Premium" in done.stderr, "the account data needs none"
+    done = terminal.refusal("admin", "refresh-profile", profile)
+    assert "no refresh token" in done
+    assert "Subscription: Premium" in done, "the account data needs none"
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"
     assert "It has no refresh token" in shown["warning"], "its two hours are within the week"
@@ -365,11 +341,7 @@ def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:
     assert terminal("admin", "refresh-profile", "7").exit_code == 2
     profile = terminal.connect()
     terminal("admin", "pause")
-    paused = terminal("admin", "refresh-profile", profile)
-    assert paused.exit_code == 1
-    assert " admin resume" in paused.stderr
+    assert " admin resume" in terminal.refusal("admin", "refresh-profile", profile)
     terminal("admin", "disconnect-profile", profile)
-    gone = terminal("admin", "refresh-profile", profile)
-    assert gone.exit_code == 1
-    assert "disconnected" in gone.stderr
+    assert "disconnected" in terminal.refusal("admin", "refresh-profile", profile)
     assert terminal.world.x.counts["token"] == 0

@@ -28,21 +28,17 @@ def terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 )
 def test_root_is_told_the_command_that_does_it_as_the_owner(terminal: Terminal, command: tuple[str, ...]) -> None:
     before = sorted((terminal.folder / "data").rglob("*"))
-    refused = terminal(*command)
-    assert refused.exit_code == 1
-    assert f"belongs to {USER.pw_name}" in refused.stderr
+    refused = terminal.refusal(*command)
+    assert f"belongs to {USER.pw_name}" in refused
     assert (
-        f"sudo -u {USER.pw_name} /usr/bin/socialpub --config {terminal.config} "
-        "admin create-key 'my laptop'" in refused.stderr
+        f"sudo -u {USER.pw_name} /usr/bin/socialpub --config {terminal.config} admin create-key 'my laptop'" in refused
     )
     assert sorted((terminal.folder / "data").rglob("*")) == before
 
 
 def test_a_folder_that_root_would_make_in_another_users_is_refused_too(terminal: Terminal) -> None:
     terminal.config.write_text('data_dir = "data/new/folder"\n')
-    refused = terminal("restore", "/nowhere/copy.tar")
-    assert refused.exit_code == 1
-    assert f"{terminal.folder / 'data'} belongs to {USER.pw_name}" in refused.stderr
+    assert f"{terminal.folder / 'data'} belongs to {USER.pw_name}" in terminal.refusal("restore", "/nowhere/copy.tar")
 
 
 def test_the_doctor_says_what_it_could_not_look_at(terminal: Terminal) -> None:

@@ -75,8 +75,7 @@ def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
     assert (fresh.folder / "data" / "socialpub.db").exists(), "what was refused changed nothing"
 
     key_file.write_bytes(key)
-    done = fresh("restore", str(copy))
-    assert done.exit_code == 0, done.output
+    done = fresh.success("restore", str(copy))
     (aside,) = (fresh.folder / "data").glob("socialpub.db.new-*")
     assert f"The empty database of the new installation is now {aside}" in done.stderr
     assert "ada" in fresh("admin", "list-profiles").stdout

@@ -36,8 +36,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
         former = rt.secrets.check_value
     lose_key(terminal)
-    made = terminal("init", "--new-secret")
-    assert made.exit_code == 0, made.output
+    made = terminal.success("init", "--new-secret")
     assert "tokens of “ada” (X)." in made.stderr
     assert "notification addresses gotify://gotify.lan. Add them again under System" in made.stderr
     assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
@@ -57,18 +56,15 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
 
 def test_it_takes_the_place_of_no_key_that_is_there(terminal: Terminal, profile: str) -> None:
     before = (terminal.folder / "data" / "secret.key").read_bytes()
-    refused = terminal("init", "--new-secret")
-    assert refused.exit_code == 1
-    assert "nothing is overwritten" in refused.stderr
+    assert "nothing is overwritten" in terminal.refusal("init", "--new-secret")
     assert (terminal.folder / "data" / "secret.key").read_bytes() == before
 
 
 def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -> None:
     with terminal.open("worker") as rt:
         lose_key(terminal)
-        refused = terminal("init", "--new-secret")
-        assert refused.exit_code == 1
-        assert f"run `socialpub --config {terminal.config} init --new-secret`" in refused.stderr
+        refused = terminal.refusal("init", "--new-secret")
+        assert f"run `socialpub --config {terminal.config} init --new-secret`" in refused
         assert not (terminal.folder / "data" / "secret.key").exists()
         assert rt.reader.value("SELECT count(*) FROM profile WHERE status = 'active'") == 1
 
@@ -97,8 +93,7 @@ def test_what_was_begun_and_not_finished_can_be_begun_again(
 
 def test_the_first_key_of_an_installation_has_replaced_nothing(terminal: Terminal) -> None:
     lose_key(terminal)
-    made = terminal("init", "--new-secret")
-    assert made.exit_code == 0, made.output
+    made = terminal.success("init", "--new-secret")
     assert "Keep secret.key safe" in made.stderr
     assert "as they were" not in made.stderr
     assert terminal("admin", "list-keys").exit_code == 0

@@ -1,12 +1,28 @@
-"""Tables fit the terminal, and what is copied out of them is never broken."""
+"""Output fits the terminal, and the terminal shows what others wrote and obeys none of it."""
 
+import ast
+import json
 import re
+import unicodedata
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from socialpub import cli
 from socialpub.cli.output import print_table
+from socialpub.providers.pinterest import Pinterest
+from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.runtime import Runtime
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept
+from tests.support.drain import drain
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
 
 ID = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 COLUMNS = ("ID", "Name", "Network", "Account", "Status", "Expires", "Notes")
@@ -61,3 +77,155 @@ def test_in_a_pipe_a_row_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines) == 4
     for line in lines[2:]:
         assert all(cell in line for cell in ROW)
+
+
+# --- words of others -------------------------------------------------------------------------------------------------
+
+
+HOSTILE = "evil\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202egpj.exe\u2066\u200b\u2028x\r[red]loud[/red]"
+SEEN = "evil\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\x7f\\u202egpj.exe\\u2066\\u200b\\u2028x\\r[red]loud[/red]"
+
+
+def obeyed(text: str) -> set[str]:
+    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}
+
+
+def check(done: Result) -> Result:
+    assert not obeyed(done.stdout)
+    assert not obeyed(done.stderr)
+    return done
+
+
+@pytest.fixture
+def profile(terminal: Terminal, rt: Runtime) -> str:
+    """An account whose label, handle, options and reason somebody else wrote."""
+    profile = terminal.connect()
+    options = json.dumps({"note": HOSTILE})
+    rt.db.write(
+        lambda tx: tx.execute(
+            "UPDATE profile SET name = ?, username = ?, options = ?, picture_url = ?, reason = ?",
+            (HOSTILE, HOSTILE, options, HOSTILE, HOSTILE),
+        )
+    )
+    return profile
+
+
+def test_posts_and_what_a_network_said_of_them(terminal: Terminal, rt: Runtime, profile: str) -> None:
+    terminal.world.x.next("create_post").fails_with(403, {"detail": HOSTILE, "status": 403})
+    post = accept(rt, profile, body=f"first\nsecond {HOSTILE}", options={"x": {"replySettings": HOSTILE}})
+    drain(rt, terminal.clock)
+    shown = check(terminal("admin", "show-post", post))
+    assert SEEN in shown.stdout
+    told = json.loads(check(terminal("admin", "show-post", post, "--json")).stdout)
+    assert told["post"]["body"] == f"first\nsecond {HOSTILE}"
+    check(terminal("admin", "stop-post", post))
+
+
+def test_profiles(terminal: Terminal, profile: str) -> None:
+    assert SEEN in check(terminal("admin", "list-profiles")).stdout
+    assert json.loads(check(terminal("admin", "list-profiles", "--json")).stdout)[0]["name"] == HOSTILE
+    assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
+    check(terminal("admin", "import-profile", "x", stdin=terminal.grant()))
+    check(terminal("admin", "set-options", profile, f"madeWithAi={HOSTILE}"))
+    check(terminal("admin", "rename-profile", profile, HOSTILE))
+    check(terminal("admin", "disconnect-profile", profile))
+    assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
+
+
+def test_boards(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = terminal.connect(network="pinterest")
+    monkeypatch.setattr(Pinterest, "list_boards", lambda *_: [Board("5001", HOSTILE, HOSTILE, 1)])
+    monkeypatch.setattr(Pinterest, "list_sections", lambda *_: [BoardSection("7001", HOSTILE)])
+    assert SEEN in check(terminal("admin", "list-boards", profile, "--sections")).stdout
+    check(terminal("admin", "list-boards", profile, "--sections", "--json"))
+
+
+def test_keys(terminal: Terminal, rt: Runtime) -> None:
+    check(terminal("admin", "create-key", HOSTILE))
+    assert terminal("admin", "create-key", "laptop").exit_code == 0
+    rt.db.write(lambda tx: tx.execute("UPDATE api_key SET name = ?", (HOSTILE,)))
+    assert SEEN in check(terminal("admin", "list-keys")).stdout
+    check(terminal("admin", "list-keys", "--json"))
+    check(terminal("admin", "revoke-key", HOSTILE))
+
+
+def test_what_a_resume_lists(terminal: Terminal, rt: Runtime, profile: str) -> None:
+    accept(rt, profile, body=HOSTILE + "\nnext", at=terminal.clock.now() + timedelta(days=7))
+    copy = str(terminal.folder / "appliance.copy")
+    terminal("backup", copy, "--with-secret")
+    other = terminal.elsewhere()
+    assert other("restore", copy).exit_code == 0
+    resumed = check(other("admin", "resume"))
+    assert SEEN + "\\nnext" in resumed.stdout, "a row of the table stays one"
+
+
+def test_configuration_and_files(terminal: Terminal) -> None:
+    named = terminal.folder / "a\x1b[2Jb.copy"
+    assert "a\\x1b[2Jb.copy" in check(terminal("backup", str(named))).stdout
+    assert "a\\x1b[2Jb.copy" in check(terminal("verify-backup", str(named))).stdout
+    check(terminal("verify-backup", str(named) + "\x9b"))
+    check(terminal("init", str(terminal.folder / "in\x1b[2Jit")))
+    check(terminal("doctor"))
+    written = json.dumps(HOSTILE)  # TOML has the same escapes
+    terminal.config.write_text(f"listen = {written}\n{written} = 1\n[logging]\nlevel = {written}\n")
+    wrong = check(terminal("admin", "list-keys"))
+    assert "\\x1b" in wrong.stderr or "\\u001b" in wrong.stderr
+    check(terminal("doctor"))
+    check(terminal("doctor", "--json"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["admin", "show-post", HOSTILE],
+        ["admin", HOSTILE],
+        [HOSTILE],
+        ["--" + HOSTILE],
+        ["admin", "create-key", "x", "--scope", HOSTILE],
+        ["admin", "create-key", "x", "--expires-in", HOSTILE],
+        ["admin", "import-profile", "x", "--credentials", HOSTILE],
+        ["admin", "connect-profile", HOSTILE],
+        ["sandbox", "--listen", HOSTILE],
+    ],
+)
+def test_wrong_arguments(terminal: Terminal, arguments: list[str]) -> None:
+    assert check(terminal(*arguments)).exit_code == 2
+
+
+def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, profile: str) -> None:
+    done = terminal("admin", "show-post", "x\nHint: run rm -rf ~")
+    assert "\nHint: run" not in done.stderr
+    rt.db.write(lambda tx: tx.execute("UPDATE profile SET status = 'reauthRequired', reason = 'x\nHint: run evil'"))
+    done = terminal("admin", "refresh-profile", profile)
+    assert "run evil" in done.stderr
+    assert "\nHint: run evil" not in done.stderr
+
+
+# --- nobody passes it by ---------------------------------------------------------------------------------------------
+
+DOOR = Path(cli.__file__).parent
+SPEAKS = {"echo", "secho", "echo_via_pager", "style", "prompt", "confirm", "print", "input"}
+
+
+def spoken(tree: ast.AST) -> Iterator[str]:
+    """Whatever writes to a terminal, or makes something that does."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "rich":
+            yield f"from {node.module}"
+        elif isinstance(node, ast.Import):
+            yield from (f"import {alias.name}" for alias in node.names if alias.name.split(".")[0] == "rich")
+        elif isinstance(node, ast.Call):
+            called = node.func
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            whose = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
+            if (name in SPEAKS and whose in ("", "click", "console")) or whose in ("sys.stdout", "sys.stderr"):
+                yield ast.unparse(called)
+
+
+@pytest.mark.parametrize("path", sorted(DOOR.rglob("*.py")), ids=lambda path: str(path.relative_to(DOOR)))
+def test_everything_shown_goes_through_one_place(path: Path) -> None:
+    found = list(spoken(ast.parse(path.read_text())))
+    if path == DOOR / "output.py":
+        assert found
+    else:
+        assert found == [], "use cli/output.py"

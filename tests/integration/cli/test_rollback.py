@@ -92,9 +92,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     assert [post.text for post in terminal.world.x.posts] == ["Due at the upgrade", "Accepted since"]
     before = copy_in(terminal)
     terminal.clock.forward(60)
-    back = terminal("restore", str(before))
-    assert back.exit_code == 0, back.output
-    assert "Install the former version now" in back.stderr
+    assert "Install the former version now" in terminal.success("restore", str(before)).stderr
     with closing(sqlite3.connect(database_of(terminal))) as rows:
         assert "9001_next" not in upgrade.applied(rows)
     next_version.undo()  # the former version is installed again
@@ -125,8 +123,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     fresh = terminal("admin", "create-key", "fresh").stdout.strip()
     with_the_second = signed_in(terminal)
 
-    back = terminal("restore", str(copy_in(terminal)))
-    assert back.exit_code == 0, back.output
+    back = terminal.success("restore", str(copy_in(terminal)))
     assert "API keys revoked since then stay revoked: leaked." in back.stderr
     assert "API keys created since then are gone: fresh." in back.stderr
     assert "password stays as it is. Every browser must sign in again." in back.stderr
@@ -148,8 +145,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
         terminal("admin", "set-password", stdin="the third password\n")
 
     aside = next(one.path for one in upgrade_backups.list_all(database_of(terminal)) if "9001" in one.path.name)
-    forward = terminal("restore", str(aside))
-    assert forward.exit_code == 0, forward.output
+    forward = terminal.success("restore", str(aside))
     assert "stay revoked: lasting." in forward.stderr
     assert "1 API key came with the restored backup and is valid." in forward.stderr, (
         "it could not be revoked meanwhile"
@@ -206,9 +202,7 @@ def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Te
     (data / "media").mkdir(parents=True)
     shutil.copy(terminal.folder / "lost" / "secret.key", data)
     assert terminal("restore", str(brought_back)).exit_code == 1, "nobody knows who had it in hand"
-    restored = terminal("restore", "--unsealed", str(brought_back))
-    assert restored.exit_code == 0, restored.stderr
-    assert "Restored, and paused" in restored.stderr
+    assert "Restored, and paused" in terminal.success("restore", "--unsealed", str(brought_back)).stderr
     assert "ada" in terminal("admin", "list-profiles").stdout
 
 

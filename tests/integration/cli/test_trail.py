@@ -100,10 +100,9 @@ def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runti
     copy = terminal.folder / "a.copy"
     terminal("backup", str(copy))
     settings = rt.settings
-    elsewhere = Terminal(terminal.folder.parent / "elsewhere", terminal.clock, terminal.world)
+    elsewhere = terminal.elsewhere()
     (elsewhere.folder / "data" / "secret.key").write_bytes(settings.secret_key_file.read_bytes())
-    result = elsewhere("restore", str(copy))
-    assert result.exit_code == 0, result.stderr
+    elsewhere.success("restore", str(copy))
     (elsewhere.folder / "data" / "secret.key").unlink()
     assert elsewhere("init", "--new-secret").exit_code == 0
     with elsewhere.open() as restored:

@@ -282,6 +282,7 @@ def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
     opened.config.write_text(f'{opened.config.read_text()}\n[backup]\nfolder = "backups"\n')
     assert opened("backup").exit_code == 0
     (opened.folder / "data" / "socialpub.db").write_bytes(b"this is no database" * 1000)
+    assert "socialpub.db is damaged: file is not a database." in opened.refusal("admin", "list-keys")
     remedy = problems(opened("doctor", "--json").stdout)["database"]["remedy"]
     stop, *typed, start = re.findall("`([^`]+)`", remedy)
     assert stop.endswith(" serve") and start.endswith(" serve")

@@ -1,5 +1,6 @@
-"""`config`: which file counts, and what comes with socialpub to begin from."""
+"""`config` and `serve --init`: which file counts, what comes with socialpub, and what a first start makes."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,12 +8,20 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from socialpub.cli import main
 from socialpub.cli import setup as config_command
+from socialpub.cli.context import CommandContext
+from socialpub.cli.setup import create_if_missing
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import loader, template
 from tests.integration.cli.conftest import Terminal
+
+# --- config ----------------------------------------------------------------------------------------------------------
+
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,9 +71,8 @@ def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatc
 def test_without_an_option_it_says_which_file_counts(terminal: Terminal) -> None:
     assert terminal("config").stdout == f"{terminal.config}\n"
     terminal.config.write_text("listne = 1\n")
-    wrong = terminal("config")
-    assert wrong.exit_code == 1
-    assert "listen" in wrong.stderr and "socialpub config --example" in wrong.stderr
+    wrong = terminal.refusal("config")
+    assert "listen" in wrong and "socialpub config --example" in wrong
 
 
 @pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="this is no checkout")
@@ -73,3 +81,65 @@ def test_what_init_makes_in_a_checkout_is_ignored_by_git(folder: str) -> None:
     made = [f"{folder}config.toml", f"{folder}data/secret.key", f"{folder}data/socialpub.db"]
     done = subprocess.run(["git", "check-ignore", *made], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == made
+
+
+# --- serve --init ----------------------------------------------------------------------------------------------------
+
+
+def start(config: Path) -> None:
+    with click.Context(click.Command("serve")):
+        create_if_missing(CommandContext(config=config))
+
+
+def test_an_empty_volume_gets_a_configuration_and_a_key_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.toml"
+    start(config)
+    key = loader.load(config, {}).secret_key_file
+    first = key.read_bytes()
+    assert "Keep secret.key safe" in capsys.readouterr().err
+    config.write_text(config.read_text() + "# mine\n")
+    start(config)
+    assert config.read_text().endswith("# mine\n")
+    assert key.read_bytes() == first
+    assert capsys.readouterr().err == ""
+
+
+def test_a_lost_configuration_makes_no_second_key_beside_the_data(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    start(config)
+    config.unlink()
+    with pytest.raises(template.AlreadyThere):
+        start(config)
+
+
+def test_the_place_is_the_one_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOCIALPUB_CONFIG", str(tmp_path / "volume" / "config.toml"))
+    with click.Context(click.Command("serve")):
+        create_if_missing(CommandContext())
+    assert (tmp_path / "volume" / "data" / "secret.key").exists()
+
+
+def test_a_volume_of_somebody_else_is_told_with_the_user_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(folder: Path) -> None:
+        raise OperatorError(f"{folder}/data cannot be written: Permission denied.", "Choose another folder.")
+
+    monkeypatch.setattr(template, "create", refused)
+    with pytest.raises(OperatorError) as told:
+        start(tmp_path / "config.toml")
+    assert f"to user {os.getuid()}" in (told.value.hint or "")
+
+
+def test_a_volume_that_cannot_even_be_looked_into_is_told_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object, **__: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", closed)
+    with pytest.raises(OperatorError) as told:
+        start(tmp_path / "config.toml")
+    assert f"to user {os.getuid()}" in (told.value.hint or "")

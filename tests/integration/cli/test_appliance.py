@@ -1,0 +1,226 @@
+"""The appliance from the terminal: its keys, its pauses, its password and its messages to the owner."""
+
+import json
+import re
+from contextlib import ExitStack
+
+import pytest
+
+from socialpub.accounts import api_keys, sign_in
+from socialpub.core import commands
+from socialpub.core.command_forms import ContainerCommands
+from socialpub.db import appliance_state
+from socialpub.db.tables import notifications
+from socialpub.ops.doctor import machine
+from socialpub.ops.notify import send
+from socialpub.runtime import Runtime
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept
+from tests.support.drain import drain
+from tests.support.postbox import Postbox
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_printed_alone_and_works(terminal: Terminal) -> None:
+    made = terminal.success("admin", "create-key", "my script")
+    assert re.fullmatch(r"spk_\w+_[\w-]{43}\n", made.stdout)
+    assert "read and write" in made.stderr
+    with terminal.open() as rt:
+        caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    assert caller is not None
+    assert caller.scope == "write"
+
+
+def test_a_key_may_be_limited_in_every_way(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    made = terminal(
+        "admin",
+        "create-key",
+        "narrow",
+        "--scope",
+        "read",
+        "--provider",
+        "x",
+        "--profile",
+        profile,
+        "--expires-in",
+        "90d",
+    )
+    assert "only read" in made.stderr
+    assert "2027-01-10" in made.stderr
+    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    assert caller is not None
+    assert (caller.scope, caller.providers, caller.profiles) == ("read", {"x"}, {profile})
+    terminal.clock.forward(90 * 86400)
+    assert api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now()) is None
+
+
+def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
+    assert terminal("admin", "list-keys").stdout == ""
+    key = terminal("admin", "create-key", "[bold]script").stdout.strip()
+    table = terminal("admin", "list-keys").stdout
+    assert "[bold]script" in table
+    assert key.split("_")[1] in table
+    listed = terminal("admin", "list-keys", "--json").stdout
+    assert [(one["name"], one["scope"]) for one in json.loads(listed)] == [("[bold]script", "write")]
+    secret = key.split("_", 2)[2]
+    assert secret not in table + listed
+
+
+def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> None:
+    key = terminal("admin", "create-key", "old").stdout.strip()
+    assert api_keys.authenticate(rt.reader, key, rt.now()) is not None
+    assert terminal("admin", "revoke-key", key).exit_code == 0, "the whole key is understood, too"
+    assert api_keys.authenticate(rt.reader, key, rt.now()) is None
+    assert "revoked" in terminal("admin", "list-keys").stdout
+
+
+def test_what_is_no_key_is_told(terminal: Terminal) -> None:
+    unknown = terminal.refusal("admin", "revoke-key", "abc")
+    assert unknown.startswith("Error: There is no key abc.")
+    assert "Hint:" in unknown
+    assert terminal("admin", "create-key", " ").exit_code == 1
+    assert terminal("admin", "create-key", "a", "--expires-in", "soon").exit_code == 2
+    assert terminal("admin", "create-key", "a", "--scope", "admin").exit_code == 2
+    assert terminal("admin", "create-key", "a", "--provider", "myspace").exit_code == 1
+
+
+# --- pause and resume ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_starts_between_pause_and_resume(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    assert terminal("admin", "pause").exit_code == 0
+    accept(rt, profile)
+    drain(rt, terminal.clock)
+    assert terminal.world.x.posts == []
+    assert "already" in terminal.success("admin", "pause").stderr
+    assert terminal("admin", "resume").exit_code == 0
+    drain(rt, terminal.clock)
+    assert len(terminal.world.x.posts) == 1
+
+
+def test_resume_says_how_many_posts_are_too_late(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    terminal("admin", "pause")
+    for body in ("one", "two"):
+        accept(rt, profile, body=body)
+    terminal.clock.forward(25 * 3600)
+    accept(rt, profile, body="three")
+    resumed = terminal("admin", "resume")
+    assert "2 posts are more than 24h late" in resumed.stderr
+    drain(rt, terminal.clock)
+    assert [post.text for post in terminal.world.x.posts] == ["three"]
+
+
+def test_resume_without_a_pause_is_no_failure(terminal: Terminal, rt: Runtime) -> None:
+    assert "not paused" in terminal.success("admin", "resume").stderr
+    assert appliance_state.paused_at(rt.reader) is None
+
+
+# --- the password ----------------------------------------------------------------------------------------------------
+
+
+def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtime) -> None:
+    refused = terminal("admin", "set-password", stdin="too short\n")
+    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert "at least 10 characters" in refused.stderr
+
+    rt.write(sign_in.begin_session, "127.0.0.1", "a browser")
+    done = terminal("admin", "set-password", stdin="long enough for me\n")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "The password is set" in done.stderr
+    assert "long enough" not in done.stderr
+    assert sign_in.is_password(rt, "long enough for me")
+    assert not sign_in.is_password(rt, "long enough for you")
+    assert sign_in.list_sessions(rt, rt.reader) == []
+
+
+def test_without_a_terminal_it_says_how_a_container_gives_one(
+    terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "discover", lambda _: ContainerCommands())
+    refused = terminal("admin", "set-password", stdin="")
+    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert "podman exec -it appliance socialpub admin set-password" in refused.stderr
+    refused = terminal("admin", "connect-profile", "x", "--paste", stdin="")
+    assert "podman exec -it appliance socialpub admin connect-profile x --paste" in refused.stderr
+
+
+# --- messages to the owner -------------------------------------------------------------------------------------------
+
+
+URLS = '\n[notify]\nurls = ["ntfy://127.0.0.1:1/topic-nobody-knows", "gotify://127.0.0.1:1/HiddenToken1234"]\n'
+
+
+@pytest.fixture
+def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
+    box = Postbox()
+    monkeypatch.setattr(send, "send_message", box.send)
+    monkeypatch.setattr(send, "check_addresses", lambda urls: [None for _ in urls])
+    return box
+
+
+def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal: Terminal, postbox: Postbox) -> None:
+    terminal.config.write_text(terminal.config.read_text() + URLS)
+    postbox.failing["gotify"] = "it does not know the topic, the chat or the token (404)"
+    result = terminal("admin", "notify-test")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "ntfy://127.0.0.1: sent",
+        "gotify://127.0.0.1: not sent, it does not know the topic, the chat or the token (404)",
+    ]
+    assert "1 service did not accept the message" in result.stderr
+    assert "Hidden" not in result.output
+    assert "nobody-knows" not in result.output
+    assert "This is a test" in postbox.last
+    postbox.failing.clear()
+    assert terminal("admin", "notify-test").exit_code == 0
+
+
+def test_without_an_address_it_says_where_one_belongs(terminal: Terminal) -> None:
+    assert "notify.urls is empty" in terminal.refusal("admin", "notify-test")
+
+
+def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal: Terminal, postbox: Postbox) -> None:
+    with ExitStack() as running:
+        for role in ("web", "worker"):
+            machine.publish_configuration(running.enter_context(terminal.open(role)))
+        terminal.config.write_text(terminal.config.read_text() + URLS)
+        assert terminal.success("admin", "notify-test").stderr == (
+            "The web server and the worker run with other addresses in [notify] urls. They send nothing to an address "
+            f"that it does not list. {commands.here().restart()}.\n"
+        )
+    with terminal.open("worker") as worker:
+        machine.publish_configuration(worker)
+        assert terminal("admin", "notify-test").stderr == ""
+
+
+def test_an_address_that_took_a_test_message_is_no_finding(terminal: Terminal, postbox: Postbox) -> None:
+    terminal.config.write_text(terminal.config.read_text() + URLS)
+    terminal("admin", "list-keys")
+    assert findings_of(terminal) == {"ntfy://127.0.0.1": "note", "gotify://127.0.0.1": "note"}
+    postbox.failing["gotify"] = "nothing listens at its address"
+    terminal("admin", "notify-test")
+    assert findings_of(terminal) == {"ntfy://127.0.0.1": "ok", "gotify://127.0.0.1": "problem"}
+
+
+def test_addresses_of_one_host_are_told_apart_in_every_list(terminal: Terminal, postbox: Postbox) -> None:
+    urls = '\n[notify]\nurls = ["ntfy://127.0.0.1/one", "ntfy://127.0.0.1/two"]\n'
+    terminal.config.write_text(terminal.config.read_text() + urls)
+    assert terminal("admin", "notify-test").stdout.splitlines() == [
+        "ntfy://127.0.0.1: sent",
+        "ntfy://127.0.0.1 (2): sent",
+    ]
+    terminal.config.write_text(terminal.config.read_text().replace("/one", "/three"))
+    terminal("admin", "notify-test")
+    with terminal.open() as rt:
+        names = [one.name for one in notifications.services(rt.reader)]
+    assert len(names) == len(set(names)) == 3, "metrics have a line for each"
+
+
+def findings_of(terminal: Terminal) -> dict[str, str]:
+    """The level of the finding about each address."""
+    found = json.loads(terminal("doctor", "--json").stdout)
+    return {one["message"].split()[0]: one["level"] for one in found if one["subject"] == "notify"}

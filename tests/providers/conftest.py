@@ -76,6 +76,7 @@ def rt(
 ) -> Iterator[Runtime]:
     rt = grid_appliance(tmp_path, clock, shared_http[1], give_up_after)
     world.tiktok.fetch = reader_of(rt, BASE_URL)
+    world.pinterest.forms_good_once = True
     yield rt
     rt.db.close()
     rt.process.close()

@@ -5,7 +5,7 @@ quiet. Whatever happens, at most one post is made at the network, and the delive
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -26,7 +26,7 @@ from tests.support.appliance import accept, message_of, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.oracle import Stated, find_row_contradictions, find_untruths
-from tests.support.sandbox_http import FaultTransport, providers_of_the_sandbox
+from tests.support.sandbox_http import FaultTransport, ProcessKilled, providers_of_the_sandbox
 
 BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"
@@ -63,6 +63,17 @@ def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: ti
     return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
 
 
+@contextmanager
+def successor_of(env: Environment) -> Iterator[Runtime]:
+    """Another process over the same folder."""
+    rt = grid_appliance(env.folder, env.clock, env.rt.http)
+    try:
+        yield rt
+    finally:
+        rt.db.close()
+        rt.process.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call of one endpoint: `upload#2` is the second of a delivery."""
@@ -74,6 +85,21 @@ class Call:
     def of(cls, written: str) -> "Call":
         endpoint, _, number = written.partition("#")
         return cls(endpoint, int(number or 1) - 1)
+
+
+def let_worker_die(env: Environment, call: Call, moment: str) -> None:
+    """The worker dies `before` or `after` this call."""
+    met = 0
+
+    def dies(request: httpx2.Request) -> None:
+        nonlocal met
+        if env.transport.endpoint_of(request) == call.endpoint:
+            met += 1
+            if met == call.skip + 1:
+                env.transport.before_call = env.transport.after_call = None
+                raise ProcessKilled
+
+    setattr(env.transport, f"{moment}_call", dies)
 
 
 class Place(StrEnum):

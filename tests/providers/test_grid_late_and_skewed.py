@@ -9,7 +9,7 @@ import pytest
 from socialpub.db.states import State
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
+from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, played, successor_of
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -116,14 +116,10 @@ def test_our_clock_is_set_while_the_call_is_on_its_way_and_the_worker_dies_after
     assert started_at <= env.rt.stamp()
     env.world.networks[network].sends_date = True
     env.rt.process.close()
-    successor = grid_appliance(env.folder, env.clock, env.rt.http)
-    try:
+    with successor_of(env) as successor:
         drain(successor, env.clock)
         assert_the_outcome_is_true(successor, env.world, played, post)
         assert state_of(successor, post) is State.PUBLISHED, message_of(successor, post)
-    finally:
-        successor.db.close()
-        successor.process.close()
 
 
 # --- lag -------------------------------------------------------------------------------------------------------------

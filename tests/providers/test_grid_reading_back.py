@@ -77,21 +77,6 @@ def test_the_question_meets_a_fault(env: Environment, network: str, story: str, 
     assert state_of(env.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(env.rt, post)
 
 
-@pytest.mark.parametrize("lag", [0, 20, 60, 100])
-@pytest.mark.parametrize("network", ["x", "pinterest"])
-def test_a_list_that_lags_shows_the_post_before_anybody_concludes_that_it_is_absent(
-    env: Environment, network: str, lag: float
-) -> None:
-    played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
-    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
-    post = begin(env, played, chosen, played.connect(env.rt, env.world))
-    env.world.networks[network].next(chosen.commit).times_out_after_effect()
-    drain(env.rt, env.clock)
-    assert_the_outcome_is_true(env.rt, env.world, played, post)
-    assert state_of(env.rt, post) is State.PUBLISHED
-    assert env.world.networks[network].statuses(chosen.commit) == [0], "it was not sent again"
-
-
 @pytest.mark.parametrize("network", ["x", "pinterest"])
 def test_of_two_equal_posts_each_finds_its_own(env: Environment, network: str) -> None:
     played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
@@ -104,23 +89,6 @@ def test_of_two_equal_posts_each_finds_its_own(env: Environment, network: str) -
     ids = [row[0] for row in env.rt.reader.all("SELECT provider_post_id FROM delivery")]
     assert sorted(ids) == sorted(played.made(env.world))
     assert len(set(ids)) == 2
-
-
-@pytest.mark.parametrize(
-    "body", ["Tea & <biscuits> at 5 > 4", "Read https://example.org/a?b=1&c=2 and example.com", "e\u0301 🎉"]
-)
-@pytest.mark.parametrize("network", ["x", "pinterest"])
-@pytest.mark.parametrize("altered", [False, True], ids=["as it was sent", "as the network writes it"])
-def test_a_text_is_recognised_however_the_network_writes_it_down(
-    env: Environment, network: str, body: str, altered: bool
-) -> None:
-    played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
-    env.world.x.escapes_html = env.world.pinterest.trims_texts = altered
-    post = begin(env, played, chosen, played.connect(env.rt, env.world), body=body)
-    env.world.networks[network].next(chosen.commit).times_out_after_effect()
-    drain(env.rt, env.clock)
-    assert state_of(env.rt, post) is State.PUBLISHED
-    assert env.world.networks[network].statuses(chosen.commit) == [0]
 
 
 @pytest.mark.parametrize("reason", ["internal", "photo_pull_failed", "spam_risk", "auth_removed"])

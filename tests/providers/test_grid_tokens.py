@@ -2,14 +2,22 @@
 
 import threading
 
-import httpx2
 import pytest
 
 from socialpub.accounts import tokens
 from socialpub.db.states import State
 from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
-from tests.providers.grid import PAGES, Call, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
+from tests.providers.grid import (
+    PAGES,
+    Call,
+    Environment,
+    assert_the_outcome_is_true,
+    begin,
+    let_worker_die,
+    played,
+    successor_of,
+)
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -87,13 +95,12 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
     (delivery,) = (row[0] for row in env.rt.reader.all("SELECT id FROM delivery"))
-    second = grid_appliance(env.folder, env.clock, env.rt.http)
 
     def renew(rt: Runtime) -> None:
         tokens.load_fresh(rt, profile)
         engine.work(rt, delivery)
 
-    try:
+    with successor_of(env) as second:
         threads = [threading.Thread(target=renew, args=(rt,)) for rt in (env.rt, second, env.rt, second)]
         for thread in threads:
             thread.start()
@@ -103,9 +110,6 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
         assert_the_outcome_is_true(env.rt, env.world, played, post)
         assert env.world.networks[network].statuses("token") == [200]
-    finally:
-        second.db.close()
-        second.process.close()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -115,17 +119,11 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
 
-    def dies(request: httpx2.Request) -> None:
-        if env.transport.endpoint_of(request) == "token":
-            env.transport.before_call = env.transport.after_call = None
-            raise ProcessKilled
-
-    setattr(env.transport, "before_call" if moment == "before" else "after_call", dies)
+    let_worker_die(env, Call("token"), moment)
     with pytest.raises(ProcessKilled):
         drain(env.rt, env.clock)
     env.rt.process.close()
-    successor = grid_appliance(env.folder, env.clock, env.rt.http)
-    try:
+    with successor_of(env) as successor:
         drain(successor, env.clock)
         assert_the_outcome_is_true(successor, env.world, played, post)
         # The pair that nobody wrote down is lost when the network takes the old one no more; then the owner is told.
@@ -134,9 +132,6 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
         lost = State.UNCONFIRMED if network == "x" else State.FAILED
         assert state_of(successor, post) is (State.PUBLISHED if lives else lost)
         assert lives or moment == "after"
-    finally:
-        successor.db.close()
-        successor.process.close()
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -11,7 +11,16 @@ from socialpub.db.states import State
 from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.providers.grid import Call, Environment, Place, assert_the_outcome_is_true, begin, grid_appliance, played
+from tests.providers.grid import (
+    Call,
+    Environment,
+    Place,
+    assert_the_outcome_is_true,
+    begin,
+    let_worker_die,
+    played,
+    successor_of,
+)
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -37,17 +46,6 @@ def named(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return [" · ".join(row) for row in rows]
 
 
-@contextmanager
-def successor_of(env: Environment) -> Iterator[Runtime]:
-    """Another process over the same folder."""
-    rt = grid_appliance(env.folder, env.clock, env.rt.http)
-    try:
-        yield rt
-    finally:
-        rt.db.close()
-        rt.process.close()
-
-
 @pytest.mark.parametrize(
     ("network", "story", "call", "moment"), played(DEATHS, lambda *death: death in DEATHS_IN_EVERY_RUN)
 )
@@ -55,19 +53,9 @@ def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
     env: Environment, network: str, story: str, call: str, moment: str
 ) -> None:
     played, chosen = story_of(network, story)
-    at, met = Call.of(call), 0
-
-    def dies(request: httpx2.Request) -> None:
-        nonlocal met
-        if env.transport.endpoint_of(request) == at.endpoint:
-            met += 1
-            if met == at.skip + 1:
-                env.transport.before_call = env.transport.after_call = None
-                raise ProcessKilled
-
     with chosen.under(), successor_of(env) as successor:
         post = begin(env, played, chosen, played.connect(env.rt, env.world))
-        setattr(env.transport, "before_call" if moment == "before" else "after_call", dies)
+        let_worker_die(env, Call.of(call), moment)
         with pytest.raises(ProcessKilled):
             drain(env.rt, env.clock)
         assert state_of(env.rt, post) is State.RUNNING

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.db.states import State
-from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
+from tests.providers.grid import Environment, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -59,19 +59,6 @@ def test_a_pin_in_a_section_is_found_in_its_board(env: Environment) -> None:
     assert_found(env, post)
 
 
-@pytest.mark.parametrize("seconds", [-86_400 * 3, -7200, -180, 0, 180, 7200, 86_400 * 3])
-def test_a_clock_that_differs_hides_no_pin(env: Environment, seconds: float) -> None:
-    env.world.pinterest.clock_skew_seconds = seconds
-    assert_found(env, pinned_and_lost(env))
-
-
-@pytest.mark.parametrize("seconds", [-43_200, 0, 43_200])
-def test_a_network_that_tells_no_time_may_be_half_a_day_off(env: Environment, seconds: float) -> None:
-    env.world.pinterest.sends_date = False
-    env.world.pinterest.clock_skew_seconds = seconds
-    assert_found(env, pinned_and_lost(env))
-
-
 @pytest.mark.parametrize("seconds", [-7200, 0, 7200])
 def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment, seconds: float) -> None:
     env.world.pinterest.clock_skew_seconds = seconds
@@ -107,15 +94,6 @@ def test_on_a_board_of_several_people_nobody_elses_pin_is_taken_for_ours(env: En
         known = env.rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (one,))
         account = env.rt.reader.value("SELECT account_id FROM delivery WHERE post_id = ?", (one,))
         assert known is None or env.world.pinterest.find_pin(known).account_id == account  # type: ignore[union-attr]
-
-
-def test_a_pin_that_never_was_is_made_by_the_second_call(env: Environment) -> None:
-    network, chosen = story_of("pinterest", "picture")
-    post = begin(env, network, chosen, network.connect(env.rt, env.world))
-    env.world.pinterest.next("create_pin").times_out_before_effect()
-    drain(env.rt, env.clock)
-    assert_the_outcome_is_true(env.rt, env.world, network, post)
-    assert_found(env, post)
 
 
 def test_a_pin_that_does_not_tell_its_words_is_nobodys_while_two_deliveries_might_have_made_it(

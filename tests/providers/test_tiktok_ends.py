@@ -1,7 +1,5 @@
 """What a TikTok post ends as: in the inbox although it was direct, and under which address."""
 
-import pytest
-
 from socialpub.db.states import State
 from socialpub.publishing.delivery import backfill
 from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
@@ -25,23 +23,3 @@ def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Enviro
     env.clock.forward(3600)
     assert backfill.ask(env.rt) == 1
     assert_the_outcome_is_true(env.rt, env.world, played, post)
-
-
-@pytest.mark.parametrize(
-    ("story", "scopes", "link"),
-    [
-        ("photos", ("video.publish",), "http://networks.test/tiktok/@demo/photo/{id}"),
-        ("film", ("video.publish",), "http://networks.test/tiktok/@demo/video/{id}"),
-        ("film", ("video.publish", "video.list"), "http://networks.test/tiktok/@demo/video/{id}"),
-    ],
-)
-def test_a_public_post_has_a_link(env: Environment, story: str, scopes: tuple[str, ...], link: str) -> None:
-    played, chosen = story_of("tiktok", story)
-    profile = played.connect(env.rt, env.world, scopes=("user.info.basic", *scopes))
-    begin(env, played, chosen, profile)
-    drain(env.rt, env.clock)
-    env.clock.forward(3600)
-    backfill.ask(env.rt)
-    row = env.rt.reader.one("SELECT provider_post_id, url FROM delivery")
-    assert row is not None
-    assert row["url"] == link.format(id=row["provider_post_id"])

@@ -11,7 +11,16 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.sandbox.faults import FaultScript
-from tests.providers.grid import HOURS, Environment, assert_the_outcome_is_true, begin, grid_appliance, played
+from tests.providers.grid import (
+    HOURS,
+    Call,
+    Environment,
+    assert_the_outcome_is_true,
+    begin,
+    let_worker_die,
+    played,
+    successor_of,
+)
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -121,26 +130,9 @@ def test_bytes_that_only_the_second_try_brought_and_that_are_counted_late(env: E
 @pytest.mark.parametrize("arrived", [True, False], ids=["it arrived", "it did not"])
 def test_a_worker_that_died_in_the_middle_left_one_task_behind(env: Environment, arrived: bool, lag: str) -> None:
     env.world.tiktok.count_lag_seconds = LAGS[lag]
-
-    def dies(request: httpx2.Request) -> None:
-        if env.transport.endpoint_of(request) == "upload_chunk":
-            env.transport.before_call = env.transport.after_call = None
-            raise ProcessKilled
-
-    setattr(env.transport, "after_call" if arrived else "before_call", dies)
-    played, chosen = story_of("tiktok", "film")
-    post = begin(env, played, chosen, played.connect(env.rt, env.world))
-    with pytest.raises(ProcessKilled):
-        drain(env.rt, env.clock)
-    env.rt.process.close()
-    successor = grid_appliance(env.folder, env.clock, env.rt.http)
+    post = film_whose_worker_died(env, arrived, Call("upload_chunk"))
     CUT_BEFORE["404"](env.world.tiktok.next("upload_chunk"))
-    drain(successor, env.clock)
-    assert_the_outcome_is_true(successor, env.world, played, post)
-    assert state_of(successor, post) is (State.PUBLISHED if arrived else State.FAILED), message_of(successor, post)
-    assert len(env.world.tiktok.tasks.all) == 1
-    successor.db.close()
-    successor.process.close()
+    assert outcome_of_successor(env, post) is (State.PUBLISHED if arrived else State.FAILED)
 
 
 @pytest.mark.parametrize("tried", [0, 1], ids=["in the first try", "in the second"])
@@ -149,29 +141,26 @@ def test_a_worker_that_dies_says_nothing_untrue(env: Environment, arrived: bool,
     env.world.tiktok.count_lag_seconds = LAGS["half an hour late"]
     if tried:
         CUT_BEFORE["503"](env.world.tiktok.next("upload_chunk"))
-    calls = 0
+    post = film_whose_worker_died(env, arrived, Call("upload_chunk", tried))
+    assert outcome_of_successor(env, post) in (State.PUBLISHED, State.UNCONFIRMED)
 
-    def dies(request: httpx2.Request) -> None:
-        nonlocal calls
-        if env.transport.endpoint_of(request) == "upload_chunk":
-            calls += 1
-            if calls > tried:
-                env.transport.before_call = env.transport.after_call = None
-                raise ProcessKilled
 
-    setattr(env.transport, "after_call" if arrived else "before_call", dies)
+def film_whose_worker_died(env: Environment, arrived: bool, call: Call) -> str:
     played, chosen = story_of("tiktok", "film")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    let_worker_die(env, call, "after" if arrived else "before")
     with pytest.raises(ProcessKilled):
         drain(env.rt, env.clock)
     env.rt.process.close()
-    successor = grid_appliance(env.folder, env.clock, env.rt.http)
-    drain(successor, env.clock)
-    assert_the_outcome_is_true(successor, env.world, played, post)
-    assert state_of(successor, post) in (State.PUBLISHED, State.UNCONFIRMED)
-    assert len(env.world.tiktok.tasks.all) == 1
-    successor.db.close()
-    successor.process.close()
+    return post
+
+
+def outcome_of_successor(env: Environment, post: str) -> State:
+    with successor_of(env) as successor:
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, story_of("tiktok", "film")[0], post)
+        assert len(env.world.tiktok.tasks.all) == 1
+        return state_of(successor, post)
 
 
 @pytest.mark.parametrize("first", ["503", "an unreadable 200", "a time-out", "403"])

@@ -75,32 +75,6 @@ def test_a_boards_name_is_told_apart_from_its_id(pinterest: Pinterest, board: ob
     assert "list-boards" in problem.message
 
 
-def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinterest) -> None:
-    given = {
-        "board_id": "1",
-        "board_section_id": "2",
-        "title": "A title",
-        "link": "https://example.com/a?b=c",
-        "dominant_color": "#6E7874",
-        "cover_image_key_frame_time": 3,
-        "ai_disclosures": ["SYNTHETIC_PERFORMER"],
-        "cover_artifact_id": "a1",
-    }
-    options, problems = pinterest.read_options(given)
-    assert problems == []
-    assert set(options) == {
-        "boardId",
-        "boardSectionId",
-        "title",
-        "link",
-        "dominantColor",
-        "coverImageKeyFrameTime",
-        "aiDisclosures",
-        "coverArtifactId",
-    }
-    assert pinterest.read_options(options) == (options, [])
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -225,36 +199,3 @@ def test_an_error_is_read_by_status_and_code_together(
     assert type(caught.value) is kind
     assert caught.value.request_id == "rid1"
     assert getattr(caught.value, "reauth", None) == reauth
-
-
-def test_a_wait_of_many_hours_is_told_unshortened(pinterest: Pinterest) -> None:
-    answer = HttpResponse(429, {"x-ratelimit-reset": "67150"}, b'{"code": 8, "message": "slow down"}')
-    with pytest.raises(Throttled) as caught:
-        pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
-    assert caught.value.retry_after_seconds == 67150
-
-
-def test_a_page_instead_of_an_answer_is_none(pinterest: Pinterest) -> None:
-    for status in (502, 200, 302, 401, 403, 404, 429):
-        with pytest.raises(NoAnswer):
-            pinterest.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "pina_1", ALL)
-
-
-def test_a_refresh_sends_basic_and_a_form_and_brings_a_new_pair(pinterest: Pinterest) -> None:
-    http = Answering(
-        {
-            "access_token": "pina_2",
-            "refresh_token": "pinr_2",
-            "expires_in": 2592000,
-            "refresh_token_expires_in": 5184000,
-            "scope": "boards:read,pins:read pins:write",
-        }
-    )
-    tokens = pinterest.oauth.refresh(http, "pinr_1")
-    assert (tokens.access_token, tokens.refresh_token) == ("pina_2", "pinr_2")
-    assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (2592000, 5184000)
-    assert tokens.scopes == {"boards:read", "pins:read", "pins:write"}
-    (call,) = http.calls
-    assert call["url"] == "https://pin.test/v5/oauth/token"
-    assert call["auth"] == ("app", "app-secret")
-    assert call["form"] == {"grant_type": "refresh_token", "refresh_token": "pinr_1"}

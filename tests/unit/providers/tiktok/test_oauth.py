@@ -113,10 +113,6 @@ def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tikto
     }
 
 
-def test_a_refresh_without_a_new_refresh_token_leaves_the_old_one_alone(tiktok: TikTok) -> None:
-    assert tiktok.oauth.refresh(Answering({"access_token": "act.2"}), "rft.1").refresh_token is None
-
-
 @pytest.mark.parametrize(
     ("status", "error", "kind", "reauth"),
     [

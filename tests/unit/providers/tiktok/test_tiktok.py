@@ -53,38 +53,6 @@ def test_a_draft_needs_no_privacy_level(tiktok: TikTok) -> None:
     assert found(tiktok, Content("A clip", (video(),)), {"mode": "draft"}) == []
 
 
-def test_a_misspelt_privacy_level_is_refused_and_not_used(tiktok: TikTok) -> None:
-    options, problems = tiktok.read_options({"privacy_level": "SELF_ONY", "privacyLevl": "SELF_ONLY"})
-    assert options == {}
-    assert "SELF_ONLY" in problems[0].message
-    assert "privacyLevel" in problems[1].message
-
-
-def test_every_key_of_the_contract_is_read_in_both_spellings(tiktok: TikTok) -> None:
-    given = {
-        "mode": "direct",
-        "privacy_level": "SELF_ONLY",
-        "title": "A title",
-        "disable_comment": True,
-        "disable_duet": True,
-        "disable_stitch": False,
-        "video_cover_timestamp_ms": 1500,
-        "photo_cover_index": 1,
-        "auto_add_music": True,
-        "brand_content_toggle": False,
-        "brand_organic_toggle": False,
-        "is_aigc": True,
-    }
-    options, problems = tiktok.read_options(given)
-    assert problems == []
-    assert set(options) == {
-        *("mode", "privacyLevel", "title", "disableComment", "disableDuet", "disableStitch"),
-        *("videoCoverTimestampMs", "photoCoverIndex", "autoAddMusic"),
-        *("brandContentToggle", "brandOrganicToggle", "isAigc"),
-    }
-    assert tiktok.read_options(options) == (options, [])
-
-
 def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
     (problem,) = found(tiktok, Content("", (video(),)), {**DIRECT, "brandContentToggle": True})
     assert problem.path[-1] == "brandContentToggle"

@@ -210,3 +210,24 @@ def test_a_text_is_weighed_once_however_many_accounts_it_is_for(monkeypatch: pyt
         assert check("Once for all: https://example.com", who=account(id=str(number))) == []
         assert len(ADAPTER.notes(Content("Once for all: https://example.com", ()), {})) == 1
     assert weighed == ["Once for all: https://example.com"]
+
+
+def test_xs_own_spellings_and_its_five_reply_settings_are_read() -> None:
+    own = {"in_reply_to_tweet_id": "1900000000000000001", "quote_tweet_id": "2"}
+    assert ADAPTER.read_options(own) == ({"inReplyToPostId": "1900000000000000001", "quotePostId": "2"}, [])
+    for value in ("everyone", "following", "mentionedUsers", "subscribers", "verified"):
+        assert ADAPTER.read_options({"replySettings": value}) == ({"replySettings": value}, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"replySettings": "followers"}, "following"),
+        ({"quotePostId": "https://x.com/a/status/5"}, "end of the post's address"),
+        ({"inReplyToPostId": "1" * 20}, "19 digits"),
+    ],
+)
+def test_a_wrong_option_says_what_is_right(given: dict[str, Any], said: str) -> None:
+    options, (problem,) = ADAPTER.read_options(given)
+    assert options == {}
+    assert said in problem.message

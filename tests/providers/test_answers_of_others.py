@@ -1,0 +1,52 @@
+"""What something between here and a network answers in its place is no answer, at any call and with any status."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.db.states import State
+from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin
+from tests.providers.networks import NETWORKS, story_of
+from tests.support.appliance import message_of, state_of
+from tests.support.drain import drain
+
+FORMS: dict[str, dict[str, Any]] = {
+    "a page": {"html": True},
+    "nothing": {"body": ""},
+    "other JSON": {"body": {"message": "Forbidden"}},
+}
+UPLOAD_HOST = Call("upload_chunk")
+"""TikTok's upload host answers with a bare status itself."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 413, 429, 502])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_call_is_made_again_and_nothing_is_held_against_anybody(
+    env: Environment, network: str, status: int, form: str
+) -> None:
+    played, chosen = story_of(network, "film")
+    profile = played.connect(env.rt, env.world, expires_in=60)
+    env.clock.forward(120)
+    for call in map(Call.of, ("token", *chosen.calls)):
+        if call != UPLOAD_HOST or form == "a page":
+            env.world.networks[network].next(call.endpoint).skipping(call.skip).fails_with(status, **FORMS[form])
+    post = begin(env, played, chosen, profile)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)) == "active"
+    assert env.rt.reader.all("SELECT provider FROM hold") == []
+    assert env.rt.reader.all("SELECT endpoint FROM not_before") == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_after_a_commit_that_arrived_the_account_tells(env: Environment, network: str, form: str) -> None:
+    played, chosen = story_of(network, {"x": "text", "tiktok": "film", "pinterest": "picture"}[network])
+    commit = env.world.networks[network].next(chosen.commit)
+    commit.fails_with(403, after_effect=True, **FORMS[form])
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)

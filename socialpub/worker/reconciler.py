@@ -36,19 +36,15 @@ class Reconciler:
 
     def once(self) -> int:
         """Wake the worker for every profile with something to do, and show that this went well. Return how many."""
-        self.rt.db.look_at_clock()
-        woken = self._wake_due()
-        if self.rt.clock.monotonic() >= self._beat_at:
-            self.rt.write(beat)
-            self._beat_at = self.rt.clock.monotonic() + HEARTBEAT_SECONDS
-        return woken
-
-    def _wake_due(self) -> int:
-        if appliance_state.paused_at(self.rt.reader):
-            return 0
-        due = engine.due_queues(self.rt.reader, self.rt.stamp(), self.rt.process)
+        rt = self.rt
+        rt.db.look_at_clock()
+        paused = appliance_state.paused_at(rt.reader)
+        due = [] if paused else engine.due_queues(rt.reader, rt.stamp(), rt.process)
         for delivery_id in due:
-            self.rt.wakeup.notify(delivery_id)
+            rt.wakeup.notify(delivery_id)
+        if rt.clock.monotonic() >= self._beat_at:
+            rt.write(beat)
+            self._beat_at = rt.clock.monotonic() + HEARTBEAT_SECONDS
         return len(due)
 
     def _run(self) -> None:
@@ -60,7 +56,7 @@ class Reconciler:
             self.rt.stopping.wait(self._pause(next_at))
 
     def _once_safely(self) -> None:
-        """Its thread outlives whatever fails here: it is what makes everything else come right again."""
+        # The thread outlives every failure: it repairs everything else.
         try:
             self.once()
         except SocialpubError as error:

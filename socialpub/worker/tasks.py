@@ -7,8 +7,12 @@ Huey's `crontab` is not used: five tasks run more often than once a minute, and 
 Neither is `retries`: the time of a retry is in a row, so that it survives a restart and can be shown.
 """
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,17 +27,18 @@ from socialpub.db.connection import BATCH_ROWS, Tx
 from socialpub.db.tables import holds, waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
-from socialpub.ops.backup import create, restore, schedule
+from socialpub.ops.backup import create, last_backup, restore, schedule
 from socialpub.ops.notify import schedule as notify_schedule
 from socialpub.publishing import retention
-from socialpub.publishing.delivery import backfill, engine, waiting
+from socialpub.publishing.delivery import backfill, engine
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import idempotency
 from socialpub.runtime import Runtime
-from socialpub.worker import scheduled_backups
-from socialpub.worker.scheduled_backups import ScheduledBackups
 
 log = logging.get_logger("socialpub.worker")
+backup_log = logging.get_logger("socialpub.copies")
+
+# --- queues ----------------------------------------------------------------------------------------------------------
 
 
 class MemoryQueue(MemoryStorage):  # type: ignore[misc]  # Huey has no types
@@ -106,6 +111,73 @@ class NetworkQueue:
             log.error("a worker thread met an error that nobody foresaw and goes on", exc_info=True)
 
 
+# --- scheduled backups -----------------------------------------------------------------------------------------------
+
+REST_SECONDS = 300.0
+"""Until the next one can start, however one ended: if no row could be written, nothing else would delay the next."""
+STOP_SECONDS = 3.0
+NICE = 10
+
+
+class ScheduledBackups:
+    """Starts a backup every `[backup] every`, as a timer would, and logs how it ended.
+
+    It has a process of its own: it can read many gigabytes for minutes, and its command can wait for a network.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._not_before = 0.0
+        """On the monotonic clock."""
+
+    def check(self, rt: Runtime) -> None:
+        """Start a backup that is due, or log how the last one ended."""
+        every = rt.settings.backup.every
+        if self._process is not None:
+            if self._process.poll() is None:
+                return
+            self._log_end(rt, self._process.returncode)
+            self._process, self._not_before = None, rt.clock.monotonic() + REST_SECONDS
+        if every is None or rt.stopping.is_set() or rt.clock.monotonic() < self._not_before:
+            return
+        now = rt.now()
+        if last_backup.next_at(last_backup.read(rt.reader), every, now) <= now:
+            self._process = self._start(rt)
+
+    def stop(self) -> None:
+        """End a running backup. The next one removes what it left."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _start(self, rt: Runtime) -> "subprocess.Popen[bytes]":
+        config = ["--config", str(rt.settings.config_file)] if rt.settings.config_file else []
+        process = subprocess.Popen(  # noqa: S603  our own program
+            [sys.executable, "-m", "socialpub", *config, "backup"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        with suppress(OSError):  # it has ended already
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        return process
+
+    def _log_end(self, rt: Runtime, code: int) -> None:
+        last = last_backup.read(rt.reader)
+        if code == 0:
+            made = last.scheduled
+            backup_log.info("a copy was made", copy=made and made.folder, new_bytes=made and made.new_bytes)
+        else:
+            backup_log.error("a copy could not be made", exit_code=code, reason=last.failure)
+
+
+# --- periodic tasks --------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
     name: str
@@ -123,9 +195,9 @@ class Background:
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
             PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
-            PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
+            PeriodicTask("renewal of idle tokens", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held(rt.reader))),
             PeriodicTask("warnings", 3600.0, upkeep.warn),
-            PeriodicTask("account data", 10.0, fetch_account_data),
+            PeriodicTask("account data", 10.0, lambda rt: upkeep.keep_account_data(rt, holds.held(rt.reader))),
             PeriodicTask("backfill", 20.0, backfill.ask),
             PeriodicTask("pictures of accounts", 10.0, avatars.renew),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
@@ -133,7 +205,7 @@ class Background:
             PeriodicTask("cleanup", 3600.0, retention.remove_unused_media),
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
-            PeriodicTask("scheduled copies", scheduled_backups.CHECK_SECONDS, self.backups.check),
+            PeriodicTask("scheduled copies", 60.0, self.backups.check),
             PeriodicTask("copies that were killed", 3600.0, clean_backups),
             PeriodicTask("restores that were killed", 3600.0, restore.clean),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
@@ -143,7 +215,7 @@ class Background:
             PeriodicTask("sessions", 3600.0, in_steps(sign_in.clean_sessions)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in.clean_links)),
             PeriodicTask("waits that are over", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
-            PeriodicTask("waits in a profile's queue", 3600.0, in_steps(waiting.clean_own_waits)),
+            PeriodicTask("waits in a profile's queue", 3600.0, in_steps(lambda _, tx: waits.delete_own_waits(tx))),
             PeriodicTask("retention", 5.0, retention.remove_expired),
             PeriodicTask("free pages", 60.0, storage.give_back),
             PeriodicTask("usage", 60.0, usage.write_calls),
@@ -194,13 +266,3 @@ def clean_backups(rt: Runtime) -> None:
     """Remove what killed backups left, wherever their folders are."""
     create.clean_temp_dirs(rt.settings, sees_all=False)
     schedule.clean(rt)
-
-
-def renew_idle_tokens(rt: Runtime) -> str | None:
-    """Renew one profile's tokens, unless its network refuses this app; return the profile's id, or None."""
-    return upkeep.keep_alive(rt, holds.held(rt.reader))
-
-
-def fetch_account_data(rt: Runtime) -> str | None:
-    """Fetch one profile's account data, unless its network refuses this app; return the profile's id, or None."""
-    return upkeep.keep_account_data(rt, holds.held(rt.reader))

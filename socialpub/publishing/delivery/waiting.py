@@ -102,11 +102,6 @@ def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
 
 
-def clean_own_waits(_: Runtime, tx: Tx) -> int:
-    """Forget the waits that count for no open delivery any more; how many."""
-    return waits.delete_own_waits(tx)
-
-
 # --- equal content ---------------------------------------------------------------------------------------------------
 
 _LEADING_NAMES = re.compile(r"^(\s*@\w+)+")

@@ -19,7 +19,7 @@ from socialpub.providers.responses import NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker import tasks
+from socialpub.worker.tasks import Background
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -126,7 +126,8 @@ def test_a_network_that_refuses_the_app_is_not_asked(
 ) -> None:
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
-    assert tasks.renew_idle_tokens(rt) is None
+    (task,) = [task for task in Background(rt).tasks if task.name == "renewal of idle tokens"]
+    assert task.run(rt) is None
 
 
 def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(

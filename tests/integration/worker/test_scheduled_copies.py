@@ -9,8 +9,8 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.ops.backup import schedule
 from socialpub.runtime import Runtime
-from socialpub.worker import scheduled_backups
-from socialpub.worker.scheduled_backups import REST_SECONDS, ScheduledBackups
+from socialpub.worker import tasks
+from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
 from tests.support.hand_clock import HandClock
 
 HOUR = 3600
@@ -44,7 +44,7 @@ def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
         return found[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    monkeypatch.setattr(scheduled_backups.os, "setpriority", lambda *_: None)
+    monkeypatch.setattr(tasks.os, "setpriority", lambda *_: None)
     backup = rt.settings.backup.model_copy(update={"every": timedelta(hours=24)})
     rt.settings = rt.settings.model_copy(update={"backup": backup})
     return found

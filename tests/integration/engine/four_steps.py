@@ -3,10 +3,8 @@
 from enum import StrEnum
 
 from socialpub.db.states import State
-from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback
-from socialpub.runtime import Runtime
+from socialpub.providers.base import Done, Kind, Published
 from tests.support.appliance import message_of, state_of, status_of
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 LOOKS = 10
@@ -26,7 +24,7 @@ class Place(StrEnum):
 class FourSteps(ScriptedNetwork):
     """Makes the post with the commit, and tells its id with the step after it."""
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock):
         super().__init__(
             (Place.PREPARE, Kind.PREPARE),
             (Place.POLL_BEFORE, Kind.POLL),
@@ -34,26 +32,26 @@ class FourSteps(ScriptedNetwork):
             (Place.POLL_AFTER, Kind.POLL),
         )
         self.clock = clock
-        self.called_at: dict[str, list[float]] = {}
+        self.called_at = {}
 
-    def run(self, step: str, job: Job) -> Outcome:
+    def run(self, step, job):
         self.called_at.setdefault(step, []).append(self.clock.monotonic())
         return super().run(step, job)
 
-    def goes_well(self, step: str, job: Job) -> Outcome:
+    def goes_well(self, step, job):
         if step == Place.COMMIT:
             self.publish(job.content.text)
         if step == Place.POLL_AFTER:
             return Published(str(len(self.effects)))
         return Done({**job.memo, step: True})
 
-    def recover(self, job: Job) -> Readback:
+    def recover(self, job):
         if self.effects and not self.results.get("recover"):
             self.results["recover"] = [Done({**job.memo, Place.COMMIT: True})]
-        return super().recover(job)  # type: ignore[return-value]
+        return super().recover(job)
 
 
-def assert_it_is_true(rt: Runtime, network: FourSteps, post: str) -> None:
+def assert_it_is_true(rt, network, post):
     match state_of(rt, post):
         case State.PUBLISHED:
             assert len(network.effects) == 1

@@ -1,34 +1,29 @@
 """Posts may wait for their account for a week: `max_lateness` is longer than `give_up_after`."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
 from socialpub.providers.responses import AuthExpired, NoAnswer
-from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.integration.engine.test_waiting_for_the_owner import HOUR, needs_its_owner
 from tests.support.appliance import accept, connect_again, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
-def network(clock: HandClock) -> FourSteps:
+def network(clock):
     return FourSteps(clock)
 
 
 @pytest.fixture
-def appliance_options(network: FourSteps) -> dict[str, Any]:
+def appliance_options(network):
     return {"providers": {"x": network}, "publishing": PublishingSection(max_lateness=timedelta(days=7))}
 
 
-def test_everything_that_waited_for_its_account_goes_out_after_sixty_hours(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
-) -> None:
+def test_everything_that_waited_for_its_account_goes_out_after_sixty_hours(rt, network, profile, clock):
     network.results[Place.POLL_AFTER] = [AuthExpired("401"), AuthExpired("401")]
     begun = accept(rt, profile, body="Begun")
     drain(rt)
@@ -42,9 +37,7 @@ def test_everything_that_waited_for_its_account_goes_out_after_sixty_hours(
     )
 
 
-def test_the_deadline_counts_from_the_reconnection(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
-) -> None:
+def test_the_deadline_counts_from_the_reconnection(rt, network, profile, clock):
     needs_its_owner(rt, profile)
     post = accept(rt, profile)
     drain(rt)
@@ -57,9 +50,7 @@ def test_the_deadline_counts_from_the_reconnection(
     assert state_of(rt, post) is State.FAILED
 
 
-def test_an_account_that_nobody_connects_ends_its_posts_after_the_week_and_says_so(
-    rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_an_account_that_nobody_connects_ends_its_posts_after_the_week_and_says_so(rt, profile, clock):
     needs_its_owner(rt, profile)
     post = accept(rt, profile)
     drain(rt, clock, within=8 * 24 * HOUR)

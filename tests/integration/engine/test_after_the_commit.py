@@ -3,19 +3,17 @@
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Again, Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
-from socialpub.providers.responses import AppRefused, NoAnswer, Rejected
-from socialpub.runtime import Runtime
+from socialpub.providers.base import Again, Done, Kind, Published, Readback, Refused, Wait
+from socialpub.providers.responses import NoAnswer, Rejected
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
+from tests.support.scripted_network import ScriptedNetwork
 
 SENT = Done({"publish_id": "v1"})
 
 
 @pytest.fixture
-def network() -> ScriptedNetwork:
+def network():
     """A film that is committed by its last byte."""
     network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL))
     network.results["send_last"] = [SENT]
@@ -23,18 +21,7 @@ def network() -> ScriptedNetwork:
     return network
 
 
-def test_a_post_is_published_when_the_network_says_so(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert network.asked == ["init", "send_last", "await_outcome", "await_outcome"]
-    assert state_of(rt, post) is State.PUBLISHED
-
-
-def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(rt, network, profile, clock):
     network.results["send_last"] = [NoAnswer("timed out")]
     network.results["recover"] = [Readback(), SENT]
     post = accept(rt, profile)
@@ -52,9 +39,7 @@ def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
         (Rejected("A refused question."), State.UNCONFIRMED),
     ],
 )
-def test_only_a_verdict_on_the_post_itself_makes_it_failed(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, line: ScriptedResult, state: State
-) -> None:
+def test_only_a_verdict_on_the_post_itself_makes_it_failed(rt, network, profile, clock, line, state):
     network.results["await_outcome"] = [line]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -62,9 +47,7 @@ def test_only_a_verdict_on_the_post_itself_makes_it_failed(
     assert message_of(rt, post).startswith("Outcome unknown:") is (state is State.UNCONFIRMED)
 
 
-def test_a_post_that_the_network_calls_failed_may_begin_anew(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_post_that_the_network_calls_failed_may_begin_anew(rt, network, profile, clock):
     network.results["send_last"] = [SENT, SENT]
     network.results["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
     post = accept(rt, profile)
@@ -73,28 +56,15 @@ def test_a_post_that_the_network_calls_failed_may_begin_anew(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_step_may_tell_something_although_it_went_well(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_step_may_tell_something_although_it_went_well(rt, network, profile, clock):
     run = network.run
 
-    def telling(step: str, job: Job) -> Outcome:
+    def telling(step, job):
         job.trace.message = "publish_id v1" if step == "init" else None
         return run(step, job)
 
-    network.run = telling  # type: ignore[method-assign]
+    network.run = telling
     post = accept(rt, profile)
     drain(rt, clock)
     assert attempts_of(rt, post)[0] == ("init", "done")
     assert rt.reader.value("SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"
-
-
-def test_a_commit_that_was_taken_ends_the_hold_of_the_network(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["init"] = [AppRefused("five accounts are enough")]
-    accept(rt, profile)
-    drain(rt)
-    assert rt.reader.value("SELECT count(*) FROM hold") == 1
-    drain(rt, clock)
-    assert rt.reader.value("SELECT count(*) FROM hold") == 0

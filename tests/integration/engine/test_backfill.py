@@ -1,40 +1,35 @@
 """What a network tells only after a post is up."""
 
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Published
+from socialpub.providers.base import Published
 from socialpub.providers.responses import NoAnswer
 from socialpub.publishing.delivery import backfill
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 
-def told(rt: Runtime) -> tuple[str | None, str | None]:
+def told(rt):
     row = rt.reader.one("SELECT provider_post_id, url FROM delivery")
     assert row is not None
     return row[0], row[1]
 
 
-def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    answers: list[Published | Exception | None] = [
+def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(rt, network, profile, clock):
+    answers = [
         None,
         NoAnswer("timed out"),
         Published("99", "https://t.example/99"),
     ]
-    jobs: list[Job] = []
+    jobs = []
 
-    def fill_in(job: Job) -> Published | None:
+    def fill_in(job):
         jobs.append(job)
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    network.fill_in = fill_in  # type: ignore[attr-defined]
+    network.fill_in = fill_in
     network.results["create_post"] = [Published(None)]
     post = accept(rt, profile)
     drain(rt)
@@ -50,10 +45,8 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
     assert len(jobs) == 3
 
 
-def test_an_id_that_another_delivery_holds_is_not_adopted(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.fill_in = lambda job: Published("1")  # type: ignore[attr-defined]
+def test_an_id_that_another_delivery_holds_is_not_adopted(rt, network, profile, clock):
+    network.fill_in = lambda job: Published("1")
     network.results["create_post"] = [Published("1"), Published(None)]
     accept(rt, profile, body="one")
     late = accept(rt, profile, body="two")

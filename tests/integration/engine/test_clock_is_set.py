@@ -1,9 +1,7 @@
 """A wall clock that is set, either way: our own waits last as long as before, lateness follows it, and it shows."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -18,7 +16,6 @@ from socialpub.ops.doctor import checks
 from socialpub.providers.base import Kind, Published, Readback, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import resume
-from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import (
     accept,
@@ -45,7 +42,7 @@ WAITING: dict[str, tuple[Any, float]] = {
 
 
 @contextmanager
-def next_run(folder: Path, at: datetime, network: ScriptedNetwork) -> Iterator[tuple[Runtime, HandClock]]:
+def next_run(folder, at, network):
     """The machine starts again with its clock at this time: the appliance of the same folder, and this clock."""
     booted = HandClock(at)
     booted.boot = "the next one"
@@ -59,9 +56,7 @@ def next_run(folder: Path, at: datetime, network: ScriptedNetwork) -> Iterator[t
 
 @either_way
 @pytest.mark.parametrize("met", WAITING)
-def test_a_wait_lasts_as_long_as_it_was_meant_to(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, met: str, jump: float
-) -> None:
+def test_a_wait_lasts_as_long_as_it_was_meant_to(rt, network, profile, clock, met, jump):
     answer, seconds = WAITING[met]
     network.results["create_post"] = [answer]
     post = accept(rt, profile)
@@ -76,9 +71,7 @@ def test_a_wait_lasts_as_long_as_it_was_meant_to(
 
 
 @either_way
-def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
+def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(rt, network, profile, clock, jump):
     network.results["create_post"] = [NoAnswer("timed out")]
     post = accept(rt, profile)
     drain(rt)
@@ -94,9 +87,7 @@ def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(
 
 
 @either_way
-def test_patience_is_not_used_up_by_a_clock(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
+def test_patience_is_not_used_up_by_a_clock(rt, network, profile, clock, jump):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     begun, paused = accept(rt, profile), add_profile(rt, account_id="other")
     drain(rt)
@@ -110,9 +101,7 @@ def test_patience_is_not_used_up_by_a_clock(
     assert [state_of(rt, post) for post in (begun, not_begun)] == [State.PUBLISHED] * 2
 
 
-def test_what_was_accepted_on_a_clock_ahead_of_time_goes_out_once_the_clock_is_right(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_what_was_accepted_on_a_clock_ahead_of_time_goes_out_once_the_clock_is_right(rt, network, profile, clock):
     post = accept(rt, profile)
     clock.jump(-86_400)
     drain(rt)
@@ -120,9 +109,7 @@ def test_what_was_accepted_on_a_clock_ahead_of_time_goes_out_once_the_clock_is_r
 
 
 @either_way
-def test_a_post_keeps_the_time_that_its_owner_chose(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
+def test_a_post_keeps_the_time_that_its_owner_chose(rt, network, profile, clock, jump):
     at = clock.now() + timedelta(days=10)
     post = accept(rt, profile, at=at)
     clock.jump(jump)
@@ -134,8 +121,8 @@ def test_a_post_keeps_the_time_that_its_owner_chose(
 
 
 def test_a_post_that_the_new_time_makes_too_late_is_not_sent_and_says_that_the_clock_was_set(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+    rt, network, profile, clock
+):
     in_time = accept(rt, profile, body="in time", at=clock.now() + timedelta(days=6, hours=12))
     late = accept(rt, profile, body="late", at=clock.now() + timedelta(days=2))
     clock.jump(WEEK)
@@ -149,9 +136,7 @@ def test_a_post_that_the_new_time_makes_too_late_is_not_sent_and_says_that_the_c
     assert network.effects == ["in time"]
 
 
-def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(rt, network, profile, clock):
     rt.write(resume.pause)
     for minutes in (50, 30, 40):
         accept(rt, profile, body=str(minutes), at=clock.now() + timedelta(minutes=minutes))
@@ -164,8 +149,8 @@ def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["accepted", "scheduled"])
 def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was_due_then(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path, at_once: bool
-) -> None:
+    rt, network, profile, clock, tmp_path, at_once
+):
     clock.forward(60)
     old = accept(rt, profile, body="old", at=None if at_once else clock.now() + timedelta(hours=1))
     clock.forward(60)
@@ -181,8 +166,8 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
 
 
 def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_is_right_again(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
-) -> None:
+    rt, network, profile, clock, tmp_path
+):
     rt.write(resume.pause)
     accepted = accept(rt, profile, body="accepted")
     scheduled = accept(rt, profile, body="scheduled", at=clock.now() + timedelta(minutes=5))
@@ -198,8 +183,8 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
 
 @pytest.mark.parametrize("days", [3, -3])
 def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_late(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path, days: int
-) -> None:
+    rt, network, profile, clock, tmp_path, days
+):
     rt.write(resume.pause)
     post = accept(rt, profile)
     rt.write(reconciler.beat)
@@ -213,9 +198,7 @@ def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_l
         assert state_of(later, post) is State.PUBLISHED
 
 
-def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(rt, network, profile, clock):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=7200)]
     begun = accept(rt, profile, body="begun")
     drain(rt)
@@ -228,9 +211,7 @@ def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(
     assert "The clock was set forward by 30 hours" in message_of(rt, put_off)
 
 
-def test_the_deadline_of_an_account_that_was_connected_again_moves_with_the_clock(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_the_deadline_of_an_account_that_was_connected_again_moves_with_the_clock(rt, network, profile, clock):
     network.results["create_post"] = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)
@@ -241,9 +222,7 @@ def test_the_deadline_of_an_account_that_was_connected_again_moves_with_the_cloc
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
-def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_goes_back(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_goes_back(rt, network, profile, clock):
     at = clock.now() + timedelta(minutes=10)
     rt.write(resume.pause)
     post = accept(rt, profile, at=at)
@@ -258,7 +237,7 @@ def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_g
 
 
 @either_way
-def test_holds_and_gaps_end_when_they_should(tmp_path: Path, clock: HandClock, jump: float) -> None:
+def test_holds_and_gaps_end_when_they_should(tmp_path, clock, jump):
     network = ScriptedNetwork()
     gap = PublishingSection(min_gap=timedelta(minutes=15))
     rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=gap)
@@ -281,9 +260,7 @@ def test_holds_and_gaps_end_when_they_should(tmp_path: Path, clock: HandClock, j
 
 
 @either_way
-def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
+def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(rt, network, profile, clock, jump):
     network.steps = ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=100)]
     accept(rt, profile)
@@ -302,9 +279,7 @@ def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(
 
 
 @either_way
-def test_readiness_and_the_doctor_speak_of_it_for_a_day(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, jump: float
-) -> None:
+def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump):
     rt.write(reconciler.beat)
     assert health.clock_jump(rt.reader, rt.now()) is None
     clock.jump(jump)
@@ -318,23 +293,21 @@ def test_readiness_and_the_doctor_speak_of_it_for_a_day(
     assert health.clock_jump(rt.reader, rt.now()) is None
 
 
-def test_a_heartbeat_from_the_future_is_none(rt: Runtime, clock: HandClock) -> None:
+def test_a_heartbeat_from_the_future_is_none(rt, clock):
     rt.write(reconciler.beat)
     clock.jump(-5 * 3600)
     (late,) = list(health.worker_problems(rt.reader, rt.now()))
     assert "dated in the future" in late.message
 
 
-def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt: Runtime, clock: HandClock) -> None:
+def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt, clock):
     rt.write(reconciler.beat)
     clock.jump(-5 * 3600)
     clock.forward(60)
     assert len(anyio.run(health.check_readiness, rt).reasons) == 1
 
 
-def test_only_the_first_process_to_notice_moves_anything(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
-) -> None:
+def test_only_the_first_process_to_notice_moves_anything(rt, network, profile, clock, tmp_path):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     accept(rt, profile)
     drain(rt)
@@ -354,8 +327,8 @@ def test_only_the_first_process_to_notice_moves_anything(
 
 
 def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_waits_back(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
-) -> None:
+    rt, network, profile, clock, tmp_path
+):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     post = accept(rt, profile)
     drain(rt)
@@ -366,9 +339,7 @@ def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_
         assert state_of(later, post) is State.PUBLISHED
 
 
-def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(rt, network, profile, clock):
     post = accept(rt, profile)
     for _ in range(20):
         clock.jump(2)
@@ -378,7 +349,7 @@ def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(
     assert attempts_of(rt, post) == [("create_post", "published")]
 
 
-def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt: Runtime, clock: HandClock) -> None:
+def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
     rt.db.write(
         lambda tx: tx.execute(
             "INSERT INTO idempotency (key_id, key, fingerprint, created_at) VALUES ('k', 'once', 'f', ?)", (tx.stamp,)

@@ -3,23 +3,20 @@
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Published, Readback
+from socialpub.providers.base import Published, Readback
 from socialpub.providers.responses import NoAnswer, Throttled
 from socialpub.publishing import retention
-from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
-from tests.support.scripted_network import ScriptedNetwork
 
 WEEK = 7 * 86400.0
 either_way = pytest.mark.parametrize("jump", [WEEK, -WEEK], ids=["+7d", "-7d"])
 
 
-def set_during(rt: Runtime, clock: HandClock, jump: float, then: BaseException) -> object:
-    def call(job: Job) -> object:
+def set_during(rt, clock, jump, then):
+    def call(job):
         clock.jump(jump)
         rt.write(reconciler.beat)
         raise then
@@ -28,10 +25,8 @@ def set_during(rt: Runtime, clock: HandClock, jump: float, then: BaseException) 
 
 
 @either_way
-def test_patience_is_not_used_up_when_the_clock_is_set_during_a_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
-    network.results["create_post"] = [set_during(rt, clock, jump, Throttled("slow", retry_after_seconds=600))]  # type: ignore[list-item]
+def test_patience_is_not_used_up_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    network.results["create_post"] = [set_during(rt, clock, jump, Throttled("slow", retry_after_seconds=600))]
     post = accept(rt, profile)
     drain(rt)
     drain(rt, clock, within=900)
@@ -39,10 +34,8 @@ def test_patience_is_not_used_up_when_the_clock_is_set_during_a_call(
 
 
 @either_way
-def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
-    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]  # type: ignore[list-item]
+def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
     network.results["recover"] = [Readback(), Readback((Published("77"),))]
     post = accept(rt, profile)
     drain(rt)
@@ -51,17 +44,15 @@ def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(
 
 
 @either_way
-def test_ages_are_right_when_the_clock_is_set_during_a_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
-) -> None:
-    ages: list[float] = []
+def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    ages = []
 
-    def age(job: Job) -> object:
+    def age(job):
         assert job.committed_at is not None
         ages.append((job.now - job.committed_at).total_seconds())
         return Readback((Published("77"),))
 
-    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]  # type: ignore[list-item]
+    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
     network.results["recover"] = [age]
     accept(rt, profile)
     drain(rt)
@@ -73,9 +64,7 @@ def test_ages_are_right_when_the_clock_is_set_during_a_call(
 
 
 @pytest.mark.parametrize(("status", "days"), [("reserved", 7), ("verified", 31)])
-def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(
-    rt: Runtime, clock: HandClock, status: str, days: int
-) -> None:
+def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(rt, clock, status, days):
     fresh = artifact(rt, status)
     rt.write(reconciler.beat)
     clock.jump(days * 86400)

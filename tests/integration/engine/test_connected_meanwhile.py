@@ -2,20 +2,15 @@
 
 from socialpub.accounts import profiles
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Refused
+from socialpub.providers.base import Refused
 from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, connect_again, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_connected(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    def meanwhile(job: Job) -> object:
+def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_connected(rt, network, profile, clock):
+    def meanwhile(job):
         connect_again(rt)
         raise AuthExpired("401")
 
@@ -26,10 +21,8 @@ def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_conne
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_profile_that_is_disconnected_while_its_token_is_refused_ends_its_post_at_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    def meanwhile(job: Job) -> object:
+def test_a_profile_that_is_disconnected_while_its_token_is_refused_ends_its_post_at_once(rt, network, profile, clock):
+    def meanwhile(job):
         rt.write(profiles.disconnect, profile)
         raise AuthExpired("401")
 
@@ -39,10 +32,8 @@ def test_a_profile_that_is_disconnected_while_its_token_is_refused_ends_its_post
     assert "The profile was disconnected." in message_of(rt, post)
 
 
-def test_a_post_that_is_stopped_while_a_missing_scope_is_found_ends_at_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    def meanwhile(job: Job) -> object:
+def test_a_post_that_is_stopped_while_a_missing_scope_is_found_ends_at_once(rt, network, profile, clock):
+    def meanwhile(job):
         rt.write(lambda _, tx: posts.stop(rt, tx, post))
         return Refused("A scope is missing.", reauth=True)
 

@@ -1,37 +1,33 @@
 """A step that kills its worker is noticed: after three deaths its delivery ends, and everything else goes on."""
 
-from pathlib import Path
-
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Job, More
-from socialpub.runtime import Runtime
+from socialpub.providers.base import More
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
 
 POISON = "poison"
 
 
 @pytest.fixture
-def network(clock: HandClock) -> FourSteps:
+def network(clock):
     return FourSteps(clock)
 
 
 class Lives:
     """One worker process after the other over the same folder."""
 
-    def __init__(self, folder: Path, network: FourSteps, clock: HandClock) -> None:
+    def __init__(self, folder, network, clock):
         self.folder, self.network, self.clock = folder, network, clock
         self.deaths = 0
 
-    def begin(self) -> Runtime:
+    def begin(self):
         return open_appliance(self.folder, self.clock, providers={"x": self.network})
 
-    def go_on(self, most: int = 20, *, asked_to_stop: bool = False) -> Runtime:
+    def go_on(self, most=20, *, asked_to_stop=False):
         """Until everything rests; each death begins a new process. The last one."""
         for _ in range(most):
             rt = self.begin()
@@ -46,34 +42,34 @@ class Lives:
         raise AssertionError("it dies for ever")
 
 
-def die(rt: Runtime) -> None:
+def die(rt):
     """As by SIGKILL: the lock is free, and its file stays."""
     rt.process._lock.release()
     rt.db.close()
 
 
 @pytest.fixture
-def lives(tmp_path: Path, network: FourSteps, clock: HandClock) -> Lives:
+def lives(tmp_path, network, clock):
     return Lives(tmp_path, network, clock)
 
 
-def deadly(network: FourSteps, step: str) -> None:
+def deadly(network, step):
     """This step of the post with the text `poison` kills whoever runs it."""
     run = network.run
 
-    def kills(name: str, job: Job) -> object:
+    def kills(name, job):
         if name == step and job.content.text == POISON:
             network.asked.append(name)
             raise ProcessKilled
         return run(name, job)
 
-    network.run = kills  # type: ignore[method-assign,assignment]
+    network.run = kills
 
 
 @pytest.mark.parametrize("step", [Place.PREPARE, Place.POLL_BEFORE])
 def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_and_the_lane_goes_on(
-    lives: Lives, network: FourSteps, step: str
-) -> None:
+    lives, network, step
+):
     rt = lives.begin()
     profile = add_profile(rt)
     poison, after = accept(rt, profile, body=POISON), accept(rt, profile, body="Behind it")
@@ -89,9 +85,7 @@ def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_an
     rt.close()
 
 
-def test_a_commit_that_kills_its_worker_is_looked_for_and_never_sent_a_third_time(
-    lives: Lives, network: FourSteps
-) -> None:
+def test_a_commit_that_kills_its_worker_is_looked_for_and_never_sent_a_third_time(lives, network):
     rt = lives.begin()
     poison = accept(rt, add_profile(rt), body=POISON)
     die(rt)
@@ -102,9 +96,7 @@ def test_a_commit_that_kills_its_worker_is_looked_for_and_never_sent_a_third_tim
     rt.close()
 
 
-def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unknown(
-    lives: Lives, network: FourSteps
-) -> None:
+def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unknown(lives, network):
     rt = lives.begin()
     poison = accept(rt, add_profile(rt), body=POISON)
     die(rt)
@@ -116,7 +108,7 @@ def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unk
     rt.close()
 
 
-def test_what_ran_beside_it_is_not_taken_for_it(lives: Lives, network: FourSteps) -> None:
+def test_what_ran_beside_it_is_not_taken_for_it(lives, network):
     """All lanes run when the worker dies; from then on only one of them at a time, and the next death tells."""
     rt = lives.begin()
     profiles = [add_profile(rt, account_id=f"account {number}") for number in range(6)]
@@ -133,14 +125,12 @@ def test_what_ran_beside_it_is_not_taken_for_it(lives: Lives, network: FourSteps
     rt.close()
 
 
-def test_a_worker_that_was_asked_to_stop_and_had_to_be_killed_says_nothing_about_the_step(
-    lives: Lives, network: FourSteps
-) -> None:
+def test_a_worker_that_was_asked_to_stop_and_had_to_be_killed_says_nothing_about_the_step(lives, network):
     rt = lives.begin()
     post = accept(rt, add_profile(rt))
     die(rt)
 
-    def killed(job: Job) -> object:
+    def killed(job):
         raise ProcessKilled
 
     network.results[Place.PREPARE] = [killed] * 8
@@ -149,12 +139,12 @@ def test_a_worker_that_was_asked_to_stop_and_had_to_be_killed_says_nothing_about
     rt.close()
 
 
-def test_deaths_count_only_in_a_row(lives: Lives, network: FourSteps) -> None:
+def test_deaths_count_only_in_a_row(lives, network):
     rt = lives.begin()
     post = accept(rt, add_profile(rt))
     die(rt)
 
-    def killed(job: Job) -> object:
+    def killed(job):
         raise ProcessKilled
 
     network.results[Place.PREPARE] = [killed, killed, More({}), killed, killed, More({}), killed, killed]

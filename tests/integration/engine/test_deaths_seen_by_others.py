@@ -1,43 +1,39 @@
 """Steps that kill their worker, seen by several processes."""
 
-from pathlib import Path
-
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Account, Content, Job, Kind
-from socialpub.runtime import Runtime
+from socialpub.providers.base import Kind
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
 
 
-def die(rt: Runtime) -> None:
+def die(rt):
     rt.process._lock.release()
     rt.db.close()
 
 
 class Deadly(ScriptedNetwork):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
         self.where = "upload"
 
-    def run(self, step: str, job: Job) -> object:  # type: ignore[override]
+    def run(self, step, job):
         if step == self.where and job.content.text == "poison":
             self.asked.append(step)
             raise ProcessKilled
         return super().run(step, job)
 
-    def check(self, content: Content, options: object, account: Account) -> list:  # type: ignore[override,type-arg]
+    def check(self, content, options, account):
         if self.where == "check" and content.text == "poison":
             self.asked.append("check")
             raise ProcessKilled
         return []
 
 
-def lives(folder: Path, network: Deadly, clock: HandClock, *, seen_by_another: bool = False) -> tuple[int, Runtime]:
+def lives(folder, network, clock, *, seen_by_another=False):
     deaths = 0
     for _ in range(12):
         rt = open_appliance(folder, clock, providers={"x": network})
@@ -54,7 +50,7 @@ def lives(folder: Path, network: Deadly, clock: HandClock, *, seen_by_another: b
     raise AssertionError(f"it died {deaths} times")
 
 
-def test_a_check_that_kills_its_worker_ends_its_delivery_too(tmp_path: Path, clock: HandClock) -> None:
+def test_a_check_that_kills_its_worker_ends_its_delivery_too(tmp_path, clock):
     network = Deadly()
     network.where = "check"
     rt = open_appliance(tmp_path, clock, providers={"x": network})
@@ -66,7 +62,7 @@ def test_a_check_that_kills_its_worker_ends_its_delivery_too(tmp_path: Path, clo
     rt.close()
 
 
-def test_a_death_that_another_process_saw_first_is_counted(tmp_path: Path, clock: HandClock) -> None:
+def test_a_death_that_another_process_saw_first_is_counted(tmp_path, clock):
     network = Deadly()
     rt = open_appliance(tmp_path, clock, providers={"x": network})
     profile = add_profile(rt)
@@ -78,7 +74,7 @@ def test_a_death_that_another_process_saw_first_is_counted(tmp_path: Path, clock
 
 
 @pytest.mark.parametrize("named", ["../../outside", "/{folder}/outside", "../outside", "", "."])
-def test_a_row_that_names_no_process_touches_no_file(tmp_path: Path, clock: HandClock, named: str) -> None:
+def test_a_row_that_names_no_process_touches_no_file(tmp_path, clock, named):
     """Whoever can write rows names no file of the machine by one."""
     network = ScriptedNetwork(("create_post", Kind.COMMIT))
     rt = open_appliance(tmp_path, clock, providers={"x": network})

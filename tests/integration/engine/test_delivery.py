@@ -7,28 +7,25 @@ import pytest
 
 from socialpub.core.errors import Conflict
 from socialpub.db.states import State
-from socialpub.providers.base import Held, Kind, More, Published, Readback, Refused, Wait
-from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
+from socialpub.providers.base import Held, Kind, More, Refused, Wait
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
-from socialpub.runtime import Runtime
 from tests.support.appliance import (
     OWNER,
     accept,
     add_profile,
     attempts_of,
     message_of,
-    open_appliance,
     state_of,
     status_of,
 )
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_post_that_goes_well_is_published_once(rt, network, profile):
     post = accept(rt, profile)
     drain(rt)
     assert network.effects == ["Hello"]
@@ -38,9 +35,7 @@ def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: ScriptedN
     assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
-def test_a_scheduled_post_never_starts_before_its_time(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_scheduled_post_never_starts_before_its_time(rt, network, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(hours=1))
     clock.forward(3599.9)
     drain(rt)
@@ -50,9 +45,7 @@ def test_a_scheduled_post_never_starts_before_its_time(
     assert (network.effects, status_of(rt, post)) == (["Hello"], "settled")
 
 
-def test_the_post_is_pending_from_the_start_of_its_first_delivery(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_the_post_is_pending_from_the_start_of_its_first_delivery(rt, network, clock):
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.results["create_post"] = [Wait(60, "not yet")]
     post = accept(rt, one, two, at=clock.now() + timedelta(hours=1))
@@ -66,7 +59,7 @@ def test_the_post_is_pending_from_the_start_of_its_first_delivery(
         rt.write(posts.edit, post, Change(frozenset({"body"}), body="other"), OWNER)
 
 
-def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, network: ScriptedNetwork) -> None:
+def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt, network):
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.results["create_post"] = [Refused("Shorten the text.")]
     post = accept(rt, one, two)
@@ -77,31 +70,7 @@ def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, net
     assert "Shorten the text." in {message_of(rt, post, 0), message_of(rt, post, 1)}
 
 
-def test_a_call_that_never_left_is_made_again(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NotSent("no route"), NotSent("no route")]
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert network.effects == ["Hello"]
-    assert state_of(rt, post) is State.PUBLISHED
-    assert attempts_of(rt, post) == [("create_post", "retrying")] * 2 + [("create_post", "published")]
-
-
-def test_an_expired_token_is_refreshed_once_and_the_call_repeated(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
-    network.results["create_post"] = [AuthExpired("401")]
-    post = accept(rt, profile)
-    drain(rt)
-    assert network.oauth.refreshes == ["refresh-0"]
-    assert [job.token for job in network.jobs] == ["access-0", "access-1"]
-    assert state_of(rt, post) is State.PUBLISHED
-
-
-def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(rt, network, profile):
     network.results["create_post"] = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
     later = accept(rt, profile, body="later")
@@ -112,20 +81,7 @@ def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(
     assert [attempts_of(rt, each)[-1][1] for each in (post, later)] == ["held", "held"]
 
 
-def test_a_refused_refresh_token_asks_the_owner_to_reconnect(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
-    network.results["create_post"] = [AuthExpired("401")]
-    network.oauth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
-    post = accept(rt, profile)
-    drain(rt)
-    assert (state_of(rt, post), attempts_of(rt, post)[-1][1]) == (State.QUEUED, "held")
-    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
-
-
-def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(rt, network, clock):
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.results["create_post"] = [AppRefused("out of credits", code="CreditsDepleted"), Held("out of credits")]
     held = [accept(rt, one), accept(rt, two), accept(rt, one, body="b"), accept(rt, two, body="c")]
@@ -143,9 +99,7 @@ def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
     assert rt.reader.value("SELECT count(*) FROM hold") == 0
 
 
-def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(rt, network, profile, clock):
     rt.write(resume.pause)
     due, now = accept(rt, profile, at=clock.now() + timedelta(minutes=1)), accept(rt, profile)
     clock.forward(3600)
@@ -159,9 +113,7 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
     assert (status_of(rt, due), status_of(rt, now)) == ("canceled", "settled")
 
 
-def test_what_is_too_late_by_then_is_not_sent_and_says_so(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_what_is_too_late_by_then_is_not_sent_and_says_so(rt, network, profile, clock):
     rt.write(resume.pause)
     late = accept(rt, profile)
     clock.forward(24 * 3600 + 1)
@@ -172,9 +124,7 @@ def test_what_is_too_late_by_then_is_not_sent_and_says_so(
     assert status_of(rt, late) == "settled"
 
 
-def test_overdue_posts_go_out_oldest_first(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_overdue_posts_go_out_oldest_first(rt, network, profile, clock):
     for minutes in (3, 1, 2):
         accept(rt, profile, body=f"due {minutes}", at=clock.now() + timedelta(minutes=minutes))
     clock.forward(600)
@@ -182,16 +132,14 @@ def test_overdue_posts_go_out_oldest_first(
     assert network.effects == ["due 1", "due 2", "due 3"]
 
 
-def test_a_wait_of_one_post_blocks_no_other_of_the_profile(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_wait_of_one_post_blocks_no_other_of_the_profile(rt, network, profile):
     network.results["create_post"] = [Wait(600, "processing")]
     waiting, other = accept(rt, profile, body="waiting"), accept(rt, profile, body="other")
     drain(rt)
     assert (state_of(rt, waiting), state_of(rt, other)) == (State.QUEUED, State.PUBLISHED)
 
 
-def test_runs_of_one_step_extend_one_attempt(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_runs_of_one_step_extend_one_attempt(rt, network, profile, clock):
     network.steps = [*ScriptedNetwork(("append", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps]
     network.results["append"] = [More({"chunk": 1}), More({"chunk": 2})]
     post = accept(rt, profile)
@@ -201,9 +149,7 @@ def test_runs_of_one_step_extend_one_attempt(
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, committed: bool
-) -> None:
+def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(rt, network, profile, clock, committed):
     network.results["create_post"] = [NoAnswer("timed out") if committed else Wait(600, "later")]
     post = accept(rt, profile)
     drain(rt)
@@ -213,25 +159,7 @@ def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
     assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
 
 
-def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    post = accept(rt, profile)
-    delivery = rt.reader.value("SELECT id FROM delivery")
-    rt.db.write(
-        lambda tx: tx.update("delivery", delivery, state="running", owner="gone", plan='[["create_post","commit"]]',
-                             progress='{"phase":"committing"}', committed_at=tx.stamp, started_at=tx.stamp)
-    )  # fmt: skip
-    network.results["recover"] = [Readback((Published("5"),))]
-    drain(rt, clock)
-    assert network.asked == ["recover"]
-    assert state_of(rt, post) is State.PUBLISHED
-    assert attempts_of(rt, post)[0] == ("create_post", "unknown")
-
-
-def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: object
-) -> None:
+def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(rt, network, profile, clock, tmp_path):
     from socialpub.db.locks import ProcessLock
 
     other = ProcessLock(rt.process.folder, "other-worker")
@@ -246,7 +174,7 @@ def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
     assert network.effects == ["Hello"]
 
 
-def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_profile_disconnected_meanwhile_sends_nothing(rt, network, profile):
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update("profile", profile, status="disconnected"))
     drain(rt)
@@ -254,25 +182,7 @@ def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: Sc
     assert "disconnected" in message_of(rt, post)
 
 
-def test_two_appliances_on_one_database_take_each_delivery_once(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, tmp_path: object
-) -> None:
-    second = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
-    try:
-        profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
-        accepted = [accept(rt, profile, body=f"{profile} {n}") for profile in profiles for n in range(5)]
-        for _ in range(30):
-            drain(rt)
-            drain(second)
-        assert len(network.effects) == 20
-        assert {state_of(rt, post) for post in accepted} == {State.PUBLISHED}
-    finally:
-        second.close()
-
-
-def test_the_plan_of_a_started_delivery_never_changes(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_the_plan_of_a_started_delivery_never_changes(rt, network, profile, clock):
     network.results["create_post"] = [Wait(60, "later")]
     accept(rt, profile)
     drain(rt)

@@ -2,26 +2,22 @@
 
 import contextlib
 import queue
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from socialpub.core.clock import new_id
 from socialpub.core.errors import Unavailable
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db.connection import Tx
 from socialpub.db.database import Database
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Kind, Outcome, Published, Readback, Refused
+from socialpub.providers.base import Kind, Published, Readback, Refused
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.delivery import engine, settle
-from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import START, HandClock
+from tests.support.hand_clock import START
 from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
@@ -34,12 +30,12 @@ FILM_ONCE = [name for name, _ in FILM]
 class FullDisk:
     """Every settlement fails on the disk, after it did all its work, as often as the test says."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.times = 0
         self._settle = settle.settle
         monkeypatch.setattr(settle, "settle", self._fail)
 
-    def _fail(self, rt: Runtime, tx: Tx, *what: Any) -> Any:
+    def _fail(self, rt, tx, *what):
         following = self._settle(rt, tx, *what)
         if self.times:
             self.times -= 1
@@ -48,13 +44,11 @@ class FullDisk:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+def disk(monkeypatch):
     return FullDisk(monkeypatch)
 
 
-def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_again(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk
-) -> None:
+def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_again(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 3
     for _ in range(4):
@@ -66,9 +60,7 @@ def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_aga
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
-def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk, times: int
-) -> None:
+def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(rt, network, profile, clock, disk, times):
     network.steps = ScriptedNetwork(("one", Kind.PREPARE), ("two", Kind.PREPARE), *FILM).steps
     post = accept(rt, profile)
     disk.times = times
@@ -78,9 +70,7 @@ def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(
     assert attempts_of(rt, post)[-1] == ("create_post", "published")
 
 
-def test_an_unwritten_outcome_whose_process_dies_is_read_back(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk
-) -> None:
+def test_an_unwritten_outcome_whose_process_dies_is_read_back(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 1
     engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
@@ -96,12 +86,10 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
         successor.close()
 
 
-def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(rt, network, profile, clock, monkeypatch):
     real, left = settle.settle, [1]
 
-    def fails(*what: Any) -> Any:
+    def fails(*what):
         if left[0]:
             left[0] -= 1
             raise ValueError("a bug of ours")
@@ -121,12 +109,12 @@ class Gone(BaseException):
 
 @pytest.mark.parametrize("step", ["upload", "create_post"])
 def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+    rt, network, profile, clock, monkeypatch, step
+):
     network.steps = ScriptedNetwork(*FILM).steps
     run = network.run
 
-    def ends(name: str, job: Job) -> Outcome:
+    def ends(name, job):
         if name == step:
             monkeypatch.setattr(network, "run", run)
             network.asked.append(name)
@@ -144,27 +132,23 @@ def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
     assert network.asked == (["upload", "upload", "create_post"] if step == "upload" else [*FILM_ONCE, "recover"])
 
 
-def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(rt, network, profile):
     accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
     run = network.run
 
-    def meanwhile(step: str, job: Job) -> Outcome:
+    def meanwhile(step, job):
         engine.work(rt, delivery)
         assert rt.process.works_on(rt.process.name, delivery)
         return run(step, job)
 
-    network.run = meanwhile  # type: ignore[method-assign]
+    network.run = meanwhile
     drain(rt)
     assert network.effects == ["Hello"]
     assert not rt.process.works_on(rt.process.name, delivery)
 
 
-def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
-    rt: Runtime, network: ScriptedNetwork, profile: str, disk: FullDisk
-) -> None:
+def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(rt, network, profile, disk):
     network.results["create_post"] = [Refused("no")]
     post = accept(rt, profile)
     disk.times = 2
@@ -180,9 +164,9 @@ def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
 
 
 @pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
-def test_the_writer_survives_a_wakeup_that_breaks(rt: Runtime, profile: str, error: Exception) -> None:
+def test_the_writer_survives_a_wakeup_that_breaks(rt, profile, error):
     class Broken:
-        def notify(self, delivery_id: str) -> None:
+        def notify(self, delivery_id):
             raise error
 
     rt.wakeup = Broken()
@@ -192,8 +176,8 @@ def test_the_writer_survives_a_wakeup_that_breaks(rt: Runtime, profile: str, err
     assert rt.reader.value("SELECT count(*) FROM post") == 2
 
 
-def test_the_writer_survives_a_write_that_ends_without_a_word(rt: Runtime, profile: str) -> None:
-    def ends(tx: Tx) -> None:
+def test_the_writer_survives_a_write_that_ends_without_a_word(rt, profile):
+    def ends(tx):
         tx.execute("UPDATE profile SET name = 'half'")
         raise Gone
 
@@ -203,7 +187,7 @@ def test_the_writer_survives_a_write_that_ends_without_a_word(rt: Runtime, profi
     assert rt.reader.value("SELECT name FROM profile") == "x profile"
 
 
-def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: Path, clock: HandClock) -> None:
+def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path, clock):
     db = Database(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
     db.close()
     with pytest.raises(Unavailable):
@@ -213,14 +197,12 @@ def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: 
 # --- tokens ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_pair_that_could_not_be_stored_is_not_lost(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_pair_that_could_not_be_stored_is_not_lost(rt, network, profile, clock, monkeypatch):
     from socialpub.accounts import tokens
 
     store, left = tokens._store, [1]
 
-    def full(*what: Any) -> None:
+    def full(*what):
         if left[0]:
             left[0] -= 1
             raise Unavailable("The disk is full.")
@@ -239,10 +221,10 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
 # --- the wake-up -----------------------------------------------------------------------------------------------------
 
 
-def test_a_queue_file_damaged_at_run_time_costs_no_wake_up_inside_the_worker(tmp_path: Path) -> None:
+def test_a_queue_file_damaged_at_run_time_costs_no_wake_up_inside_the_worker(tmp_path):
     queue_file = tmp_path / "queue.db"
     worker, web = HueyWakeup(queue_file, tmp_path / "run"), HueyWakeup(queue_file, tmp_path / "run")
-    woken: queue.SimpleQueue[str] = queue.SimpleQueue()
+    woken = queue.SimpleQueue()
     worker.listen(woken.put)
     try:
         before = new_id(START)

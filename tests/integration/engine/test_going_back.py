@@ -3,11 +3,9 @@
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Again, Kind, Outcome, Refused
-from socialpub.runtime import Runtime
+from socialpub.providers.base import Again, Kind, Refused
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 GONE = "The upload is gone; it is sent anew."
@@ -15,17 +13,15 @@ STILL_GONE = Refused("The upload was gone every time. Create the post again.", "
 
 
 @pytest.fixture
-def network() -> ScriptedNetwork:
+def network():
     return ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 
 
-def again(reason: str = GONE, limit: int = 2, otherwise: Outcome | None = STILL_GONE) -> Again:
+def again(reason=GONE, limit=2, otherwise=STILL_GONE):
     return Again("upload", {}, reason, limit, otherwise=otherwise)
 
 
-def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(rt, network, profile, clock):
     network.results["create_post"] = [again(), again()]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -35,9 +31,7 @@ def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(
 
 
 @pytest.mark.parametrize(("otherwise", "message"), [(STILL_GONE, STILL_GONE.message), (None, GONE)])
-def test_at_the_limit_it_is_what_the_adapter_says_otherwise(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, otherwise: Outcome | None, message: str
-) -> None:
+def test_at_the_limit_it_is_what_the_adapter_says_otherwise(rt, network, profile, clock, otherwise, message):
     network.results["create_post"] = [again(otherwise=otherwise) for _ in range(3)]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -47,9 +41,7 @@ def test_at_the_limit_it_is_what_the_adapter_says_otherwise(
     assert network.effects == []
 
 
-def test_each_reason_is_counted_by_itself(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_each_reason_is_counted_by_itself(rt, network, profile, clock):
     network.results["create_post"] = [again(limit=1), again("It was too large.", limit=1), again(limit=1)]
     post = accept(rt, profile)
     drain(rt, clock)

@@ -3,26 +3,22 @@
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.ops import health
-from socialpub.providers.base import Held, Job, Kind, Outcome
-from socialpub.runtime import Runtime
+from socialpub.providers.base import Held, Kind
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 
-def film_and_photo(network: ScriptedNetwork) -> None:
+def film_and_photo(network):
     steps = ScriptedNetwork(
         ("init_video", Kind.PREPARE), ("send_last", Kind.COMMIT), ("init_photos", Kind.COMMIT)
     ).steps
-    network.plan = lambda content, options: steps[2:] if content.text == "photo" else steps[:2]  # type: ignore[method-assign]
+    network.plan = lambda content, options: steps[2:] if content.text == "photo" else steps[:2]
     network.steps = steps
     network.results["init_video"] = [Held("upload_hosts does not list it", "upload_host", this_step=True)] * 1000
 
 
-def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(rt, network, profile, clock):
     film_and_photo(network)
     accept(rt, add_profile(rt, account_id="other"), body="film one")
     drain(rt)
@@ -34,9 +30,7 @@ def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(
     assert (state_of(rt, film), state_of(rt, photo)) == (State.QUEUED, State.PUBLISHED)
 
 
-def test_what_a_held_step_keeps_is_not_overdue(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_what_a_held_step_keeps_is_not_overdue(rt, network, profile, clock):
     film_and_photo(network)
     accept(rt, add_profile(rt, account_id="other"), body="film one")
     drain(rt)
@@ -50,18 +44,16 @@ def test_what_a_held_step_keeps_is_not_overdue(
 # --- whose probe is refused ------------------------------------------------------------------------------------------
 
 
-def test_a_refused_probe_gives_the_next_one_to_another_profile(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_refused_probe_gives_the_next_one_to_another_profile(rt, network, profile, clock):
     accounts = [profile, *(add_profile(rt, account_id=name) for name in ("second", "third"))]
     posts = [accept(rt, account, body=str(number)) for account in accounts for number in range(3)]
     run, probes = network.run, list[str]()
 
-    def refuses_all_but_the_third(step: str, job: Job) -> Outcome:
+    def refuses_all_but_the_third(step, job):
         probes.append(job.account.id)
         return run(step, job) if job.account.id == "third" else Held("The app is not approved for this.")
 
-    network.run = refuses_all_but_the_third  # type: ignore[method-assign]
+    network.run = refuses_all_but_the_third
     drain(rt)
     for _ in range(2):
         clock.forward(holds.PROBE_SECONDS + 1)
@@ -70,16 +62,14 @@ def test_a_refused_probe_gives_the_next_one_to_another_profile(
     assert state_of(rt, posts[6]) is State.PUBLISHED
 
 
-def test_a_refused_probe_gives_the_next_one_to_another_post_of_the_only_profile(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_refused_probe_gives_the_next_one_to_another_post_of_the_only_profile(rt, network, profile, clock):
     posts = [accept(rt, profile, body=body) for body in ("refused", "accepted")]
     run = network.run
 
-    def refuses_one(step: str, job: Job) -> Outcome:
+    def refuses_one(step, job):
         return Held("not with this link") if job.content.text == "refused" else run(step, job)
 
-    network.run = refuses_one  # type: ignore[method-assign]
+    network.run = refuses_one
     drain(rt)
     clock.forward(holds.PROBE_SECONDS + 1)
     drain(rt)

@@ -1,11 +1,8 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
 import json
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,12 +10,11 @@ from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
-from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Readback, Refused, Wait
+from socialpub.providers.base import Done, Kind, Published, Readback, Refused, Wait
 from socialpub.providers.responses import NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import engine, resume
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
-from socialpub.runtime import Runtime
 from tests.support.appliance import (
     OWNER,
     accept,
@@ -30,7 +26,6 @@ from tests.support.appliance import (
     status_of,
 )
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -40,40 +35,38 @@ GAP = timedelta(minutes=15)
 class Timed(ScriptedNetwork):
     """Remembers when each call was made."""
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock):
         super().__init__()
         self.clock = clock
-        self.times: list[tuple[str, datetime]] = []
+        self.times = []
 
-    def run(self, step: str, job: Job) -> Outcome:
+    def run(self, step, job):
         self.times.append((step, self.clock.now()))
         return super().run(step, job)
 
-    def gaps(self, step: str = "create_post") -> list[timedelta]:
+    def gaps(self, step="create_post"):
         """How long after the one before each call of this step was made, in whole seconds."""
         at = [when for name, when in self.times if name == step]
         return [timedelta(seconds=round((b - a).total_seconds())) for a, b in pairwise(at)]
 
 
 @pytest.fixture
-def network(clock: HandClock) -> Timed:
+def network(clock):
     return Timed(clock)
 
 
 @pytest.fixture
-def appliance_options(network: Timed) -> dict[str, Any]:
+def appliance_options(network):
     return {"providers": {"x": network}, "publishing": PublishingSection(min_gap=GAP)}
 
 
-def film(network: Timed) -> None:
+def film(network):
     network.steps = ScriptedNetwork(
         ("upload", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL)
     ).steps  # fmt: skip
 
 
-def test_a_backlog_goes_out_oldest_first_with_the_gap_between(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
+def test_a_backlog_goes_out_oldest_first_with_the_gap_between(rt, network, profile, clock):
     for number in range(4):
         accept(rt, profile, body=str(number), at=clock.now() + timedelta(minutes=1 + number))
     clock.forward(3600)
@@ -82,9 +75,7 @@ def test_a_backlog_goes_out_oldest_first_with_the_gap_between(
     assert network.gaps() == [GAP] * 3
 
 
-def test_what_waits_for_the_gap_says_so_and_has_not_begun(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
+def test_what_waits_for_the_gap_says_so_and_has_not_begun(rt, network, profile, clock):
     film(network)
     network.results["send_last"], network.results["await_outcome"] = [Done({})], [Published("1")]
     accept(rt, profile, body="first", at=clock.now() + timedelta(minutes=1))
@@ -99,7 +90,7 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(
     assert status_of(rt, second) == "scheduled", "it can still be canceled"
 
 
-def test_other_profiles_are_not_kept_waiting(rt: Runtime, network: Timed, profile: str) -> None:
+def test_other_profiles_are_not_kept_waiting(rt, network, profile):
     other = add_profile(rt, account_id="other")
     for target in (profile, other):
         accept(rt, target)
@@ -107,9 +98,7 @@ def test_other_profiles_are_not_kept_waiting(rt: Runtime, network: Timed, profil
     assert len(network.effects) == 2
 
 
-def test_a_post_long_after_the_last_one_waits_for_nothing(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
+def test_a_post_long_after_the_last_one_waits_for_nothing(rt, network, profile, clock):
     accept(rt, profile, body="first")
     drain(rt)
     clock.forward(GAP.total_seconds())
@@ -118,9 +107,7 @@ def test_a_post_long_after_the_last_one_waits_for_nothing(
     assert network.effects == ["first", "second"]
 
 
-def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
+def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(rt, network, profile, clock):
     film(network)
     network.results["send_last"] = [Done({"publish_id": "1"}), Done({"publish_id": "2"})]
     network.results["await_outcome"] = [*[Wait(600, "processing")] * 3, Published("1"), Published("2")]
@@ -130,9 +117,7 @@ def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
     assert network.gaps("send_last") == [GAP]
 
 
-def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
+def test_a_call_whose_outcome_is_unknown_counts_as_a_post(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Readback((Published("100"),))]
     for body in ("first", "second"):
@@ -141,20 +126,18 @@ def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
     assert network.gaps() == [GAP]
 
 
-def test_a_call_in_which_the_worker_died_counts_as_a_post(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [ProcessKilled()]  # type: ignore[list-item]
+def test_a_call_in_which_the_worker_died_counts_as_a_post(rt, network, profile, clock):
+    network.results["create_post"] = [ProcessKilled()]
     network.results["recover"] = [Readback((Published("100"),))]
     posts = [accept(rt, profile, body=body) for body in ("first", "second")]
 
-    def died(step: str, job: Job) -> Outcome:
-        network.run = run  # type: ignore[method-assign]
+    def died(step, job):
+        network.run = run
         network.times.append((step, clock.now()))
         raise ProcessKilled
 
     run = network.run
-    network.run = died  # type: ignore[method-assign]
+    network.run = died
     with pytest.raises(ProcessKilled):
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
     network.results["create_post"] = []
@@ -164,9 +147,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(
 
 
 @pytest.mark.parametrize("no", [Refused("not like this"), NotSent("no route")])
-def test_a_call_that_made_nothing_leaves_no_gap(
-    rt: Runtime, network: Timed, profile: str, clock: HandClock, no: Refused | NotSent
-) -> None:
+def test_a_call_that_made_nothing_leaves_no_gap(rt, network, profile, clock, no):
     network.results["create_post"] = [no]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
@@ -174,7 +155,7 @@ def test_a_call_that_made_nothing_leaves_no_gap(
     assert network.effects == ["second"]
 
 
-def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str, clock: HandClock) -> None:
+def test_reading_back_waits_for_no_gap(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Readback((Published("100"),))]
     post = accept(rt, profile)
@@ -183,7 +164,7 @@ def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str
 
 
 @pytest.fixture
-def slow(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
+def slow(tmp_path, clock, network):
     """At most one post an hour."""
     (tmp_path / "slow").mkdir()
     hourly = PublishingSection(min_gap=timedelta(hours=1))
@@ -192,7 +173,7 @@ def slow(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
     rt.close()
 
 
-def test_a_backlog_of_days_is_published_whole(slow: Runtime, network: Timed, clock: HandClock) -> None:
+def test_a_backlog_of_days_is_published_whole(slow, network, clock):
     profile = add_profile(slow)
     posts = [accept(slow, profile, body=str(number)) for number in range(60)]
     drain(slow, clock, within=70 * 3600, steps=20_000)
@@ -200,9 +181,7 @@ def test_a_backlog_of_days_is_published_whole(slow: Runtime, network: Timed, clo
     assert network.gaps() == [timedelta(hours=1)] * 59
 
 
-def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(
-    tmp_path: Path, clock: HandClock, network: Timed
-) -> None:
+def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(tmp_path, clock, network):
     (tmp_path / "rare").mkdir()
     rare = PublishingSection(min_gap=timedelta(hours=30))
     rt = open_appliance(tmp_path / "rare", clock, providers={"x": network}, publishing=rare)
@@ -219,7 +198,7 @@ def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(
         rt.close()
 
 
-def test_what_a_network_asks_for_still_counts_beside_the_gap(slow: Runtime, network: Timed, clock: HandClock) -> None:
+def test_what_a_network_asks_for_still_counts_beside_the_gap(slow, network, clock):
     profile = add_profile(slow)
     accept(slow, profile, body="first")
     drain(slow)
@@ -234,9 +213,7 @@ def test_what_a_network_asks_for_still_counts_beside_the_gap(slow: Runtime, netw
 
 
 @pytest.mark.parametrize("ahead", [None, timedelta(minutes=1)])
-def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(
-    slow: Runtime, network: Timed, clock: HandClock, ahead: timedelta | None
-) -> None:
+def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(slow, network, clock, ahead):
     profile = add_profile(slow)
     at = ahead and clock.now() + ahead
     posts = [accept(slow, profile, body=str(number), at=at) for number in range(40)]
@@ -248,7 +225,7 @@ def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(
     assert {(state_of(slow, post), message_of(slow, post)) for post in posts} == {(State.PUBLISHED, "None")}
 
 
-def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, network: Timed, clock: HandClock) -> None:
+def test_a_post_that_was_late_before_its_gap_began_stays_late(slow, network, clock):
     profile = add_profile(slow)
     late = accept(slow, profile, body="late", at=clock.now() + timedelta(hours=1))
     accept(slow, profile, body="in time", at=clock.now() + timedelta(hours=47))
@@ -263,14 +240,12 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, net
 # --- what is told before ---------------------------------------------------------------------------------------------
 
 
-def notes(rt: Runtime, profile: str, at: datetime | None = None, editing: str | None = None) -> list[str]:
+def notes(rt, profile, at=None, editing=None):
     (checked,) = drafts.check_draft(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
     return checked.notes
 
 
-def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(
-    slow: Runtime, network: Timed, clock: HandClock
-) -> None:
+def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(slow, network, clock):
     profile = add_profile(slow)
     assert notes(slow, profile) == []
     for number in range(3):
@@ -285,7 +260,7 @@ def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(
     assert (network.effects[-1], network.times[-1][1].hour) == ("New", 12)
 
 
-def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow: Runtime, clock: HandClock) -> None:
+def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow, clock):
     profile, nine = add_profile(slow), clock.now()
     for minutes in (60, 70, 300):
         accept(slow, profile, body=str(minutes), at=nine + timedelta(minutes=minutes))
@@ -298,13 +273,13 @@ def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow: Runti
     assert note.endswith("after its time, unless publishing stays paused.")
 
 
-def test_a_post_that_is_edited_does_not_wait_for_itself(slow: Runtime, clock: HandClock) -> None:
+def test_a_post_that_is_edited_does_not_wait_for_itself(slow, clock):
     profile, at = add_profile(slow), clock.now() + timedelta(hours=2)
     post = accept(slow, profile, body="Old", at=at)
     assert notes(slow, profile, at, editing=post) == []
 
 
-def test_without_a_gap_nothing_waits(tmp_path: Path, clock: HandClock, network: Timed) -> None:
+def test_without_a_gap_nothing_waits(tmp_path, clock, network):
     (tmp_path / "plain").mkdir()
     rt = open_appliance(tmp_path / "plain", clock, providers={"x": network})
     try:

@@ -1,14 +1,9 @@
 """What the owner is shown of a post before and after it is accepted: every network once, and only what is there."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
-from socialpub.publishing.posts.previews import PostPreview
-from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.sandbox_http import artifact
@@ -17,15 +12,15 @@ BOARD = {"pinterest": {"boardId": "2000000000000000001", "title": "Poster"}}
 
 
 @pytest.fixture
-def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+def appliance_options(sandbox_options):
     return sandbox_options
 
 
-def text_of(one: PostPreview) -> str:
+def text_of(one):
     return "".join(part.text for part in one.shown.text)
 
 
-def test_profiles_whose_readers_see_the_same_stand_together(rt: Runtime) -> None:
+def test_profiles_whose_readers_see_the_same_stand_together(rt):
     first, second = add_profile(rt, "x", "1", name="One"), add_profile(rt, "x", "2", name="Two")
     pin = add_profile(rt, "pinterest", "3", options='{"link": "https://studio.example/"}')
     found = previews.draft_previews(rt, rt.reader, Draft("Hello", None, (first, pin, second), (), BOARD))
@@ -36,7 +31,7 @@ def test_profiles_whose_readers_see_the_same_stand_together(rt: Runtime) -> None
     assert (found[1].label, found[1].shown.title, found[1].shown.link) == ("Pinterest", "Poster", "studio.example")
 
 
-def test_a_draft_is_shown_without_what_cannot_be_used(rt: Runtime, tmp_path: Path) -> None:
+def test_a_draft_is_shown_without_what_cannot_be_used(rt, tmp_path):
     profile = add_profile(rt)
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     unknown = "01a12f57-1a80-7074-9d08-074dfc0027ba"
@@ -45,14 +40,14 @@ def test_a_draft_is_shown_without_what_cannot_be_used(rt: Runtime, tmp_path: Pat
     assert [(item.number, item.alt, item.artifact_id) for item in one.media] == [(1, "A view", photo)]
 
 
-def test_a_text_that_is_too_long_for_an_option_is_counted_all_the_same(rt: Runtime) -> None:
+def test_a_text_that_is_too_long_for_an_option_is_counted_all_the_same(rt):
     profile = add_profile(rt, "pinterest")
     draft = Draft("Hello", None, (profile,), (), {"pinterest": {"title": "t" * 130}})
     (one,) = previews.draft_previews(rt, rt.reader, draft)
     assert [(found.label, found.left) for found in one.shown.measures] == [("Description", 795), ("Title", -30)]
 
 
-def test_an_accepted_post_is_shown_with_the_options_that_it_keeps(rt: Runtime, tmp_path: Path) -> None:
+def test_an_accepted_post_is_shown_with_the_options_that_it_keeps(rt, tmp_path):
     profile = add_profile(rt, "pinterest")
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, body="Later", media=(DraftMedia(photo),), options=BOARD)

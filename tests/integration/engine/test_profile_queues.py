@@ -2,31 +2,26 @@
 
 import json
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 
 from socialpub.core.clock import after
-from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import State
 from socialpub.db.tables import waits
-from socialpub.providers.base import Done, Job, Kind, Outcome, Published, Refused, Wait
+from socialpub.providers.base import Done, Kind, Published, Refused, Wait
 from socialpub.providers.responses import Throttled
 from socialpub.publishing.delivery import engine, profile_queue, resume
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
-from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
 from socialpub.worker.tasks import NetworkQueue
 from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import DirectWakeup, answering
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -34,10 +29,10 @@ WAIT_SECONDS = 60
 HOUR = 3600.0
 
 
-def accept_many(rt: Runtime, count: int, *profiles: str) -> None:
+def accept_many(rt, count, *profiles):
     """So many posts for each of these profiles, in one write."""
 
-    def write(rt: Runtime, tx: Tx) -> None:
+    def write(rt, tx):
         for number in range(count):
             for profile in profiles:
                 posts.create(rt, tx, Draft(f"{profile} {number}", None, (profile,)), OWNER)
@@ -45,31 +40,30 @@ def accept_many(rt: Runtime, count: int, *profiles: str) -> None:
     rt.write(write)
 
 
-def attempts(rt: Runtime, post: str) -> list[dict[str, Any]]:
+def attempts(rt, post):
     """As the API shows them."""
-    found: list[dict[str, Any]] = json.loads(api_json.attempts(rt.reader, post, rt.stamp()))
-    return found
+    return json.loads(api_json.attempts(rt.reader, post, rt.stamp()))
 
 
-def rest(rt: Runtime, profile: str, endpoint: str, seconds: float, reason: str = "slow down") -> None:
+def rest(rt, profile, endpoint, seconds, reason="slow down"):
     """The network named a wait for this endpoint."""
     give_up_after = rt.settings.publishing.give_up_after
     rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, endpoint, after(tx.stamp, seconds), reason, give_up_after))
 
 
-def begun_with(network: ScriptedNetwork, *steps: tuple[str, Kind]) -> None:
+def begun_with(network, *steps):
     network.steps = ScriptedNetwork(*steps).steps
 
 
 @pytest.fixture
-def writes(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
+def writes(rt, monkeypatch):
     """How many transactions this makes."""
 
-    def count(act: Callable[[], object]) -> int:
+    def count(act):
         made = 0
         write = rt.db.write
 
-        def counted(fn: Callable[[Tx], Any]) -> Any:
+        def counted(fn):
             nonlocal made
             made += 1
             return write(fn)
@@ -82,11 +76,11 @@ def writes(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[
     return count
 
 
-def steps_of(rt: Runtime, act: Callable[[], object]) -> int:
+def steps_of(rt, act):
     """How many times ten instructions SQLite runs for this."""
     ticks = 0
 
-    def tick() -> None:
+    def tick():
         nonlocal ticks
         ticks += 1
 
@@ -101,15 +95,13 @@ def steps_of(rt: Runtime, act: Callable[[], object]) -> int:
 # --- turns -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty_posts_each(
-    rt: Runtime, network: ScriptedNetwork
-) -> None:
+def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty_posts_each(rt, network):
     busy, threads_of_x = [add_profile(rt, account_id=f"busy {n}") for n in range(40)], 8
     accept_many(rt, 80, *busy)
     begun, all_wait, done = list[str](), threading.Event(), threading.Event()
     publish, lock = network.publish, threading.Lock()
 
-    def publishes(step: str, job: Job) -> Outcome:
+    def publishes(step, job):
         assert all_wait.wait(WAIT_SECONDS)
         with lock:
             begun.append(job.content.text)
@@ -117,7 +109,7 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
             done.set()
         return publish(job.content.text)
 
-    network.run = publishes  # type: ignore[method-assign]
+    network.run = publishes
     queue = NetworkQueue(rt, "x")
     rt.wakeup = DirectWakeup(rt, queue)
     with answering(queue, threads_of_x):
@@ -133,9 +125,7 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
 # --- a wait is one row -----------------------------------------------------------------------------------------------
 
 
-def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, writes: Callable[[Callable[[], object]], int]
-) -> None:
+def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(rt, network, clock, writes):
     few, many = add_profile(rt, account_id="few"), add_profile(rt, account_id="many")
     accept_many(rt, 20, few)
     accept_many(rt, 2000, many)
@@ -152,9 +142,7 @@ def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(
     assert writes(partial(drain, rt)) == 2 * made[many], "nor does the next window"
 
 
-def test_when_the_wait_is_over_the_oldest_goes_first(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_when_the_wait_is_over_the_oldest_goes_first(rt, network, profile, clock):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     accept_many(rt, 5, profile)
     drain(rt)
@@ -164,9 +152,7 @@ def test_when_the_wait_is_over_the_oldest_goes_first(
     assert network.effects == [*(f"{profile} {number}" for number in range(5)), "later"]
 
 
-def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(rt, network, profile, clock):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     first, second = accept(rt, profile, body="first"), accept(rt, profile, body="second")
     until = after(rt.stamp(), 900)
@@ -186,14 +172,14 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(
     assert [one["outcome"] for one in attempts(rt, second)] == ["published"]
 
 
-def test_a_pause_is_shown_before_a_wait(rt: Runtime, profile: str) -> None:
+def test_a_pause_is_shown_before_a_wait(rt, profile):
     post = accept(rt, profile)
     rest(rt, profile, "create_post", 900)
     rt.write(resume.pause)
     assert [one["outcome"] for one in attempts(rt, post)] == ["held"]
 
 
-def test_a_scheduled_post_of_a_waiting_profile_has_no_attempts(rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_a_scheduled_post_of_a_waiting_profile_has_no_attempts(rt, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(minutes=5))
     rest(rt, profile, "create_post", 900)
     assert attempts(rt, post) == []
@@ -204,9 +190,7 @@ def test_a_scheduled_post_of_a_waiting_profile_has_no_attempts(rt: Runtime, prof
 # --- what a wait does not delay --------------------------------------------------------------------------------------
 
 
-def test_a_delivery_whose_next_step_calls_another_endpoint_goes_on(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_delivery_whose_next_step_calls_another_endpoint_goes_on(rt, network, profile, clock):
     text = accept(rt, profile, body="text")
     begun_with(network, ("upload:0", Kind.PREPARE), ("create_post", Kind.COMMIT))
     picture = accept(rt, profile, body="picture")
@@ -218,7 +202,7 @@ def test_a_delivery_whose_next_step_calls_another_endpoint_goes_on(
     assert [one["message"] for one in attempts(rt, picture)] == ["uploads are full"]
 
 
-def test_an_upload_goes_on_while_posts_wait(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_an_upload_goes_on_while_posts_wait(rt, network, profile):
     begun_with(network, ("upload:0", Kind.PREPARE), ("create_post", Kind.COMMIT))
     rest(rt, profile, "create_post", 900)
     accept(rt, profile)
@@ -226,9 +210,7 @@ def test_an_upload_goes_on_while_posts_wait(rt: Runtime, network: ScriptedNetwor
     assert (network.asked, network.effects) == (["upload:0"], [])
 
 
-def test_a_poll_after_the_commit_goes_on_while_posts_wait(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_poll_after_the_commit_goes_on_while_posts_wait(rt, network, profile, clock):
     begun_with(network, ("send", Kind.COMMIT), ("await_outcome", Kind.POLL))
     network.results["send"] = [Done({}), Throttled("slow down", retry_after_seconds=HOUR)]
     network.results["await_outcome"] = [Wait(60, "processing"), Published("1")]
@@ -237,9 +219,7 @@ def test_a_poll_after_the_commit_goes_on_while_posts_wait(
     assert (state_of(rt, sent), state_of(rt, waits)) == (State.PUBLISHED, State.QUEUED)
 
 
-def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_on(
-    rt: Runtime, network: ScriptedNetwork, profile: str, writes: Callable[[Callable[[], object]], int]
-) -> None:
+def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_on(rt, network, profile, writes):
     accept_many(rt, 10, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET first_endpoint = NULL"))
     rest(rt, profile, "create_post", 900)
@@ -248,9 +228,7 @@ def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_
     assert network.asked == []
 
 
-def test_an_edit_changes_what_a_post_waits_on(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_an_edit_changes_what_a_post_waits_on(rt, network, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(minutes=5))
     begun_with(network, ("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
     change = posts.Change(frozenset({"body"}), body="with a picture")
@@ -265,9 +243,7 @@ def test_an_edit_changes_what_a_post_waits_on(
 # --- what a wait does not hide ---------------------------------------------------------------------------------------
 
 
-def test_a_delivery_that_would_wait_for_too_long_ends_at_once_and_the_others_wait(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_delivery_that_would_wait_for_too_long_ends_at_once_and_the_others_wait(rt, network, profile, clock):
     old = accept(rt, profile, body="old")
     rest(rt, profile, "create_post", 20 * HOUR)
     drain(rt)
@@ -284,9 +260,7 @@ def test_a_delivery_that_would_wait_for_too_long_ends_at_once_and_the_others_wai
     assert network.asked == []
 
 
-def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_was_down(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_was_down(rt, network, profile, clock):
     posts_made = [accept(rt, profile, body=str(number)) for number in range(3)]
     rest(rt, profile, "create_post", 24 * HOUR)
     drain(rt)
@@ -303,9 +277,7 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
 
-def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(
-    rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(rt, profile, clock):
     accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
     clock.forward(HOUR - 1)
@@ -317,9 +289,7 @@ def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(
     assert (late.count, late.seconds) == (1, 259)
 
 
-def test_a_delivery_that_waits_for_its_owner_says_so_though_its_profile_waits_for_its_network(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_delivery_that_waits_for_its_owner_says_so_though_its_profile_waits_for_its_network(rt, network, profile):
     post = accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
     rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired", reason="no longer"))
@@ -329,9 +299,7 @@ def test_a_delivery_that_waits_for_its_owner_says_so_though_its_profile_waits_fo
     assert "must be connected again" in last["message"]
 
 
-def test_a_refusal_that_rests_the_whole_profile_is_a_wait_of_its_queue(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_refusal_that_rests_the_whole_profile_is_a_wait_of_its_queue(rt, network, profile, clock):
     network.results["create_post"] = [Refused("spam risk", rest_seconds=HOUR)]
     accept_many(rt, 10, profile)
     drain(rt)
@@ -344,9 +312,7 @@ def test_a_refusal_that_rests_the_whole_profile_is_a_wait_of_its_queue(
 
 
 @pytest.mark.parametrize("state", ["due", "waiting", "held"])
-def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a_hundred(
-    rt: Runtime, profile: str, state: str
-) -> None:
+def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a_hundred(rt, profile, state):
     if state == "waiting":
         rest(rt, profile, "create_post", HOUR)
     if state == "held":

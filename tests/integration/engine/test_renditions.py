@@ -6,7 +6,6 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from socialpub.media.decoder import client
 from socialpub.media.files import RENDITIONS
 from socialpub.providers.base import ImageLimits, MediaFile, Unfit
 from socialpub.publishing.media import renditions
-from socialpub.runtime import Runtime
 from tests.samples import media as samples
 from tests.support.appliance import accept
 from tests.support.drain import drain
@@ -25,7 +23,7 @@ AS_IT_IS = ImageLimits(("image/jpeg",), 10_000_000)
 
 
 @pytest.fixture
-def photo(rt: Runtime) -> MediaFile:
+def photo(rt):
     path = rt.files.path("aa/photo.jpg")
     path.parent.mkdir()
     samples.jpeg_grey(path)
@@ -33,12 +31,12 @@ def photo(rt: Runtime) -> MediaFile:
 
 
 @pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def fits(monkeypatch):
     """Where versions were written, one for each time that a picture was made to fit."""
-    targets: list[Path] = []
+    targets = []
     real = client.fit
 
-    def fit(source: Path, target: Path, limits: Any, **options: Any) -> dict[str, Any]:
+    def fit(source, target, limits, **options):
         targets.append(target)
         return real(source, target, limits, **options)
 
@@ -46,11 +44,11 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return targets
 
 
-def whole(version: MediaFile) -> bool:
+def whole(version):
     return version.path.stat().st_size == version.size_bytes > 0 and version.path.read_bytes()[:2] == b"\xff\xd8"
 
 
-def test_a_version_is_made_once(rt: Runtime, photo: MediaFile, fits: list[Path]) -> None:
+def test_a_version_is_made_once(rt, photo, fits):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
     assert whole(first) and first.facts["width"] == 160
@@ -62,7 +60,7 @@ def test_a_version_is_made_once(rt: Runtime, photo: MediaFile, fits: list[Path])
     "damage",
     [b"", b'{"mime_type": "image/jpeg", "wid', b"\0" * 90, b"[]", b"{}", b'{"changed": false}', b"\xff\xfe"],
 )
-def test_a_damaged_verdict_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: bytes) -> None:
+def test_a_damaged_verdict_is_made_anew(rt, photo, fits, damage):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     first.path.with_suffix(".json").write_bytes(damage)
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None
@@ -72,7 +70,7 @@ def test_a_damaged_verdict_is_made_anew(rt: Runtime, photo: MediaFile, fits: lis
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), Path.unlink, lambda path: os.truncate(path, 9)])
-def test_a_damaged_version_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: Any) -> None:
+def test_a_damaged_version_is_made_anew(rt, photo, fits, damage):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     damage(first.path)
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None, (
@@ -83,22 +81,20 @@ def test_a_damaged_version_is_made_anew(rt: Runtime, photo: MediaFile, fits: lis
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) == "image/jpeg"
 
 
-def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(
-    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events: list[str] = []
+def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(rt, photo, monkeypatch):
+    events = []
     fsync, rename = os.fsync, Path.replace
 
-    def what(path: Path) -> str:
+    def what(path):
         if path.is_dir():
             return "folder"
         return "verdict" if path.read_bytes().startswith(b"{") else "picture"
 
-    def flushed(fd: int) -> None:
+    def flushed(fd):
         fsync(fd)
         events.append("flush " + what(Path(f"/proc/self/fd/{fd}").readlink()))
 
-    def named(path: Path, target: Path) -> Path:
+    def named(path, target):
         events.append("name " + what(path))
         return rename(path, target)
 
@@ -115,13 +111,11 @@ def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(
     ]
 
 
-def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(
-    rt: Runtime, photo: MediaFile, fits: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(rt, photo, fits, monkeypatch):
     class Dead(BaseException):
         pass
 
-    def die(*_: Any) -> None:
+    def die(*_):
         raise Dead
 
     with monkeypatch.context() as patched:
@@ -132,9 +126,7 @@ def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(
     assert whole(renditions.fit_media(rt, "d1", photo, SMALLER)) and len(fits) == 1
 
 
-def test_many_who_make_the_same_version_at_once_do_not_spoil_it(
-    rt: Runtime, photo: MediaFile, fits: list[Path]
-) -> None:
+def test_many_who_make_the_same_version_at_once_do_not_spoil_it(rt, photo, fits):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: renditions.fit_media(rt, "d1", photo, SMALLER), range(4)))
     assert all(version == made[0] for version in made) and whole(made[0])
@@ -142,9 +134,7 @@ def test_many_who_make_the_same_version_at_once_do_not_spoil_it(
     assert sorted(path.suffix for path in made[0].path.parent.iterdir()) == ["", ".json"]
 
 
-def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
-    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_was_killed_is_no_verdict_on_the_picture(rt, photo, monkeypatch):
     real = client._result
     with monkeypatch.context() as patched:
         patched.setattr(client, "_result", lambda _code, *rest: real(-signal.SIGKILL, *rest))
@@ -154,10 +144,8 @@ def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
     assert whole(renditions.fit_media(rt, "d1", photo, SMALLER))
 
 
-def test_a_disk_that_cannot_be_written_is_no_verdict_either(
-    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_fd: int) -> None:
+def test_a_disk_that_cannot_be_written_is_no_verdict_either(rt, photo, monkeypatch):
+    def full(_fd):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
@@ -167,12 +155,10 @@ def test_a_disk_that_cannot_be_written_is_no_verdict_either(
     assert whole(renditions.fit_media(rt, "d1", photo, SMALLER))
 
 
-def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gone(
-    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gone(rt, photo, monkeypatch):
     real = client.fit
 
-    def fit(*arguments: Any) -> dict[str, Any]:
+    def fit(*arguments):
         made = real(*arguments)
         renditions.forget(rt, "d1")
         return made
@@ -182,7 +168,7 @@ def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gon
         renditions.fit_media(rt, "d1", photo, SMALLER)
 
 
-def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt: Runtime, photo: MediaFile) -> None:
+def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt, photo):
     with pytest.raises(Unfit, match=r"photo\.jpg: .*at most 50 bytes"):
         renditions.fit_media(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))
     renditions.fit_media(rt, "d1", photo, SMALLER)
@@ -193,7 +179,7 @@ def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt: Runtime, 
         renditions.fit_media(rt, "d1", replace(photo, file_name="other"), AS_IT_IS)
 
 
-def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_stays(rt: Runtime, profile: str) -> None:
+def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_stays(rt, profile):
     accept(rt, profile, body="ended")
     drain(rt)
     accept(rt, profile, body="waits")

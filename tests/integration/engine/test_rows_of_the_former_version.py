@@ -3,17 +3,12 @@
 import json
 from importlib import import_module
 
-import pytest
-
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Published, Readback
+from socialpub.providers.base import Published, Readback
 from socialpub.providers.responses import NoAnswer
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 HOLD_SCOPES = import_module("socialpub.db.migrations.0004_hold_scopes")
 PHASES = import_module("socialpub.db.migrations.0025_phases")
@@ -29,7 +24,7 @@ FORMER = {
 }
 
 
-def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, body: str = "Hello") -> str:
+def waiting_for_its_second_call(rt, profile, clock, body="Hello"):
     post = accept(rt, profile, body=body)
     at = rt.stamp()
     clock.forward(125)
@@ -44,7 +39,7 @@ def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, bod
     return post
 
 
-def upgrade(rt: Runtime) -> None:
+def upgrade(rt):
     """What the migrations do to such rows."""
     for statement in (HOLD_SCOPES.AN_UNKNOWN_OUTCOME, HOLD_SCOPES.WAITS_OF_A_DAY.replace("'now'", f"'{rt.stamp()}'")):
         rt.db.write(lambda tx, sql=statement: tx.execute(sql))
@@ -53,9 +48,7 @@ def upgrade(rt: Runtime) -> None:
         rt.db.write(lambda tx, values=(stored, committed_at, row[0]): tx.execute(PHASES.STORE, values))
 
 
-def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
     network.results["recover"] = [Readback((Published("77"),))]
     rt.write(lambda _, tx: posts.stop(rt, tx, post))
@@ -63,12 +56,10 @@ def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
-def test_a_stop_during_its_second_call_does_not_say_that_nothing_was_sent(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_stop_during_its_second_call_does_not_say_that_nothing_was_sent(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
 
-    def arrives(job: Job) -> object:
+    def arrives(job):
         rt.write(lambda _, tx: posts.stop(rt, tx, post))
         return network.publish("Hello")
 
@@ -77,9 +68,7 @@ def test_a_stop_during_its_second_call_does_not_say_that_nothing_was_sent(
     assert state_of(rt, post) is not State.FAILED, "it is public"
 
 
-def test_an_equal_post_waits_until_it_is_clear(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_an_equal_post_waits_until_it_is_clear(rt, network, profile, clock):
     waiting_for_its_second_call(rt, profile, clock)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET run_at = ?", ("2026-10-12T10:00:00.000Z",)))
     accept(rt, profile)
@@ -87,19 +76,14 @@ def test_an_equal_post_waits_until_it_is_clear(
     assert network.asked == [], "the first of the two equal ones may be public"
 
 
-def test_patience_that_ends_while_it_is_confirmed_is_no_plain_failure(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_patience_that_ends_while_it_is_confirmed_is_no_plain_failure(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
     network.results["recover"] = [NoAnswer("down")] * 5000
     drain(rt, clock)
     assert state_of(rt, post) is State.UNCONFIRMED, message_of(rt, post)
 
 
-@pytest.mark.parametrize("waits", [3600 * 24 * 400])
-def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, waits: int
-) -> None:
+def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(rt, network, profile, clock):
     rt.db.write(
         lambda tx: tx.insert(
             "not_before", profile_id=profile, endpoint="create_post", until="2085-01-01T00:00:00.000Z", reason="429"
@@ -111,14 +95,12 @@ def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
-def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_call(rt, network, profile, clock):
     made_at = clock.monotonic()
     post = waiting_for_its_second_call(rt, profile, clock)
     network.effects.append("Hello")
 
-    def late_list(job: Job) -> object:
+    def late_list(job):
         return Readback((Published("77"),)) if clock.monotonic() - made_at >= 300 else Readback()
 
     network.results["recover"] = [late_list] * 50

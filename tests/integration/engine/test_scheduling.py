@@ -3,7 +3,6 @@
 import logging
 import sqlite3
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -12,14 +11,12 @@ from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
 from socialpub.db.states import State
 from socialpub.db.tables import holds
-from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
+from socialpub.providers.base import Held, Kind, More, Wait
 from socialpub.providers.responses import AppRefused
 from socialpub.publishing.delivery import backfill, claim, engine, profile_queue, resume, settle
-from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
@@ -29,9 +26,7 @@ FILM_ONCE = [name for name, _ in FILM]
 # --- holds -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(rt, network, clock):
     network.steps = ScriptedNetwork(*FILM).steps
     profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
     network.results["create_post"] = [AppRefused("out of credits")] * 3
@@ -40,14 +35,14 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
     assert network.asked.count("create_post") == 1
     run = network.run
 
-    held_at: list[int] = []
+    held_at = []
 
-    def side_by_side(step: str, job: Job) -> Outcome:
+    def side_by_side(step, job):
         if step == "create_post":
             held_at.append(rt.reader.value("SELECT count(*) FROM hold"))
         return run(step, job)
 
-    network.run = side_by_side  # type: ignore[method-assign]
+    network.run = side_by_side
     for probes in (2, 3):
         clock.forward(holds.PROBE_SECONDS + 1)
         drain(rt)
@@ -57,9 +52,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
     assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
 
 
-def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(rt, network, clock):
     lost, sound = add_profile(rt, account_id="lost"), add_profile(rt, account_id="sound")
     network.results["create_post"] = [Held("out of credits"), Held("out of credits")]
     good = accept(rt, sound)
@@ -78,9 +71,7 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
     assert state_of(rt, good) is State.PUBLISHED
 
 
-def test_a_film_goes_on_in_slices_while_its_network_is_held(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_a_film_goes_on_in_slices_while_its_network_is_held(rt, network, clock):
     network.steps = ScriptedNetwork(*FILM).steps
     network.results["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
     post = accept(rt, add_profile(rt))
@@ -90,7 +81,7 @@ def test_a_film_goes_on_in_slices_while_its_network_is_held(
     assert clock.now() - began < timedelta(minutes=20)
 
 
-def test_resume_asks_a_held_network_at_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_resume_asks_a_held_network_at_once(rt, network, profile):
     network.results["create_post"] = [Held("out of credits")]
     post = accept(rt, profile)
     drain(rt)
@@ -100,9 +91,7 @@ def test_resume_asks_a_held_network_at_once(rt: Runtime, network: ScriptedNetwor
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_hold_is_logged_when_it_begins_and_when_it_ends(rt, network, profile, clock, caplog):
     network.results["create_post"] = [Held("out of credits")] * 3
     accept(rt, profile)
     with caplog.at_level(logging.INFO, logger="socialpub"):
@@ -114,39 +103,35 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
     ]
     assert not any("out of credits" in record.getMessage() for record in caplog.records)
     (begins,) = [record for record in caplog.records if "refuses this app" in record.getMessage()]
-    assert (begins.levelname, begins.fields["provider"], begins.fields["reason"]) == ("WARNING", "x", "out of credits")  # type: ignore[attr-defined]
+    assert (begins.levelname, begins.fields["provider"], begins.fields["reason"]) == ("WARNING", "x", "out of credits")
 
 
 # --- turns -----------------------------------------------------------------------------------------------------------
 
 
-def drain_once(rt: Runtime) -> None:
+def drain_once(rt):
     for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
-def test_a_long_film_gives_the_worker_back_between_its_slices(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_long_film_gives_the_worker_back_between_its_slices(rt, network, profile, clock):
     network.steps = ScriptedNetwork(*FILM).steps
     network.results["upload"] = [More({"chunk": n}) for n in range(3)]
     accept(rt, profile)
     run = network.run
 
-    def takes_a_while(step: str, job: Job) -> Outcome:
+    def takes_a_while(step, job):
         clock.forward(9)
         return run(step, job)
 
-    network.run = takes_a_while  # type: ignore[method-assign]
+    network.run = takes_a_while
     drain_once(rt)
     assert network.asked == ["upload"]
     drain(rt)
     assert network.asked == ["upload"] * 4 + ["create_post"]
 
 
-def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_delivery(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_delivery(rt, network, profile):
     for number in range(3):
         accept(rt, profile, body=str(number))
     first = rt.reader.value("SELECT id FROM delivery ORDER BY id LIMIT 1")
@@ -158,14 +143,12 @@ def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_deli
 
 
 @pytest.mark.parametrize("why", ["paused", "the disk takes no result", "the disk takes no claim"])
-def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(
-    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
+def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(rt, profile, monkeypatch, why):
     """Otherwise profiles that wait for each other would be taken up without end."""
     accept(rt, profile, body="one")
     first = rt.reader.value("SELECT id FROM delivery")
 
-    def full(*_: Any) -> None:
+    def full(*_):
         raise Unavailable("the disk is full")
 
     match why:
@@ -182,16 +165,14 @@ def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(
         assert why == "the disk takes no claim", "the worker goes on to the next profile"
 
 
-def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(rt, network, profile, clock):
     run = network.run
 
-    def takes_ten_hours(step: str, job: Job) -> Outcome:
+    def takes_ten_hours(step, job):
         clock.forward(10 * 3600)
         return run(step, job)
 
-    network.run = takes_ten_hours  # type: ignore[method-assign]
+    network.run = takes_ten_hours
     posts = [accept(rt, profile, body=str(number), at=clock.now() + timedelta(minutes=1)) for number in range(5)]
     drain(rt, clock)
     assert {(state_of(rt, post), message_of(rt, post)) for post in posts} == {(State.PUBLISHED, "None")}
@@ -200,7 +181,7 @@ def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(
 # --- green lights ----------------------------------------------------------------------------------------------------
 
 
-def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
     other = ProcessLock(rt.process.folder, "suspended")
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
@@ -211,19 +192,17 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clo
     other.close()
 
 
-def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_survives_a_database_that_cannot_be_read(rt, monkeypatch):
     reconciler = Reconciler(rt)
 
-    def fails(*_: object) -> None:
+    def fails(*_):
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr("socialpub.db.queries.profile_queue.next_run_at", fails)
     assert reconciler._pause(reconciler._next_at()) > 0
 
 
-def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
-    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_that_hangs_at_a_revocation_delays_no_ring(rt, profile, monkeypatch):
     for task in (upkeep, "revoke_disconnected"), (upkeep, "keep_alive"), (backfill, "ask"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)

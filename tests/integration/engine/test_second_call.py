@@ -1,7 +1,6 @@
 """The second call after an unknown outcome: what must come before it, and that it proves nothing about the first."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,14 +8,12 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Published, Readback, Refused
+from socialpub.providers.base import Published, Readback, Refused
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.publishing.delivery import read_back, resume
+from socialpub.publishing.delivery import read_back
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 FOUND = Readback((Published("77", "https://x.example/77"),))
@@ -26,17 +23,17 @@ RESEND_AFTER = 600.0
 class LateList(ScriptedNetwork):
     """The first call makes the post and is not answered; the account's list shows it only so much later."""
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock):
         super().__init__()
         self.clock = clock
         self.lag_seconds = 0.0
-        self.made_at: float | None = None
-        self.looked_at: list[float] = []
-        self.called_at: list[float] = []
-        self.then: list[Any] = []
+        self.made_at = None
+        self.looked_at = []
+        self.called_at = []
+        self.then = []
         """What the calls after the first come to."""
 
-    def run(self, step: str, job: Job) -> Any:
+    def run(self, step, job):
         self.called_at.append(self.clock.monotonic())
         if self.made_at is None:
             self.publish(job.content.text)
@@ -46,7 +43,7 @@ class LateList(ScriptedNetwork):
             return self._come_to(self.then.pop(0), job)
         return super().run(step, job)
 
-    def recover(self, job: Job) -> Any:
+    def recover(self, job):
         self.asked.append("recover")
         self.looked_at.append(self.clock.monotonic())
         assert self.made_at is not None
@@ -54,56 +51,14 @@ class LateList(ScriptedNetwork):
 
 
 @pytest.fixture
-def network(clock: HandClock) -> LateList:
+def network(clock):
     return LateList(clock)
-
-
-@pytest.mark.parametrize("lag", [100, 185, 300, 595])
-def test_a_list_that_lags_for_minutes_costs_no_second_post(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock, lag: float
-) -> None:
-    network.lag_seconds = lag
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
 
 
 # --- what delays the second call --------------------------------------------------------------------------------------
 
 
-def paused_for_hours(rt: Runtime, network: LateList, clock: HandClock) -> None:
-    rt.write(resume.pause)
-    clock.forward(6 * 3600)
-    rt.write(resume.end_pause)
-
-
-def limited_for_an_hour(rt: Runtime, network: LateList, clock: HandClock) -> None:
-    network.then = [Throttled("slow down", retry_after_seconds=3600)]
-
-
-def without_a_way_out(rt: Runtime, network: LateList, clock: HandClock) -> None:
-    network.then = [NotSent("no route")] * 5
-
-
-DELAYS = {delay.__name__: delay for delay in (paused_for_hours, limited_for_an_hour, without_a_way_out)}
-
-
-@pytest.mark.parametrize("delay", DELAYS)
-def test_whatever_delays_the_second_call_the_account_is_looked_at_just_before_it(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock, delay: str
-) -> None:
-    network.lag_seconds = RESEND_AFTER + 20
-    post = accept(rt, profile)
-    until_absent(rt, network, clock)
-    DELAYS[delay](rt, network, clock)
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
-    assert len(network.effects) == 1, "the post came into sight while the second call waited"
-
-
-def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(
-    tmp_path: Path, network: LateList, clock: HandClock
-) -> None:
+def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(tmp_path, network, clock):
     network.lag_seconds = RESEND_AFTER + 20
     with_gap = PublishingSection(min_gap=timedelta(minutes=30))
     rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=with_gap)
@@ -115,9 +70,7 @@ def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(
         rt.close()
 
 
-def test_a_second_call_follows_its_look_within_a_minute(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_a_second_call_follows_its_look_within_a_minute(rt, network, profile, clock):
     network.lag_seconds = 10**9
     network.then = [Throttled("slow down", retry_after_seconds=3600), NotSent("no route"), Published("88")]
     post = accept(rt, profile)
@@ -128,15 +81,15 @@ def test_a_second_call_follows_its_look_within_a_minute(
         assert min(called - looked for looked in network.looked_at if looked <= called) <= 60
 
 
-def until_absent(rt: Runtime, network: LateList, clock: HandClock) -> None:
+def until_absent(rt, network, clock):
     """Time passes until the account did not show the post for all of `resend_after`; the second call has not left."""
     drain(rt)
     stop_before = network.run
-    network.run = lambda step, job: (_ for _ in ()).throw(NotSent("no route"))  # type: ignore[assignment,method-assign]
+    network.run = lambda step, job: (_ for _ in ()).throw(NotSent("no route"))
     while clock.monotonic() - (network.made_at or 0) <= RESEND_AFTER + 1:
         clock.forward(1)
         drain(rt)
-    network.run = stop_before  # type: ignore[method-assign]
+    network.run = stop_before
 
 
 # --- what the second call comes to ------------------------------------------------------------------------------------
@@ -148,9 +101,7 @@ REFUSALS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock, refusal: str
-) -> None:
+def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(rt, network, profile, clock, refusal):
     network.lag_seconds = RESEND_AFTER + 100
     network.then = [REFUSALS[refusal]]
     post = accept(rt, profile)
@@ -160,9 +111,7 @@ def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock, refusal: str
-) -> None:
+def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(rt, network, profile, clock, refusal):
     network.lag_seconds = 10**9
     network.then = [REFUSALS[refusal]]
     post = accept(rt, profile)
@@ -172,9 +121,7 @@ def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(
     assert len(network.called_at) == 2
 
 
-def test_a_stop_before_the_second_call_looks_once_more_for_as_long(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_a_stop_before_the_second_call_looks_once_more_for_as_long(rt, network, profile, clock):
     network.lag_seconds = RESEND_AFTER + 300
     post = accept(rt, profile)
     until_absent(rt, network, clock)
@@ -184,9 +131,7 @@ def test_a_stop_before_the_second_call_looks_once_more_for_as_long(
     assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
 
 
-def test_a_stop_before_the_second_call_fails_when_the_account_still_shows_nothing(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_a_stop_before_the_second_call_fails_when_the_account_still_shows_nothing(rt, network, profile, clock):
     network.lag_seconds = 10**9
     post = accept(rt, profile)
     until_absent(rt, network, clock)
@@ -196,9 +141,7 @@ def test_a_stop_before_the_second_call_fails_when_the_account_still_shows_nothin
     assert len(network.called_at) == 1
 
 
-def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknown(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknown(rt, network, profile, clock):
     network.lag_seconds = 10**9
     post = accept(rt, profile)
     until_absent(rt, network, clock)
@@ -208,9 +151,7 @@ def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknow
     assert message_of(rt, post).startswith("Outcome unknown: timed out.")
 
 
-def test_patience_that_ends_before_the_second_call_looks_once_more(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_patience_that_ends_before_the_second_call_looks_once_more(rt, network, profile, clock):
     network.lag_seconds = 10**9
     network.then = [NotSent("no route")] * 10_000
     post = accept(rt, profile)
@@ -220,9 +161,7 @@ def test_patience_that_ends_before_the_second_call_looks_once_more(
     assert network.looked_at[-1] - network.called_at[-1] >= RESEND_AFTER
 
 
-def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_afterwards(
-    rt: Runtime, network: LateList, profile: str, clock: HandClock
-) -> None:
+def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_afterwards(rt, network, profile, clock):
     network.lag_seconds = RESEND_AFTER + 20
     network.then = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
@@ -241,12 +180,12 @@ def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_
 class SomethingElse(ScriptedNetwork):
     """The account shows something of the same kind from that time, in other words."""
 
-    def recover(self, job: Job) -> Readback:
+    def recover(self, job):
         self.asked.append("recover")
         return Readback(similar=("55",))
 
 
-def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path: Path, clock: HandClock) -> None:
+def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path, clock):
     network = SomethingElse()
     network.results["create_post"] = [NoAnswer("timed out")]
     rt = open_appliance(tmp_path, clock, providers={"x": network})
@@ -259,7 +198,7 @@ def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path: Path
         rt.close()
 
 
-def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp_path: Path, clock: HandClock) -> None:
+def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp_path, clock):
     network = SomethingElse()
     rt = open_appliance(tmp_path, clock, providers={"x": network})
     try:
@@ -276,9 +215,7 @@ def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp
 
 
 @pytest.mark.parametrize(("resend_after", "calls"), [("never", 1), ("1m", 2), ("30m", 2)])
-def test_the_owner_says_how_long_the_account_is_looked_at(
-    tmp_path: Path, clock: HandClock, resend_after: str, calls: int
-) -> None:
+def test_the_owner_says_how_long_the_account_is_looked_at(tmp_path, clock, resend_after, calls):
     network = ScriptedNetwork()
     network.results["create_post"] = [NoAnswer("timed out")]
     section = PublishingSection.model_validate({"resend_after": resend_after})

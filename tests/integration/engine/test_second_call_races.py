@@ -1,35 +1,31 @@
 """What may still happen between a first call of unknown outcome and a second one."""
 
-from typing import Any
-
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Again, Done, Job, Kind, Published, Readback
+from socialpub.providers.base import Again, Done, Kind, Published, Readback
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import NoAnswer, NotSent
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 
 class Slow(ScriptedNetwork):
     """The first create arrives and is not answered; the list shows it only after `lag_seconds`."""
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock):
         super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
         self.clock = clock
         self.lag_seconds = 630.0
-        self.made_at: float | None = None
-        self.looked: list[float] = []
-        self.called: list[float] = []
-        self.second: list[Any] = []
-        self.uploads: list[float] = [0.0]
+        self.made_at = None
+        self.looked = []
+        self.called = []
+        self.second = []
+        self.uploads = [0.0]
 
-    def run(self, step: str, job: Job) -> Any:
+    def run(self, step, job):
         if step == "upload":
             self.clock.forward(self.uploads.pop(0) if self.uploads else 0.0)
             return Done({"media": "1"})
@@ -42,7 +38,7 @@ class Slow(ScriptedNetwork):
             return self._come_to(self.second.pop(0), job)
         return self.publish(job.content.text)
 
-    def recover(self, job: Job) -> Any:
+    def recover(self, job):
         self.looked.append(self.clock.monotonic())
         assert self.made_at is not None
         there = self.clock.monotonic() - self.made_at >= self.lag_seconds
@@ -50,13 +46,11 @@ class Slow(ScriptedNetwork):
 
 
 @pytest.fixture
-def network(clock: HandClock) -> Slow:
+def network(clock):
     return Slow(clock)
 
 
-def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_second_call(
-    rt: Runtime, network: Slow, profile: str, clock: HandClock
-) -> None:
+def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_second_call(rt, network, profile, clock):
     network.uploads = [0.0, 300.0]
     network.second = [Again("upload", {}, "X does not accept the media any more")]
     post = accept(rt, profile)
@@ -66,9 +60,7 @@ def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_seco
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_look(
-    rt: Runtime, network: Slow, profile: str, clock: HandClock
-) -> None:
+def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_look(rt, network, profile, clock):
     network.second = [NotSent("no route")]
     post = accept(rt, profile)
     while len(network.called) < 2:
@@ -76,19 +68,17 @@ def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_lo
         clock.forward(1)
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
 
-    def slowly(http: object, refresh_token: str) -> Tokens:
+    def slowly(http, refresh_token):
         clock.forward(100)
         return Tokens("access-2", "refresh-2", 7200)
 
-    network.oauth.refresh = slowly  # type: ignore[method-assign]
+    network.oauth.refresh = slowly
     drain(rt, clock)
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-def test_a_stop_that_meets_the_second_call_just_before_it_leaves_still_looks(
-    rt: Runtime, network: Slow, profile: str, clock: HandClock
-) -> None:
-    def stopped_meanwhile(job: Job) -> object:
+def test_a_stop_that_meets_the_second_call_just_before_it_leaves_still_looks(rt, network, profile, clock):
+    def stopped_meanwhile(job):
         rt.write(lambda _, tx: posts.stop(rt, tx, post))
         return job.call("POST", "https://x.example/2/tweets")  # the gate lets nothing out
 

@@ -5,19 +5,17 @@ meets what the row says, everything else goes well. What a network's own error t
 (`tests/providers`); here the networks' answers have been read already.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Job, Wait
+from socialpub.providers.base import Wait
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedResult
 
 BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
@@ -25,7 +23,7 @@ FOR_EVER = 10_000
 
 
 @pytest.fixture
-def network(clock: HandClock) -> FourSteps:
+def network(clock):
     return FourSteps(clock)
 
 
@@ -53,15 +51,15 @@ class Row:
     """Whether the first call of the commit makes the post all the same."""
 
 
-def everywhere(comes: Comes) -> dict[Place, Comes]:
+def everywhere(comes):
     return dict.fromkeys(Place, comes)
 
 
-def published(calls: int, looks: int = 0) -> Comes:
+def published(calls, looks=0):
     return Comes(State.PUBLISHED, calls, looks)
 
 
-def unanswered(message: str, *, effect: bool) -> Row:
+def unanswered(message, *, effect):
     """A call that left and of which nothing usable came back."""
     commit = published(1, 1) if effect else published(2, LOOKS)
     return Row((NoAnswer(message),), {**everywhere(published(2)), Place.COMMIT: commit}, 5, effect)
@@ -128,9 +126,7 @@ CELLS = [(happened, place) for happened, row in TABLE.items() for place in row.t
 
 
 @pytest.mark.parametrize(("happened", "place"), CELLS, ids=[f"{row} · {place.name}" for row, place in CELLS])
-def test_what_happened_to_a_call_decides_what_becomes_of_the_post(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, happened: str, place: Place
-) -> None:
+def test_what_happened_to_a_call_decides_what_becomes_of_the_post(rt, network, profile, clock, happened, place):
     row, due = TABLE[happened], TABLE[happened].to[place]
     network.results[place] = list(row.met)
     if row.effect and place is Place.COMMIT:
@@ -150,8 +146,8 @@ def test_what_happened_to_a_call_decides_what_becomes_of_the_post(
     assert [network.asked.count(step) for step in others] == [1] * len(others), "nothing else is done again"
 
 
-def then_fails(network: FourSteps, failure: ScriptedResult) -> Callable[[Job], object]:
-    def run(job: Job) -> object:
+def then_fails(network, failure):
+    def run(job):
         network.publish(job.content.text)
         assert isinstance(failure, Exception)
         raise failure
@@ -168,9 +164,7 @@ def then_fails(network: FourSteps, failure: ScriptedResult) -> Callable[[Job], o
     [NotSent("no route"), Throttled("slow down", retry_after_seconds=900), Throttled("slow down")],
     ids=["never left", "429 with a time", "429 without a time"],
 )
-def test_the_mark_of_a_commit_that_certainly_did_not_happen_is_cleared(
-    rt: Runtime, network: FourSteps, profile: str, place: Place, failure: Exception
-) -> None:
+def test_the_mark_of_a_commit_that_certainly_did_not_happen_is_cleared(rt, network, profile, place, failure):
     network.results[place] = [failure]
     post = accept(rt, profile)
     drain(rt)
@@ -194,9 +188,7 @@ ASKED: dict[str, tuple[ScriptedResult, State, int]] = {
 
 
 @pytest.mark.parametrize("happened", ASKED)
-def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, happened: str
-) -> None:
+def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(rt, network, profile, clock, happened):
     answer, state, asked = ASKED[happened]
     network.results[Place.COMMIT] = [NoAnswer("timed out")]
     network.results["recover"] = [answer]
@@ -209,9 +201,7 @@ def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(
 
 
 @pytest.mark.parametrize("answer", [NoAnswer("timed out"), NotSent("no route")], ids=["no answer", "never left"])
-def test_a_question_that_is_never_answered_leaves_the_outcome_unknown(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, answer: ScriptedResult
-) -> None:
+def test_a_question_that_is_never_answered_leaves_the_outcome_unknown(rt, network, profile, clock, answer):
     network.results[Place.COMMIT] = [NoAnswer("timed out")]
     network.results["recover"] = [answer] * FOR_EVER
     post = accept(rt, profile)

@@ -1,13 +1,12 @@
 """The engine's table where a process dies, or answers when its row was taken by another one."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Done, Job, Published, Readback, Wait
+from socialpub.providers.base import Done, Published, Readback, Wait
 from socialpub.providers.responses import Rejected
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
@@ -15,7 +14,7 @@ from tests.support.appliance import accept, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
-from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
+from tests.support.scripted_network import ScriptedResult
 
 FOR_EVER = 10_000
 BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
@@ -23,7 +22,7 @@ REFUSED_FOR_GOOD = Rejected("The text is not allowed.", status=403, code="no")
 
 
 @pytest.fixture
-def network(clock: HandClock) -> FourSteps:
+def network(clock):
     return FourSteps(clock)
 
 
@@ -31,7 +30,7 @@ def network(clock: HandClock) -> FourSteps:
 
 
 @contextmanager
-def successor_of(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> Iterator[Runtime]:
+def successor_of(rt, network, clock):
     """Another process over the same folder."""
     successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
@@ -42,10 +41,8 @@ def successor_of(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> Ite
 
 @pytest.mark.parametrize("effect", [True, False], ids=["after its effect", "before its effect"])
 @pytest.mark.parametrize("place", Place)
-def test_what_a_dead_process_had_begun_runs_again_and_a_commit_is_read_back(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, effect: bool
-) -> None:
-    def dies(job: Job) -> object:
+def test_what_a_dead_process_had_begun_runs_again_and_a_commit_is_read_back(rt, network, profile, clock, place, effect):
+    def dies(job):
         if effect:
             network.goes_well(place, job)
         raise ProcessKilled
@@ -79,7 +76,7 @@ class Late:
     within: float = 0.0
     found: list[State] = field(default_factory=list)
 
-    def __call__(self, job: Job) -> object:
+    def __call__(self, job):
         self.rt.process.close()
         with successor_of(self.rt, self.network, self.clock) as successor:
             drain(successor, self.clock, within=self.within)
@@ -89,9 +86,7 @@ class Late:
 
 @pytest.mark.parametrize("place", BEFORE_THE_COMMIT)
 @pytest.mark.parametrize("answer", [Done({"late": True}), REFUSED_FOR_GOOD], ids=["it went well", "it was refused"])
-def test_before_the_commit_an_answer_after_the_row_was_taken_is_discarded(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, answer: ScriptedResult
-) -> None:
+def test_before_the_commit_an_answer_after_the_row_was_taken_is_discarded(rt, network, profile, clock, place, answer):
     late = Late(rt, network, clock, place, answer, within=60)
     network.results[place] = [late]
     post = accept(rt, profile)
@@ -103,9 +98,7 @@ def test_before_the_commit_an_answer_after_the_row_was_taken_is_discarded(
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
-def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
-) -> None:
+def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(rt, network, profile, clock, place):
     late = Late(rt, network, clock, place, Published("7"), within=0)
     network.results[place] = [late]
     network.results["recover"] = [Readback()] * FOR_EVER
@@ -119,9 +112,7 @@ def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
-def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
-) -> None:
+def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(rt, network, profile, clock, place):
     late = Late(rt, network, clock, place, REFUSED_FOR_GOOD, within=0)
     network.results[place] = [late]
     network.results.setdefault(Place.POLL_AFTER, []).append(Wait(600, "It is being processed."))
@@ -132,9 +123,7 @@ def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
-def test_a_final_state_is_final_whatever_is_answered_late(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
-) -> None:
+def test_a_final_state_is_final_whatever_is_answered_late(rt, network, profile, clock, place):
     late = Late(rt, network, clock, place, Published("7"), within=3600)
     network.results[place] = [late]
     network.results["recover"] = [Done({})]

@@ -31,26 +31,26 @@ SAMPLES: list[Phase] = [
 ENDS = {State.PUBLISHED, State.FAILED, State.UNCONFIRMED}
 
 
-def delivery_in(phase: Phase) -> Delivery:
+def delivery_in(phase):
     return Delivery(
         "d", "p", "a", "x", "account", State.QUEUED, {}, SINCE, SINCE, SINCE, None, [("create_post", "commit")], 0, {},
         Progress(phase), SINCE, "", None,
     )  # fmt: skip
 
 
-def test_every_phase_has_a_sample() -> None:
+def test_every_phase_has_a_sample():
     assert [type(phase) for phase in SAMPLES] == list(PHASES.values())
 
 
 @pytest.mark.parametrize("phase", SAMPLES, ids=lambda phase: phase.name)
-def test_a_row_stores_a_phase_with_all_its_fields(phase: Phase) -> None:
+def test_a_row_stores_a_phase_with_all_its_fields(phase):
     progress = Progress(phase, tries=2, stopped=True)
     assert Progress.read(as_json(progress.as_dict())) == progress
 
 
 @pytest.mark.parametrize("event", PhaseEvent, ids=lambda event: event.name)
 @pytest.mark.parametrize("phase", SAMPLES[:-1], ids=lambda phase: phase.name)
-def test_an_event_leads_where_the_table_says_and_nowhere_else(phase: Phase, event: PhaseEvent) -> None:
+def test_an_event_leads_where_the_table_says_and_nowhere_else(phase, event):
     delivery = delivery_in(phase)
     values = {"commits": 2, "why": "cut off", "since": SINCE} if event is PhaseEvent.UNKNOWN else {}
     if (phase.name, event) not in TABLE:
@@ -67,7 +67,7 @@ def test_an_event_leads_where_the_table_says_and_nowhere_else(phase: Phase, even
 
 
 @pytest.mark.parametrize("phase", SAMPLES[:-1], ids=lambda phase: phase.name)
-def test_a_wait_for_the_owner_resumes_the_phase_before_it(phase: Phase) -> None:
+def test_a_wait_for_the_owner_resumes_the_phase_before_it(phase):
     delivery = delivery_in(phase)
     transitions.move(delivery, PhaseEvent.NEEDS_RECONNECT)
     assert delivery.progress.phase == WaitingForReconnect(phase)
@@ -76,19 +76,19 @@ def test_a_wait_for_the_owner_resumes_the_phase_before_it(phase: Phase) -> None:
     assert delivery.progress.phase == phase
 
 
-def test_what_happens_during_a_wait_changes_the_phase_that_it_resumes() -> None:
+def test_what_happens_during_a_wait_changes_the_phase_that_it_resumes():
     delivery = delivery_in(WaitingForReconnect(Preparing()))
     transitions.move(delivery, PhaseEvent.RESTORED_AHEAD, since=SINCE)
     assert delivery.progress.phase == WaitingForReconnect(states.Inherited(SINCE))
 
 
-def test_a_new_round_counts_from_its_beginning_and_keeps_what_is_known_of_the_call() -> None:
+def test_a_new_round_counts_from_its_beginning_and_keeps_what_is_known_of_the_call():
     delivery = delivery_in(SAMPLES[3])
     transitions.move(delivery, PhaseEvent.CLOSED, message="Stopped by the owner.")
     assert delivery.phase == replace(SAMPLES[7], message="Stopped by the owner.")
 
 
-def test_every_row_can_be_reached_from_a_new_delivery() -> None:
+def test_every_row_can_be_reached_from_a_new_delivery():
     reached, waiting = set[object](), [PhaseName.PREPARING]
     while waiting:
         phase = waiting.pop()
@@ -101,7 +101,7 @@ def test_every_row_can_be_reached_from_a_new_delivery() -> None:
     assert reached >= ENDS
 
 
-def test_the_manual_shows_every_phase_and_every_row() -> None:
+def test_the_manual_shows_every_phase_and_every_row():
     shown = transitions.markdown()
     for name, phase in PHASES.items():
         assert f"| {name} | {phase.__doc__} |" in shown

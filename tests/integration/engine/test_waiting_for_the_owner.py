@@ -13,27 +13,23 @@ from socialpub.providers.responses import AuthExpired, NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import drafts, posts
 from socialpub.publishing.posts.drafts import Draft
-from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 
 HOUR = 3600.0
 
 
 @pytest.fixture
-def network(clock: HandClock) -> FourSteps:
+def network(clock):
     return FourSteps(clock)
 
 
-def needs_its_owner(rt: Runtime, profile: str) -> None:
+def needs_its_owner(rt, profile):
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
 
 
-def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
-) -> None:
+def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(rt, network, profile, clock):
     needs_its_owner(rt, profile)
     now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
     drain(rt)
@@ -55,8 +51,8 @@ def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
 @pytest.mark.parametrize("paused", [True, False])
 @pytest.mark.parametrize("ahead", [0, 60])
 def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_ran_meanwhile(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, paused: bool, ahead: int
-) -> None:
+    rt, network, profile, clock, paused, ahead
+):
     needs_its_owner(rt, profile)
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=ahead) if ahead else None)
     clock.forward(ahead + 1)
@@ -73,9 +69,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
 
 
 @pytest.mark.parametrize("place", Place)
-def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
-) -> None:
+def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(rt, network, profile, clock, place):
     network.results[place] = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)
@@ -91,10 +85,8 @@ def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(
 
 @pytest.mark.parametrize("why", [AuthExpired("401"), Refused("A scope is missing.", reauth=True)])
 @pytest.mark.parametrize("place", Place)
-def test_what_is_not_connected_within_the_lateness_of_its_time_ends_then(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, why: object
-) -> None:
-    network.results[place] = [why, why]  # type: ignore[list-item]
+def test_what_is_not_connected_within_the_lateness_of_its_time_ends_then(rt, network, profile, clock, place, why):
+    network.results[place] = [why, why]
     post = accept(rt, profile)
     drain(rt)
     clock.forward(24 * HOUR - 1)
@@ -107,9 +99,9 @@ def test_what_is_not_connected_within_the_lateness_of_its_time_ends_then(
 
 
 def test_an_account_that_is_refused_while_its_post_is_read_back_is_read_back_once_it_is_connected(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
-) -> None:
-    def made_and_cut(job: object) -> object:
+    rt, network, profile, clock
+):
+    def made_and_cut(job):
         network.publish("Hello")
         network.results["recover"] = [AuthExpired("401"), AuthExpired("401")]
         raise NoAnswer("cut")
@@ -123,9 +115,7 @@ def test_an_account_that_is_refused_while_its_post_is_read_back_is_read_back_onc
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(
-    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
-) -> None:
+def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(rt, network, profile, clock):
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
     network.oauth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
     post = accept(rt, profile)
@@ -136,7 +126,7 @@ def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_post_that_waits_for_its_owner_can_be_stopped(rt: Runtime, network: FourSteps, profile: str) -> None:
+def test_a_post_that_waits_for_its_owner_can_be_stopped(rt, network, profile):
     needs_its_owner(rt, profile)
     post = accept(rt, profile)
     drain(rt)
@@ -144,7 +134,7 @@ def test_a_post_that_waits_for_its_owner_can_be_stopped(rt: Runtime, network: Fo
     assert state_of(rt, post) is State.FAILED
 
 
-def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt: Runtime, network: FourSteps, profile: str) -> None:
+def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt, network, profile):
     needs_its_owner(rt, profile)
     post = accept(rt, profile)
     drain(rt)
@@ -154,7 +144,7 @@ def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt: Runtime, net
     assert "was disconnected" in message_of(rt, post)
 
 
-def test_validation_says_that_it_will_wait(rt: Runtime, profile: str) -> None:
+def test_validation_says_that_it_will_wait(rt, profile):
     needs_its_owner(rt, profile)
     (checked,) = drafts.check_draft(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
     assert checked.problems == []

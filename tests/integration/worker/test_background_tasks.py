@@ -1,26 +1,20 @@
 """Periodic tasks run again after their interval, also if they failed or somebody set the clock."""
 
-from typing import Any
-
 import pytest
 
 from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
-from socialpub.runtime import Runtime
 from socialpub.worker.tasks import Background
-from tests.support.hand_clock import HandClock
 
 
-def due(background: Background, *names: str) -> list[Any]:
+def due(background, *names):
     """The tasks of these names that are due. Huey's scheduler looks every second, and enqueues what is due."""
     return [task for task in background.huey.read_periodic(None) if task.name in names]
 
 
 @pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("nobody foresaw it")])
-def test_a_task_that_fails_runs_again_at_its_next_time(
-    rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    def fails(_: Runtime) -> None:
+def test_a_task_that_fails_runs_again_at_its_next_time(rt, clock, monkeypatch, error):
+    def fails(_):
         raise error
 
     monkeypatch.setattr(upkeep, "revoke_disconnected", fails)
@@ -32,7 +26,7 @@ def test_a_task_that_fails_runs_again_at_its_next_time(
     assert len(due(background, "revocation")) == 1
 
 
-def test_a_clock_that_is_set_moves_no_task(rt: Runtime, clock: HandClock) -> None:
+def test_a_clock_that_is_set_moves_no_task(rt, clock):
     background = Background(rt)
     (task,) = due(background, "holds")
     background.huey.execute(task)

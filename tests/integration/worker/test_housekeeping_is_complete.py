@@ -3,9 +3,7 @@
 Whoever adds one writes its line here first.
 """
 
-from collections.abc import Iterator
 from fnmatch import fnmatch
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +17,13 @@ from socialpub.publishing.media import thumbnails
 from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.publishing.posts.idempotency import RequestKey
-from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from socialpub.worker.tasks import Background, PeriodicTask
+from socialpub.worker.tasks import Background
 from socialpub.worker.wakeup import HueyWakeup
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import START, HandClock
+from tests.support.hand_clock import START
 
 STAYS = "stays: "
 
@@ -93,35 +90,35 @@ FOLDERS = {
 
 
 @pytest.fixture
-def caller(rt: Runtime) -> Iterator[Caller]:
+def caller(rt):
     with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         yield caller
 
 
 @pytest.fixture
-def tasks(rt: Runtime) -> dict[str, PeriodicTask]:
+def tasks(rt):
     return {task.name: task for task in Background(rt).tasks}
 
 
-def files_below(folder: Path) -> set[str]:
+def files_below(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def line_of(file: str) -> str | None:
+def line_of(file):
     return next((line for pattern, line in FOLDERS.items() if fnmatch(file, pattern)), None)
 
 
-def test_every_table_has_its_line(rt: Runtime) -> None:
+def test_every_table_has_its_line(rt):
     there = {row[0] for row in rt.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert there - TABLES.keys() == set(), "say who removes its rows, and when"
 
 
-def test_every_line_names_a_task_that_runs_or_argues(tasks: dict[str, PeriodicTask]) -> None:
+def test_every_line_names_a_task_that_runs_or_argues(tasks):
     for name, line in {**TABLES, **FOLDERS}.items():
         assert line.startswith(STAYS) or line.partition(":")[0] in tasks, name
 
 
-def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, clock: HandClock, tmp_path: Path) -> None:
+def test_every_file_that_use_leaves_has_its_line(rt, caller, clock, tmp_path):
     wakeup = HueyWakeup(rt.settings.queue_file, rt.settings.run_dir)
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     caller.reserve(png)
@@ -138,7 +135,7 @@ def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, cl
     assert len({line_of(file) for file in found}) >= 10, "the story leaves most kinds of files"
 
 
-def test_what_processes_that_died_left_is_gone_within_the_hour(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
+def test_what_processes_that_died_left_is_gone_within_the_hour(rt, tasks):
     data, unknown = rt.settings.data_dir, new_id(START)
     left = [
         data / "media/incoming" / f"{unknown}.abc.part",
@@ -161,9 +158,7 @@ def test_what_processes_that_died_left_is_gone_within_the_hour(rt: Runtime, task
         assert not path.exists(), f"{path.name}: {line}"
 
 
-def test_rows_whose_time_is_over_are_gone_within_the_hour(
-    rt: Runtime, clock: HandClock, tasks: dict[str, PeriodicTask]
-) -> None:
+def test_rows_whose_time_is_over_are_gone_within_the_hour(rt, clock, tasks):
     rt.write(sign_in.begin_session, "203.0.113.1", "a browser")
     rt.write(sign_in.create_link, Purpose.SIGN_IN)
     profile = add_profile(rt)
@@ -172,10 +167,10 @@ def test_rows_whose_time_is_over_are_gone_within_the_hour(
         rt.write(idempotency.begin, RequestKey("k", str(key), "f"))
     some = ("session", "sign_in_link", "not_before", "idempotency")
 
-    def counts() -> list[int]:
+    def counts():
         return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]
 
-    def keep_house() -> list[int]:
+    def keep_house():
         for table in some:
             tasks[TABLES[table].partition(":")[0]].run(rt)
         return counts()
@@ -189,7 +184,7 @@ def test_rows_whose_time_is_over_are_gone_within_the_hour(
     assert keep_house() == [0, 0, 0, 0]
 
 
-def test_a_clean_house_is_not_furnished_by_housekeeping(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
+def test_a_clean_house_is_not_furnished_by_housekeeping(rt, tasks):
     before = set(rt.settings.data_dir.rglob("*"))
     for name in ("cleanup", "memories", "renditions", "thumbnails", "copies that were killed", "retention"):
         tasks[name].run(rt)

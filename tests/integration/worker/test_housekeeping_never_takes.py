@@ -5,7 +5,6 @@ A model knows the true age of everything; the appliance only knows a clock that 
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -31,7 +30,7 @@ UNUSED_DAYS, KEPT_DAYS = 30, 40
 
 
 class KeptHouse:
-    def __init__(self) -> None:
+    def __init__(self):
         self.folder = Path(tempfile.mkdtemp())
         self.clock = HandClock()
         self.rt = open_appliance(
@@ -41,25 +40,25 @@ class KeptHouse:
         self.profiles = [add_profile(self.rt), add_profile(self.rt, account_id="two")]
         self.source = media.png(self.folder / "a.png", 8, 8)
         self.facts = Facts("image", "image/png", self.source.stat().st_size, {"width": 8, "height": 8, "frames": 1})
-        self.unused_since: dict[str, float] = {}
-        self.shown: dict[str, list[str]] = {}
-        self.ended: dict[str, float] = {}
-        self.tried_by: dict[str, str] = {}
+        self.unused_since = {}
+        self.shown = {}
+        self.ended = {}
+        self.tried_by = {}
 
-    def close(self) -> None:
+    def close(self):
         self.rt.close()
         shutil.rmtree(self.folder)
 
     # --- what callers do; `pick` chooses among what there is ----------------------------------------------------------
 
-    def create(self, pick: int) -> None:
+    def create(self, pick):
         use = self._some_artifacts(pick)
         profiles = self.profiles if pick % 2 else self.profiles[:1]
         at = None if pick % 3 == 0 else self.clock.now() + timedelta(days=100 * (pick % 3))
         post = accept(self.rt, *profiles, at=at, media=tuple(map(DraftMedia, use)))
         self.shown[post] = use
 
-    def patch(self, pick: int) -> None:
+    def patch(self, pick):
         open_ones = sorted(self.shown.keys() - self.ended.keys())
         if not open_ones:
             return
@@ -72,11 +71,11 @@ class KeptHouse:
             self.unused_since[one] = self.clock.monotonic()
         self.shown[post] = use
 
-    def stop(self, pick: int) -> None:
+    def stop(self, pick):
         if self.shown:
             self.rt.write(posts.stop, self._some_post(pick))
 
-    def fail_and_retry(self, pick: int) -> None:
+    def fail_and_retry(self, pick):
         """Published again after it failed: two posts say something of the same delivery."""
         if not self.shown:
             return
@@ -92,19 +91,19 @@ class KeptHouse:
 
     # --- what time does ----------------------------------------------------------------------------------------------
 
-    def deliver(self, pick: int) -> None:
+    def deliver(self, pick):
         drain(self.rt, self.clock, within=60 + pick % 7)
 
-    def time_passes(self, pick: int) -> None:
+    def time_passes(self, pick):
         """With housekeeping at its end."""
         self.clock.forward((0.1, 0.1, 12.0, 25.0, 41.0)[pick % 5] * DAY + retention.EVERY_SECONDS)
         self.keep_house()
 
-    def set_clock(self, pick: int) -> None:
+    def set_clock(self, pick):
         self.clock.jump((41.0, -41.0, 25.0, -25.0, 900.0, -900.0)[pick % 6] * DAY)
         self.rt.db.look_at_clock()
 
-    def keep_house(self) -> None:
+    def keep_house(self):
         retention.remove_expired(self.rt)
         while self.rt.engine.retention_steps is not None:
             retention.remove_expired(self.rt)
@@ -119,7 +118,7 @@ class KeptHouse:
 
     # --- what holds at any time --------------------------------------------------------------------------------------
 
-    def check(self) -> None:
+    def check(self):
         for post in self.shown:
             status = self.rt.reader.value("SELECT status FROM post WHERE id = ?", (post,))
             assert status is not None, "a post is gone"
@@ -128,7 +127,7 @@ class KeptHouse:
             assert all(self._is_there(one) for one in self.shown[post]), "what a post shows is gone"
         self._check_counts()
 
-    def _check_counts(self) -> None:
+    def _check_counts(self):
         reader = self.rt.reader
         counted = [tuple(row) for row in reader.all("SELECT * FROM audience_count ORDER BY 1, 2, 3")]
         groups = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
@@ -142,29 +141,29 @@ class KeptHouse:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _some_artifacts(self, pick: int) -> list[str]:
+    def _some_artifacts(self, pick):
         """A new one, or known ones."""
         known = sorted(self.unused_since)
         if pick % 2 or not known:
             return [self._upload()]
         return list(dict.fromkeys([known[pick % len(known)], known[pick // 7 % len(known)]]))
 
-    def _upload(self) -> str:
+    def _upload(self):
         made = artifact(self.rt, self.source, "image/png", self.facts)
         self.unused_since[made] = self.clock.monotonic()
         return made
 
-    def _some_post(self, pick: int) -> str:
+    def _some_post(self, pick):
         known = sorted(self.shown)
         return known[pick % len(known)]
 
-    def _days_since(self, at: float | None) -> float:
+    def _days_since(self, at):
         return -1.0 if at is None else (self.clock.monotonic() - at) / DAY
 
-    def _exists(self, table: str, row_id: str) -> bool:
+    def _exists(self, table, row_id):
         return self.rt.reader.one(f"SELECT 1 FROM {table} WHERE id = ?", (row_id,)) is not None
 
-    def _is_there(self, artifact_id: str) -> bool:
+    def _is_there(self, artifact_id):
         row = artifact_rows.find(self.rt.reader, artifact_id)
         return row is not None and self.rt.files.path(row["storage_key"]).exists()
 
@@ -184,7 +183,7 @@ ACTS = (
 
 @settings(max_examples=examples(10, 100))
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 1000)), min_size=20, max_size=30))
-def test_what_a_post_needs_is_there_whatever_happens(story: list[tuple[Callable[[KeptHouse, int], None], int]]) -> None:
+def test_what_a_post_needs_is_there_whatever_happens(story):
     house = KeptHouse()
     try:
         for act, pick in story:

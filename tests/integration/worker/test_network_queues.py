@@ -1,14 +1,11 @@
 """A network that hangs delays no other, a burst to one network uses all of its threads, and its profiles take turns."""
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from socialpub.providers.http import Http
 from socialpub.publishing.delivery import engine
-from socialpub.runtime import Runtime
 from socialpub.worker.tasks import NetworkQueue
 from tests.support.queue_threads import answering
 
@@ -18,13 +15,13 @@ WAIT_SECONDS = 30
 class Hanging:
     """Deliveries that begin and do not end before `release` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.release = threading.Event()
-        self.begun: list[str] = []
-        self.threads: set[int] = set()
+        self.begun = []
+        self.threads = set()
         self._change = threading.Condition()
 
-    def __call__(self, rt: Runtime, delivery_id: str, others_wait: Callable[[], bool]) -> bool:
+    def __call__(self, rt, delivery_id, others_wait):
         with self._change:
             self.begun.append(delivery_id)
             self.threads.add(threading.get_ident())
@@ -32,19 +29,19 @@ class Hanging:
         assert delivery_id.startswith("ends") or self.release.wait(WAIT_SECONDS)
         return False
 
-    def until(self, count: int) -> None:
+    def until(self, count):
         with self._change:
             assert self._change.wait_for(lambda: len(self.begun) >= count, WAIT_SECONDS), self.begun
 
 
 @pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Hanging:
+def hanging(monkeypatch):
     hanging = Hanging()
     monkeypatch.setattr(engine, "work", hanging)
     return hanging
 
 
-def test_a_burst_uses_all_threads_of_its_network_and_no_more(rt: Runtime, hanging: Hanging) -> None:
+def test_a_burst_uses_all_threads_of_its_network_and_no_more(rt, hanging):
     queue = NetworkQueue(rt, "x")
     with answering(queue, 4):
         for number in range(20):
@@ -56,7 +53,7 @@ def test_a_burst_uses_all_threads_of_its_network_and_no_more(rt: Runtime, hangin
     assert sorted(set(hanging.begun)) == sorted(f"delivery {number}" for number in range(20))
 
 
-def test_a_network_that_hangs_leaves_the_threads_of_another_free(rt: Runtime, hanging: Hanging) -> None:
+def test_a_network_that_hangs_leaves_the_threads_of_another_free(rt, hanging):
     x, pinterest = NetworkQueue(rt, "x"), NetworkQueue(rt, "pinterest")
     with answering(x, 2), answering(pinterest, 2):
         for number in range(20):
@@ -68,7 +65,7 @@ def test_a_network_that_hangs_leaves_the_threads_of_another_free(rt: Runtime, ha
         hanging.release.set()
 
 
-def test_a_profile_waits_once_however_often_it_is_woken(rt: Runtime, hanging: Hanging) -> None:
+def test_a_profile_waits_once_however_often_it_is_woken(rt, hanging):
     queue = NetworkQueue(rt, "x")
     with answering(queue, 1):
         queue.put("busy", "first")
@@ -80,7 +77,7 @@ def test_a_profile_waits_once_however_often_it_is_woken(rt: Runtime, hanging: Ha
     assert hanging.begun == ["first", "0"]
 
 
-def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(rt: Runtime, hanging: Hanging) -> None:
+def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(rt, hanging):
     queue = NetworkQueue(rt, "x")
     with answering(queue, 1):
         queue.put("busy", "first")
@@ -92,12 +89,12 @@ def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(rt: Runtime
     assert hanging.begun == ["first", "0"], "it may have more to do by now"
 
 
-def test_a_profile_with_much_to_do_goes_to_the_end_of_the_line(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_with_much_to_do_goes_to_the_end_of_the_line(rt, monkeypatch):
     left = {"long": 4, "short": 1, "other": 2}
-    turns: list[str] = []
+    turns = []
     done = threading.Event()
 
-    def one_delivery(rt: Runtime, profile: str, others_wait: Callable[[], bool]) -> bool:
+    def one_delivery(rt, profile, others_wait):
         turns.append(f"{profile}{'' if others_wait() else ' alone'}")
         left[profile] -= 1
         if not any(left.values()):
@@ -113,7 +110,7 @@ def test_a_profile_with_much_to_do_goes_to_the_end_of_the_line(rt: Runtime, monk
     assert turns == ["long", "short", "other", "long", "other", "long alone", "long alone"]
 
 
-def test_a_thread_that_is_free_is_used_again(rt: Runtime, hanging: Hanging) -> None:
+def test_a_thread_that_is_free_is_used_again(rt, hanging):
     """Each thread that has worked keeps a database connection."""
     queue = NetworkQueue(rt, "x")
     with answering(queue, 8):
@@ -123,10 +120,10 @@ def test_a_thread_that_is_free_is_used_again(rt: Runtime, hanging: Hanging) -> N
     assert len(hanging.threads) <= 3
 
 
-def test_a_thread_outlives_an_error_that_nobody_foresaw(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_outlives_an_error_that_nobody_foresaw(rt, monkeypatch):
     done = threading.Event()
 
-    def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool]) -> bool:
+    def work(rt, delivery_id, others_wait):
         if delivery_id == "bad":
             raise RuntimeError("nobody foresaw it")
         done.set()
@@ -140,32 +137,30 @@ def test_a_thread_outlives_an_error_that_nobody_foresaw(rt: Runtime, monkeypatch
         assert done.wait(WAIT_SECONDS)
 
 
-def test_names_that_are_looked_up_for_one_network_hold_up_no_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_names_that_are_looked_up_for_one_network_hold_up_no_other(monkeypatch, tmp_path):
     import socket
 
     let_go, stuck = threading.Event(), threading.Semaphore(0)
     look_up = socket.getaddrinfo
 
-    def slow(host: str, *args: object, **kwargs: object) -> object:
+    def slow(host, *args, **kwargs):
         if host in ("slow.test", b"slow.test"):
             stuck.release()
             let_go.wait(WAIT_SECONDS)
             raise socket.gaierror(socket.EAI_AGAIN, "temporary")
-        return look_up(host, *args, **kwargs)  # type: ignore[arg-type]
+        return look_up(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     server = socket.create_server(("127.0.0.1", 0))
     http = Http(lookups=3)
 
-    def answer() -> None:
+    def answer():
         connection, _ = server.accept()
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
         connection.close()
 
-    def hangs() -> None:
+    def hangs():
         with pytest.raises(Exception, match=r"slow\.test could not be reached"):
             http.of("x").call("GET", "http://slow.test/")
 

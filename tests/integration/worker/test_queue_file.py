@@ -3,10 +3,8 @@
 import pickle
 import queue
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,25 +18,25 @@ WAIT_SECONDS = 30
 class Planted:
     """What runs when somebody unpickles it."""
 
-    def __init__(self, mark: Path) -> None:
+    def __init__(self, mark):
         self._mark = mark
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return Path.touch, (self._mark,)
 
 
 @pytest.fixture
-def queue_file(tmp_path: Path) -> Path:
+def queue_file(tmp_path):
     return tmp_path / "queue.db"
 
 
 @pytest.fixture
-def woken() -> queue.SimpleQueue[str]:
+def woken():
     return queue.SimpleQueue()
 
 
 @pytest.fixture
-def worker(tmp_path: Path, queue_file: Path, woken: queue.SimpleQueue[str]) -> Iterator[HueyWakeup]:
+def worker(tmp_path, queue_file, woken):
     wakeup = HueyWakeup(queue_file, tmp_path)
     wakeup.listen(woken.put)
     yield wakeup
@@ -46,34 +44,32 @@ def worker(tmp_path: Path, queue_file: Path, woken: queue.SimpleQueue[str]) -> I
 
 
 @pytest.fixture
-def web(tmp_path: Path, queue_file: Path) -> Iterator[HueyWakeup]:
+def web(tmp_path, queue_file):
     """Another process than the worker."""
     wakeup = HueyWakeup(queue_file, tmp_path)
     yield wakeup
     wakeup.close()
 
 
-def plant(queue_file: Path, *values: object, queue: str = QUEUE) -> None:
+def plant(queue_file, *values, queue=QUEUE):
     with closing(sqlite3.connect(queue_file)) as database, database:
         for value in values:
             database.execute("INSERT INTO task (queue, data, priority) VALUES (?, ?, 0)", (queue, value))
 
 
-def rows(queue_file: Path) -> list[object]:
+def rows(queue_file):
     with closing(sqlite3.connect(queue_file)) as database:
         return [row[0] for row in database.execute("SELECT data FROM task")]
 
 
-def test_the_queue_file_contains_ids_and_nothing_else(web: HueyWakeup, queue_file: Path) -> None:
+def test_the_queue_file_contains_ids_and_nothing_else(web, queue_file):
     wanted = new_id(START)
     web.notify(wanted)
     web.close()
     assert rows(queue_file) == [wanted.encode()]
 
 
-def test_a_planted_pickle_is_never_unpickled(
-    worker: HueyWakeup, web: HueyWakeup, queue_file: Path, tmp_path: Path, woken: queue.SimpleQueue[str]
-) -> None:
+def test_a_planted_pickle_is_never_unpickled(worker, web, queue_file, tmp_path, woken):
     mark, wanted = tmp_path / "mark", new_id(START)
     plant(queue_file, pickle.dumps(Planted(mark)), b"", b"[1]", b"{}", b'{"delivery": 1}', 5, "text", b"\xff\x80")
     plant(queue_file, b"../../etc/passwd", b"[" * 100_000, queue="socialpub")
@@ -83,9 +79,7 @@ def test_a_planted_pickle_is_never_unpickled(
     assert not mark.exists()
 
 
-def test_the_worker_starts_with_an_empty_queue_file(
-    web: HueyWakeup, queue_file: Path, tmp_path: Path, woken: queue.SimpleQueue[str]
-) -> None:
+def test_the_worker_starts_with_an_empty_queue_file(web, queue_file, tmp_path, woken):
     """Its reconciler wakes it for everything that is due, and former versions pickled their wake-ups."""
     mark = tmp_path / "mark"
     plant(queue_file, pickle.dumps(Planted(mark)), new_id(START).encode(), queue="socialpub")
@@ -97,7 +91,7 @@ def test_the_worker_starts_with_an_empty_queue_file(
     assert not mark.exists()
 
 
-def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(queue_file: Path) -> None:
+def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(queue_file):
     wanted = [new_id(START) for _ in range(700)]
     file = QueueFile(queue_file)
     file.add(wanted)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -17,28 +16,25 @@ from socialpub.providers.base import Refused
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import DraftMedia
-from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
-from tests.support.scripted_network import ScriptedNetwork
 
 DAY = 86_400.0
 
 
 @pytest.fixture
-def kept() -> dict[str, str]:
+def kept():
     """The settings of `[retention]`; a test may add to them before the appliance opens."""
     return {"posts": "30d"}
 
 
 @pytest.fixture
-def appliance_options(network: ScriptedNetwork, kept: dict[str, str]) -> dict[str, Any]:
+def appliance_options(network, kept):
     return {"providers": {"x": network}, "retention": kept}
 
 
-def keep_house(rt: Runtime, clock: HandClock) -> int:
+def keep_house(rt, clock):
     """One whole round; how many rows went."""
     clock.forward(retention.EVERY_SECONDS)
     removed = 0
@@ -47,21 +43,21 @@ def keep_house(rt: Runtime, clock: HandClock) -> int:
     return removed
 
 
-def published(rt: Runtime, clock: HandClock, *profiles: str, **parts: Any) -> str:
+def published(rt, clock, *profiles, **parts):
     post_id = accept(rt, *profiles, **parts)
     drain(rt, clock, within=120)
     assert status_of(rt, post_id) == "settled"
     return post_id
 
 
-def rows_of(rt: Runtime, table: str) -> int:
+def rows_of(rt, table):
     return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
 
 
 OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member", "audience_count")
 
 
-def check_counters(rt: Runtime) -> None:
+def check_counters(rt):
     """What lists say there is, is what there is."""
     counted = rt.reader.all(
         "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
@@ -72,7 +68,7 @@ def check_counters(rt: Runtime) -> None:
     assert dict(audience_rows.count_posts(rt.reader)) == dict(in_all)
 
 
-def test_by_default_everything_stays(tmp_path: Any, clock: HandClock, network: ScriptedNetwork) -> None:
+def test_by_default_everything_stays(tmp_path, clock, network):
     (tmp_path / "default").mkdir()
     rt = open_appliance(tmp_path / "default", clock, providers={"x": network})
     published(rt, clock, add_profile(rt))
@@ -83,7 +79,7 @@ def test_by_default_everything_stays(tmp_path: Any, clock: HandClock, network: S
     rt.close()
 
 
-def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt, clock, profile):
     shown = artifact(rt)
     gone = published(rt, clock, profile, media=(DraftMedia(shown),))
     clock.forward(10 * DAY)
@@ -109,7 +105,7 @@ def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt: Runtime, clock
     assert left == dict.fromkeys(OF_POSTS, 0) | {"log_entry": 1}, "the newest entry's number is not given twice"
 
 
-def test_what_is_not_over_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_what_is_not_over_stays(rt, clock, profile):
     scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
     clock.forward(200 * DAY)
     assert keep_house(rt, clock) == 0
@@ -123,7 +119,7 @@ def test_what_is_not_over_stays(rt: Runtime, clock: HandClock, profile: str) -> 
     check_counters(rt)
 
 
-def failed(rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str) -> str:
+def failed(rt, clock, network, profile):
     post_id = accept(rt, profile)
     rt.write(posts.stop, post_id)
     rt.db.write(
@@ -134,9 +130,7 @@ def failed(rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str
     return post_id
 
 
-def test_a_try_stays_as_long_as_another_try_of_the_same_does(
-    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_try_stays_as_long_as_another_try_of_the_same_does(rt, clock, network, profile):
     """Else the one that is left could be published once more."""
     first = failed(rt, clock, network, profile)
     second = rt.write(retries.retry, first, OWNER)
@@ -152,9 +146,7 @@ def test_a_try_stays_as_long_as_another_try_of_the_same_does(
     assert rows_of(rt, "post") == 0
 
 
-def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set_back(
-    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set_back(rt, clock, network, profile):
     rt.write(lambda rt, tx: None)  # the clock is known from here on
     clock.jump(300 * DAY)
     rt.db.look_at_clock()
@@ -171,9 +163,7 @@ def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set
     assert "published by a later one" in retries.outlook(rt.reader, first).why
 
 
-def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(
-    rt: Runtime, clock: HandClock, profile: str
-) -> None:
+def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(rt, clock, profile):
     """Else what a removed post became could be taken for the outcome of that call."""
     other = add_profile(rt, account_id="two")
     open_one = accept(rt, other, at=clock.now() + timedelta(days=100))
@@ -188,9 +178,7 @@ def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(
     assert keep_house(rt, clock) > 0
 
 
-def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(
-    rt: Runtime, clock: HandClock, profile: str
-) -> None:
+def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(rt, clock, profile):
     known = published(rt, clock, profile)
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(60 * DAY)
@@ -198,7 +186,7 @@ def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(
     assert status_of(rt, known) == "settled"
 
 
-def test_a_wrong_date_for_an_hour_removes_nothing(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
     known = published(rt, clock, profile)
     clock.jump(900 * DAY)
     rt.db.look_at_clock()
@@ -206,9 +194,7 @@ def test_a_wrong_date_for_an_hour_removes_nothing(rt: Runtime, clock: HandClock,
     assert status_of(rt, known) == "settled"
 
 
-def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many(
-    rt: Runtime, clock: HandClock, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many(rt, clock, profile, monkeypatch):
     for _ in range(10):
         rt.write(lambda rt, tx: [posts.accept(rt, tx, "Hi", (), [_target(tx, profile)]) for _ in range(100)])
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
@@ -227,16 +213,14 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
     check_counters(rt)
 
 
-def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(
-    rt: Runtime, clock: HandClock, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(rt, clock, profile, monkeypatch):
     for _ in range(6):
         published(rt, clock, profile)
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_DELIVERIES", 1)
     remove_post = retention.remove_post
 
-    def slowly(*args: Any) -> bool:
+    def slowly(*args):
         clock.forward(1.0)
         return remove_post(*args)
 
@@ -247,7 +231,7 @@ def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(
     assert rows_of(rt, "post") == 2, "it goes on at its next turn"
 
 
-def _target(tx: Any, profile: str) -> Any:
+def _target(tx, profile):
     from socialpub.db.tables import profile_rows
     from socialpub.publishing.posts.drafts import Target
 
@@ -256,7 +240,7 @@ def _target(tx: Any, profile: str) -> Any:
     return Target(found, {})
 
 
-def test_what_changed_after_it_was_found_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_what_changed_after_it_was_found_stays(rt, clock, profile):
     known = published(rt, clock, profile)
     clock.forward(40 * DAY)
     before = retention.retention_limits(rt).posts
@@ -269,7 +253,7 @@ def test_what_changed_after_it_was_found_stays(rt: Runtime, clock: HandClock, pr
 
 
 @pytest.mark.parametrize("kept", [{"log": "30d"}])
-def test_log_entries_go_by_themselves(rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]) -> None:
+def test_log_entries_go_by_themselves(rt, clock, profile, kept):
     settled = published(rt, clock, profile)
     scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
     clock.forward(31 * DAY)
@@ -279,9 +263,7 @@ def test_log_entries_go_by_themselves(rt: Runtime, clock: HandClock, profile: st
 
 
 @pytest.mark.parametrize("kept", [{"attempts": "7d"}])
-def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(
-    rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]
-) -> None:
+def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(rt, clock, profile, kept):
     published(rt, clock, profile)
     waiting = accept(rt, profile, at=clock.now() + timedelta(days=300))
     delivery = delivery_rows.find(rt.reader, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (waiting,)))
@@ -299,7 +281,7 @@ def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(
 
 
 @pytest.mark.parametrize("kept", [{"trail": "7d"}])
-def test_the_trail_is_forgotten_by_age(rt: Runtime, clock: HandClock, kept: dict[str, str]) -> None:
+def test_the_trail_is_forgotten_by_age(rt, clock, kept):
     for at in range(1200):
         rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
         clock.forward(DAY / 100)
@@ -309,7 +291,7 @@ def test_the_trail_is_forgotten_by_age(rt: Runtime, clock: HandClock, kept: dict
     assert 490 < labels[0] < 510
 
 
-def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profile):
     published(rt, clock, profile)
     clock.forward(40 * DAY)
     keep_house(rt, clock)
@@ -324,9 +306,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, cloc
 
 
 @pytest.mark.parametrize("kept", [{"posts": "30d", "attempts": "7d"}])
-def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
-    rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]
-) -> None:
+def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(rt, clock, profile, kept):
     published(rt, clock, profile)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
@@ -343,5 +323,5 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
 @pytest.mark.parametrize(
     ("kept", "told"), [({}, "for ever."), ({"log": "30d"}, "log 30d (retention); posts for ever.")]
 )
-def test_what_is_kept_for_ever_is_said_as_well(rt: Runtime, kept: dict[str, str], told: str) -> None:
+def test_what_is_kept_for_ever_is_said_as_well(rt, kept, told):
     assert health.read_housekeeping(rt).sentence.endswith(told)

@@ -2,16 +2,13 @@
 
 import subprocess
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.ops.backup import schedule
-from socialpub.runtime import Runtime
 from socialpub.worker import tasks
 from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
-from tests.support.hand_clock import HandClock
 
 HOUR = 3600
 
@@ -19,27 +16,27 @@ HOUR = 3600
 class CopyCommand:
     """Stands in for the process; runs when the story says so."""
 
-    def __init__(self, arguments: list[str], **_: Any) -> None:
+    def __init__(self, arguments, **_):
         self.arguments = arguments
         self.pid = 0
-        self.returncode: int | None = None
+        self.returncode = None
         self.ended_by_us = False
 
-    def poll(self) -> int | None:
+    def poll(self):
         return self.returncode
 
-    def terminate(self) -> None:
+    def terminate(self):
         self.ended_by_us, self.returncode = True, -15
 
-    def wait(self, _: float) -> None:
+    def wait(self, _):
         """It ends at once."""
 
 
 @pytest.fixture
-def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
-    found: list[CopyCommand] = []
+def started(rt, monkeypatch):
+    found = []
 
-    def start(arguments: list[str], **options: Any) -> CopyCommand:
+    def start(arguments, **options):
         found.append(CopyCommand(arguments, **options))
         return found[-1]
 
@@ -50,7 +47,7 @@ def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
     return found
 
 
-def run(rt: Runtime, command: CopyCommand) -> None:
+def run(rt, command):
     try:
         schedule.make(rt)
     except OperatorError:
@@ -59,7 +56,7 @@ def run(rt: Runtime, command: CopyCommand) -> None:
         command.returncode = 0
 
 
-def test_a_copy_is_made_every_day_and_one_at_a_time(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
+def test_a_copy_is_made_every_day_and_one_at_a_time(rt, clock, started):
     copies = ScheduledBackups()
     copies.check(rt)
     copies.check(rt)
@@ -74,9 +71,7 @@ def test_a_copy_is_made_every_day_and_one_at_a_time(rt: Runtime, clock: HandCloc
     assert len(started) == 2
 
 
-def test_one_that_failed_is_tried_again_after_an_hour(
-    rt: Runtime, clock: HandClock, started: list[CopyCommand]
-) -> None:
+def test_one_that_failed_is_tried_again_after_an_hour(rt, clock, started):
     (rt.settings.data_dir / "backups").write_text("in the way")
     copies = ScheduledBackups()
     copies.check(rt)
@@ -91,9 +86,7 @@ def test_one_that_failed_is_tried_again_after_an_hour(
     assert len(started) == 2
 
 
-def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
-    rt: Runtime, clock: HandClock, started: list[CopyCommand]
-) -> None:
+def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(rt, clock, started):
     clock.jump(3000 * 24 * HOUR)
     schedule.make(rt)
     clock.jump(-3000 * 24 * HOUR)
@@ -102,9 +95,7 @@ def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
     assert len(started) == 1
 
 
-def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
-    rt: Runtime, clock: HandClock, started: list[CopyCommand]
-) -> None:
+def test_a_process_that_can_note_nothing_is_not_started_over_and_over(rt, clock, started):
     copies = ScheduledBackups()
     copies.check(rt)
     started[0].returncode = 1
@@ -115,14 +106,14 @@ def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
     assert len(started) == 2
 
 
-def test_a_stop_ends_it(rt: Runtime, started: list[CopyCommand]) -> None:
+def test_a_stop_ends_it(rt, started):
     copies = ScheduledBackups()
     copies.check(rt)
     copies.stop()
     assert started[0].ended_by_us
 
 
-def test_off_means_never(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
+def test_off_means_never(rt, clock, started):
     rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
     copies = ScheduledBackups()
     clock.forward(100 * 24 * HOUR)

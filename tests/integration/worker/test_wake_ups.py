@@ -4,22 +4,19 @@ import threading
 import time
 
 from socialpub.db.states import State
-from socialpub.runtime import Runtime
 from socialpub.worker.tasks import NetworkQueue
 from tests.support.appliance import accept, add_profile, state_of
-from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import DirectWakeup, answering
-from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_every_wake_up_is_answered_however_they_meet(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
+def test_every_wake_up_is_answered_however_they_meet(rt, network, clock):
     """No reconciler: only the wake-ups, sent after each acceptance, from many threads."""
     queue = NetworkQueue(rt, "x")
     rt.wakeup = DirectWakeup(rt, queue)
     profiles = [add_profile(rt, account_id=str(n)) for n in range(6)]
-    made: list[str] = []
+    made = []
 
-    def accepts(profile: str) -> None:
+    def accepts(profile):
         made.extend(accept(rt, profile, body=f"{profile} {number}") for number in range(15))
 
     with answering(queue, 4):

@@ -1,0 +1,431 @@
+"""Consent, tokens and rotation on the three networks of the sandbox."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from tests.sandbox.client import redirect_parameters
+from tests.sandbox.tiktok_client import TikTokClient, error_code
+from tests.sandbox.x_client import XClient, message
+from tests.support.hand_clock import HandClock
+
+VERIFIER = "v" * 50
+DIGEST = hashlib.sha256(VERIFIER.encode()).digest()
+BASE64 = base64.urlsafe_b64encode(DIGEST).rstrip(b"=").decode()
+BASIC = ("app", "secret")
+YEAR = 365 * 86400
+
+
+@dataclass(frozen=True, eq=False)
+class Consent:
+    """An app that asks for access to the account `demo` of one network."""
+
+    name: str
+    page: str
+    api: str
+    me: str
+    """What a token can read."""
+    token: str
+    revoke: str
+    asked: dict[str, str]
+    scope: str
+    code_seconds: int
+    in_form: dict[str, str]
+    """The app's credentials, where the form and not Basic contains them."""
+
+    @property
+    def back(self) -> str:
+        return self.asked["redirect_uri"]
+
+    def open(self, web: TestClient, **changes: str) -> Response:
+        asked = {name: value for name, value in (self.asked | changes).items() if value}
+        return web.get(self.page, params=asked)
+
+    def decide(self, web: TestClient, decision: str = "allow", grants: str = "", **changes: str) -> dict[str, str]:
+        form = {name: value for name, value in (self.asked | changes).items() if value}
+        given = {f"grant:{scope}": "1" for scope in grants.split(",")}
+        return redirect_parameters(web.post(self.page, data=form | given | {"account": "demo", "decision": decision}))
+
+    def ask(self, web: TestClient, path: str, auth: Any, form: dict[str, str]) -> Response:
+        sent = {name: value for name, value in (self.in_form | form).items() if value}
+        return web.post(self.api + path, data=sent, auth=None if self.in_form else auth)
+
+    def exchange(self, web: TestClient, code: str, auth: Any = BASIC, **changes: str) -> Response:
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.back, "code_verifier": VERIFIER}
+        return self.ask(web, self.token, auth, form | changes)
+
+    def refresh(self, web: TestClient, token: str, auth: Any = BASIC, **changes: str) -> Response:
+        return self.ask(web, self.token, auth, {"grant_type": "refresh_token", "refresh_token": token} | changes)
+
+    def works(self, web: TestClient, token: str) -> bool:
+        answer = web.get(self.api + self.me, headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code in (200, 401)
+        return answer.status_code == 200
+
+
+def consent(name: str, *paths: str, code_seconds: int, in_form: dict[str, str] | None = None, **asked: str) -> Consent:
+    back = {"response_type": "code", "redirect_uri": f"http://127.0.0.1:8000/oauth/{name}/callback", "state": "s1"}
+    return Consent(name, *paths, back | asked, asked["scope"], code_seconds, in_form or {})
+
+
+X = consent(
+    "x", "/x/i/oauth2/authorize", "/x/2", "/users/me", "/oauth2/token", "/oauth2/revoke",
+    code_seconds=30, client_id="app", code_challenge=BASE64, code_challenge_method="S256",
+    scope="tweet.read tweet.write users.read media.write offline.access",
+)  # fmt: skip
+TIKTOK = consent(
+    "tiktok", "/tiktok/v2/auth/authorize/", "/tiktok/v2", "/user/info/?fields=open_id", "/oauth/token/",
+    "/oauth/revoke/", code_seconds=300, in_form={"client_key": "app", "client_secret": "secret"},
+    client_key="app", code_challenge=DIGEST.hex(), code_challenge_method="S256",
+    scope="user.info.basic,video.publish,video.upload",
+)  # fmt: skip
+PINTEREST = consent(
+    "pinterest", "/pinterest/oauth/", "/pinterest/v5", "/user_account", "/oauth/token", "/oauth/token/revoke",
+    code_seconds=600, client_id="app", scope="user_accounts:read,boards:read,boards:write,pins:read,pins:write",
+)  # fmt: skip
+every_network = pytest.mark.parametrize("app", [X, TIKTOK, PINTEREST], ids=lambda app: app.name)
+
+
+def refused(answer: Response) -> tuple[int, Any]:
+    body = answer.json()
+    return answer.status_code, body["error"] if "error" in body else body["code"]
+
+
+# --- the consent page ------------------------------------------------------------------------------------------------
+
+
+@every_network
+def test_a_consent_leads_to_tokens(web: TestClient, app: Consent) -> None:
+    page = app.open(web).text
+    assert "@demo" in page
+    assert ("checkbox" in page) == (app is TIKTOK), "elsewhere scopes are given all or none"
+    back = app.decide(web, grants=app.scope)
+    assert back["state"] == "s1"
+    tokens = app.exchange(web, back["code"]).json()
+    assert tokens["scope"] == (app.scope if app is TIKTOK else app.scope.replace(",", " "))
+    assert tokens["expires_in"] == {X: 7200, TIKTOK: 86400, PINTEREST: 2592000}[app]
+    assert app.works(web, tokens["access_token"])
+
+
+@every_network
+def test_a_denial_comes_back_as_access_denied(web: TestClient, app: Consent) -> None:
+    assert {"error": "access_denied", "state": "s1"}.items() <= app.decide(web, "deny").items()
+
+
+def test_the_user_of_tiktok_picks_the_permissions(web: TestClient) -> None:
+    assert "Post to your profile" in TIKTOK.open(web).text
+    back = TIKTOK.decide(web, grants="video.publish")
+    assert back["scopes"] == "user.info.basic,video.publish"
+    assert {"*", "!"} <= set(back["code"])
+    assert TIKTOK.exchange(web, back["code"]).json()["scope"] == "user.info.basic,video.publish"
+
+
+@pytest.mark.parametrize(
+    ("app", "changes"),
+    [
+        *(
+            (app, changes)
+            for app in (X, TIKTOK, PINTEREST)
+            for changes in (
+                {"client_id": "", "client_key": ""},
+                {"redirect_uri": app.back + "/"},
+                {"response_type": "token"},
+                {"scope": "pins:read tweets.write"},
+                {"scope": ""},
+            )
+        ),
+        (X, {"redirect_uri": "http://localhost:8000/oauth/x/callback"}),
+        (X, {"state": ""}),
+        (X, {"state": "s" * 501}),
+        (X, {"code_challenge_method": "s256"}),
+        (X, {"code_challenge": "short"}),
+        (TIKTOK, {"redirect_uri": TIKTOK.back + "?a=1"}),
+        (TIKTOK, {"state": ""}),
+        (TIKTOK, {"code_challenge": ""}),
+        (TIKTOK, {"code_challenge": BASE64}),
+        (TIKTOK, {"code_challenge_method": "plain"}),
+        (PINTEREST, {"redirect_uri": "http://box.example/callback"}),
+    ],
+)
+def test_the_consent_page_refuses_what_does_not_match_and_never_redirects(
+    world: World, web: TestClient, app: Consent, changes: dict[str, str]
+) -> None:
+    world.networks[app.name].add_app("app", "secret", [app.back])
+    answer = app.open(web, **changes)
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+    assert any(name.split("_method")[0] in answer.text for name in changes)
+
+
+def test_scopes_of_x_are_separated_by_a_space_however_it_is_encoded(web: TestClient) -> None:
+    encoded = "&".join(f"{name}={quote(value)}" for name, value in X.asked.items())
+    for query in (encoded, encoded.replace("tweet.read%20", "tweet.read+"), urlencode(X.asked)):
+        assert "invalid_scope" not in web.get(f"{X.page}?{query}").text
+    assert "invalid_scope" in web.get(f"{X.page}?{encoded.replace('%20', ',')}").text
+
+
+def test_a_desktop_app_of_tiktok_returns_to_a_port_of_this_machine(web: TestClient) -> None:
+    assert TIKTOK.open(web, redirect_uri="http://127.0.0.1:4711/callback/").status_code == 200
+    for other in ("http://127.0.0.1/callback/", "http://box.example/callback/"):
+        assert TIKTOK.open(web, redirect_uri=other).status_code == 400
+
+
+def test_a_web_app_of_tiktok_needs_https_and_no_challenge(web: TestClient) -> None:
+    secure = "https://box.example.net/oauth/tiktok/callback"
+    plain = {"redirect_uri": secure, "code_challenge": "", "code_challenge_method": ""}
+    assert TIKTOK.open(web, **plain).status_code == 200
+    assert TIKTOK.open(web, redirect_uri=secure.replace("https", "http")).status_code == 400
+    code = TIKTOK.decide(web, **plain)["code"]
+    assert TIKTOK.exchange(web, code, redirect_uri=secure, code_verifier="").status_code == 200
+
+
+# --- the exchange ----------------------------------------------------------------------------------------------------
+
+
+@every_network
+def test_a_code_works_once_in_its_time_and_for_its_own_app_and_address(
+    web: TestClient, clock: HandClock, app: Consent
+) -> None:
+    once, other, elsewhere, in_time, late = (app.decide(web)["code"] for _ in range(5))
+    assert app.exchange(web, once).status_code == 200
+    used = app.exchange(web, once)
+    assert refused(used) == {X: (400, "invalid_request"), TIKTOK: (400, "invalid_grant"), PINTEREST: (401, 2)}[app]
+    assert app.exchange(web, other, auth=("other", "secret"), client_key="other").status_code >= 400
+    assert app.exchange(web, elsewhere, redirect_uri=app.back + "/").status_code >= 400
+    clock.forward(app.code_seconds - 1)
+    assert app.exchange(web, in_time).status_code == 200
+    clock.forward(1)
+    assert refused(app.exchange(web, late)) == refused(used)
+
+
+NO_CREDENTIALS = {"auth": None}
+WRONG_SECRET = {"auth": ("app", "wrong"), "client_secret": "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("app", "changes", "refusal"),
+    [
+        (X, {"code_verifier": "w" * 50}, (400, "invalid_request")),
+        (X, {"code_verifier": ""}, (400, "invalid_request")),
+        (X, {"redirect_uri": X.back + "?x=1"}, (400, "invalid_request")),
+        (X, NO_CREDENTIALS, (401, "unauthorized_client")),
+        (X, WRONG_SECRET, (401, "unauthorized_client")),
+        (X, {"auth": ("app", "secret\n")}, (401, "unauthorized_client")),
+        (X, {"auth": None, "client_id": "app", "client_secret": "secret"}, (401, "unauthorized_client")),
+        (TIKTOK, {"redirect_uri": TIKTOK.back + "/"}, (400, "invalid_request")),
+        (TIKTOK, {"code_verifier": "w" * 50}, (400, "invalid_request")),
+        (TIKTOK, {"code_verifier": ""}, (400, "invalid_request")),
+        (TIKTOK, {"client_key": "other"}, (400, "invalid_grant")),
+        (TIKTOK, {"client_secret": "wrong"}, (400, "invalid_client")),
+        (TIKTOK, {"client_secret": ""}, (400, "invalid_client")),
+        (TIKTOK, {"grant_type": "password"}, (400, "unsupported_grant_type")),
+        (TIKTOK, {"grant_type": ""}, (400, "unsupported_grant_type")),
+        (TIKTOK, {"code": ""}, (400, "invalid_request")),
+        (PINTEREST, NO_CREDENTIALS, (401, 2)),
+        (PINTEREST, WRONG_SECRET, (401, 2)),
+        (PINTEREST, {"grant_type": "password"}, (400, 1)),
+        (PINTEREST, {"code": ""}, (400, 1)),
+    ],
+)
+def test_an_exchange_that_does_not_fit_is_refused(
+    world: World, web: TestClient, app: Consent, changes: dict[str, Any], refusal: tuple[int, Any]
+) -> None:
+    world.networks[app.name].add_app("app", "secret", [app.back])
+    answer = app.exchange(web, **{"code": app.decide(web)["code"], **changes})
+    assert refused(answer) == refusal
+    if app is TIKTOK:
+        assert len(answer.json()["log_id"]) == 34
+        world.tiktok.oauth_error_status = 200
+        assert app.exchange(web, **{"code": "gone", **changes}).status_code == 200
+
+
+def test_x_names_what_is_missing_and_what_does_not_match(web: TestClient) -> None:
+    missing = X.exchange(web, X.decide(web)["code"], code_verifier="")
+    assert message(missing) == "Missing required parameter [code_verifier]."
+    other = X.exchange(web, X.decide(web)["code"], redirect_uri=X.back + "?x=1")
+    assert "did not match the uri of the authorization code" in message(other)
+
+
+@every_network
+def test_tokens_take_a_form_only(web: TestClient, app: Consent) -> None:
+    form = app.in_form | {"grant_type": "refresh_token", "refresh_token": "any"}
+    assert web.post(app.api + app.token, json=form, auth=BASIC).status_code in (400, 401)
+    assert web.post(app.api + app.token, params=form, auth=BASIC).status_code in (400, 401)
+
+
+def test_a_public_app_of_x_names_itself_in_the_body_and_must_not_send_basic(world: World, web: TestClient) -> None:
+    world.x.add_app("app", None, [X.back])
+    assert X.exchange(web, X.decide(web)["code"]).status_code == 401
+    assert X.exchange(web, X.decide(web)["code"], auth=None, client_id="app").status_code == 200
+
+
+def test_without_offline_access_x_gives_no_refresh_token(web: TestClient) -> None:
+    code = X.decide(web, scope="tweet.read users.read")["code"]
+    assert "refresh_token" not in X.exchange(web, code).json()
+
+
+# --- refresh ---------------------------------------------------------------------------------------------------------
+
+
+@every_network
+def test_a_refresh_rotates_and_the_old_token_is_spent(world: World, web: TestClient, app: Consent) -> None:
+    old = world.networks[app.name].grant("demo")
+    new = app.refresh(web, old["refreshToken"]).json()
+    assert new["refresh_token"] != old["refreshToken"]
+    expected = {X: (400, "invalid_request"), TIKTOK: (400, "invalid_grant"), PINTEREST: (401, 2)}[app]
+    assert refused(app.refresh(web, old["refreshToken"])) == expected
+    assert app.works(web, old["accessToken"]) == (app is not X), "X ends the old access token with its pair"
+    assert app.works(web, new["access_token"])
+    assert app.refresh(web, new["refresh_token"]).status_code == 200, "a replay only is refused"
+
+
+@every_network
+def test_another_app_cannot_refresh_a_token(world: World, web: TestClient, app: Consent) -> None:
+    token = world.networks[app.name].grant("demo", client_id="app")["refreshToken"]
+    assert app.refresh(web, token, auth=("other", "secret"), client_key="other").status_code in (400, 401)
+
+
+@pytest.mark.parametrize("app", [TIKTOK, PINTEREST], ids=lambda app: app.name)
+def test_a_refresh_can_be_set_to_return_no_refresh_token(world: World, web: TestClient, app: Consent) -> None:
+    world.tiktok.omits_refresh_token = world.pinterest.omits_refresh_token = True
+    token = world.networks[app.name].grant("demo")["refreshToken"]
+    for _ in range(2):
+        answer = app.refresh(web, token).json()
+        assert "access_token" in answer
+        assert not [name for name in answer if name.startswith("refresh")]
+
+
+def test_a_used_refresh_token_can_be_set_to_keep_working(world: World, web: TestClient, clock: HandClock) -> None:
+    world.tiktok.rotates, world.pinterest.old_refresh_survives = False, True
+    kept, surviving = world.tiktok.grant("demo")["refreshToken"], world.pinterest.grant("demo")["refreshToken"]
+    for _ in range(2):
+        assert TIKTOK.refresh(web, kept).json()["refresh_token"] == kept
+        assert PINTEREST.refresh(web, surviving).json()["refresh_token"] != surviving
+    world.tiktok.rotates, world.tiktok.refresh_grace_seconds = True, 60
+    assert TIKTOK.refresh(web, kept).status_code == 200
+    clock.forward(59)
+    assert TIKTOK.refresh(web, kept).status_code == 200
+    clock.forward(1)
+    assert refused(TIKTOK.refresh(web, kept)) == (400, "invalid_grant")
+
+
+def test_a_replay_on_x_can_be_set_to_end_the_whole_family(world: World, web: TestClient, x: XClient) -> None:
+    world.x.kill_family_on_reuse = True
+    new = X.refresh(web, x.refresh_token or "").json()
+    X.refresh(web, x.refresh_token or "")
+    assert X.refresh(web, new["refresh_token"]).status_code == 400
+    assert not X.works(web, new["access_token"])
+
+
+def test_the_old_access_token_of_x_can_be_set_to_survive(world: World, web: TestClient, x: XClient) -> None:
+    world.x.old_access_token_survives = True
+    X.refresh(web, x.refresh_token or "")
+    assert X.works(web, x.token)
+
+
+def test_a_refresh_token_of_tiktok_counts_its_year_from_the_consent(
+    world: World, web: TestClient, clock: HandClock
+) -> None:
+    tokens = TIKTOK.exchange(web, TIKTOK.decide(web)["code"]).json()
+    assert (tokens["refresh_expires_in"], tokens["token_type"]) == (YEAR, "Bearer")
+    assert tokens["open_id"] == "7f0c1e52-demo-4a11-9b7e-000000000001"
+    clock.forward(10 * 86400)
+    new = TIKTOK.refresh(web, tokens["refresh_token"]).json()
+    assert new["refresh_expires_in"] == YEAR - 10 * 86400
+    world.tiktok.refresh_restarts = True
+    last = TIKTOK.refresh(web, new["refresh_token"]).json()
+    assert last["refresh_expires_in"] == YEAR
+    clock.forward(YEAR)
+    assert refused(TIKTOK.refresh(web, last["refresh_token"])) == (400, "invalid_grant")
+
+
+def test_pinterest_says_when_a_refresh_token_ends(web: TestClient, clock: HandClock) -> None:
+    tokens = PINTEREST.exchange(web, PINTEREST.decide(web)["code"]).json()
+    assert tokens["refresh_token_expires_in"] == 5184000
+    assert tokens["refresh_token_expires_at"] == int(clock.now().timestamp()) + 5184000
+
+
+# --- the end of a token ----------------------------------------------------------------------------------------------
+
+
+def test_an_access_token_ends_after_its_time(x: XClient, clock: HandClock) -> None:
+    clock.forward(7199)
+    assert x.call("GET", "/2/users/me").status_code == 200
+    clock.forward(1)
+    answer = x.call("GET", "/2/users/me")
+    assert answer.json() == {"title": "Unauthorized", "detail": "Unauthorized", "type": "about:blank", "status": 401}
+
+
+@every_network
+def test_a_revocation_ends_the_consent_except_on_pinterest(world: World, web: TestClient, app: Consent) -> None:
+    tokens = world.networks[app.name].grant("demo")
+    revoked = app.ask(web, app.revoke, BASIC, {"token": tokens["refreshToken" if app is X else "accessToken"]})
+    if app is PINTEREST:
+        assert refused(revoked) == (403, 29)
+        return
+    assert revoked.json() == ({"revoked": True} if app is X else {})
+    assert not app.works(web, tokens["accessToken"])
+    assert app.refresh(web, tokens["refreshToken"]).status_code == 400
+
+
+@every_network
+def test_an_account_that_removes_access_ends_its_tokens(world: World, web: TestClient, app: Consent) -> None:
+    tokens = world.networks[app.name].grant("demo")
+    assert web.post(f"/_control/{app.name}/tokens", json={"username": "demo", "end": "removed"}).status_code == 200
+    assert not app.works(web, tokens["accessToken"])
+    assert app.refresh(web, tokens["refreshToken"]).status_code in (400, 401)
+
+
+def test_an_account_that_removes_access_fails_its_open_shares_on_tiktok(world: World, tiktok: TikTokClient) -> None:
+    begun = tiktok.post()
+    world.tiktok.remove_access("demo")
+    data = TikTokClient(tiktok.web, world).status(begun)
+    assert (data["status"], data["fail_reason"]) == ("FAILED", "auth_removed")
+
+
+# --- accounts and secrets --------------------------------------------------------------------------------------------
+
+
+def test_tiktok_says_who_the_user_is_within_the_scopes(world: World, web: TestClient) -> None:
+    header = {"authorization": f"Bearer {world.tiktok.grant('demo')['accessToken']}"}
+
+    def info(fields: str) -> Response:
+        return web.get("/tiktok/v2/user/info/", params={"fields": fields}, headers=header)
+
+    answer = info("open_id,display_name").json()
+    assert answer["error"]["code"] == "ok"
+    assert answer["data"]["user"] == {"open_id": "7f0c1e52-demo-4a11-9b7e-000000000001", "display_name": "Demo"}
+    assert error_code(info("username")) == "scope_permission_missed"
+    assert error_code(info("")) == "invalid_params"
+
+
+def test_a_grant_by_hand_is_what_import_profile_takes(world: World) -> None:
+    granted = world.x.grant("newcomer", expires_in=60)
+    assert set(granted) == {"accessToken", "refreshToken", "expiresAt", "scope"}
+    assert granted["expiresAt"] == "2026-10-12T09:01:00.000+00:00"
+    assert "refreshToken" not in world.x.grant("newcomer", ("tweet.read",))
+
+
+def test_no_secret_shows_in_a_repr(world: World, tiktok: TikTokClient) -> None:
+    granted = world.x.grant("demo")
+    world.x.add_app("app", "hush-hush")
+    tiktok.begin()
+    (task,) = world.tiktok.tasks.all.values()
+    shown = repr((world.x.tokens.bearer(granted["accessToken"]), world.x.apps, task))
+    for secret in (granted["accessToken"], "hush-hush", task.upload_token):
+        assert secret not in shown
+
+
+def test_scripted_errors_of_tiktoks_token_endpoint_are_flat(world: World, web: TestClient) -> None:
+    world.tiktok.next("token").fails_with(500)
+    assert refused(TIKTOK.refresh(web, "any")) == (500, "server_error")
+    world.tiktok.next("token").rate_limited(30, "retry-after")
+    limited = TIKTOK.refresh(web, "any")
+    assert (*refused(limited), limited.headers["retry-after"]) == (429, "rate_limit_exceeded", "30")

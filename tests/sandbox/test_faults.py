@@ -1,62 +1,22 @@
 """Scripted faults: before the effect or after it, and chaos that a seed repeats."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
+from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, Hang, World, create_app
+from socialpub.sandbox.endpoint import SandboxEndpoint
 from socialpub.sandbox.faults import FaultScript
 from tests.sandbox.pinterest_client import PinterestClient
 from tests.sandbox.tiktok_client import TikTokClient
 from tests.sandbox.x_client import XClient
 from tests.support.hand_clock import HandClock
-
-X = {
-    "me": ("GET", "/2/users/me"),
-    "upload_one_shot": ("POST", "/2/media/upload"),
-    "upload_initialize": ("POST", "/2/media/upload/initialize"),
-    "upload_append": ("POST", "/2/media/upload/1/append"),
-    "upload_finalize": ("POST", "/2/media/upload/1/finalize"),
-    "upload_status": ("GET", "/2/media/upload"),
-    "metadata": ("POST", "/2/media/metadata"),
-    "create_post": ("POST", "/2/tweets"),
-    "list_posts": ("GET", "/2/users/1/tweets"),
-    "token": ("POST", "/2/oauth2/token"),
-    "revoke": ("POST", "/2/oauth2/revoke"),
-    "authorize": ("GET", "/i/oauth2/authorize"),
-}
-TIKTOK = {
-    "authorize": ("GET", "/v2/auth/authorize/"),
-    "token": ("POST", "/v2/oauth/token/"),
-    "revoke": ("POST", "/v2/oauth/revoke/"),
-    "user_info": ("GET", "/v2/user/info/"),
-    "creator_info": ("POST", "/v2/post/publish/creator_info/query/"),
-    "video_init": ("POST", "/v2/post/publish/video/init/"),
-    "inbox_init": ("POST", "/v2/post/publish/inbox/video/init/"),
-    "content_init": ("POST", "/v2/post/publish/content/init/"),
-    "upload_chunk": ("PUT", "/upload/video/"),
-    "status_fetch": ("POST", "/v2/post/publish/status/fetch/"),
-    "video_query": ("POST", "/v2/video/query/"),
-}
-PINTEREST = {
-    "authorize": ("GET", "/oauth/"),
-    "token": ("POST", "/v5/oauth/token"),
-    "revoke": ("POST", "/v5/oauth/token/revoke"),
-    "user_account": ("GET", "/v5/user_account"),
-    "list_boards": ("GET", "/v5/boards"),
-    "read_board": ("GET", "/v5/boards/1"),
-    "create_board": ("POST", "/v5/boards"),
-    "list_sections": ("GET", "/v5/boards/1/sections"),
-    "create_section": ("POST", "/v5/boards/1/sections"),
-    "create_pin": ("POST", "/v5/pins"),
-    "list_pins": ("GET", "/v5/boards/1/pins"),
-    "register_media": ("POST", "/v5/media"),
-    "upload_media": ("POST", "/upload/"),
-    "media_status": ("GET", "/v5/media/1"),
-}
 
 
 def script(upcoming: FaultScript, fault: str, how: dict[str, Any]) -> None:
@@ -132,13 +92,15 @@ def test_bodies_of_every_shape_can_be_scripted(world: World, x: XClient) -> None
 
 def test_a_scripted_429_says_when_to_return_in_the_place_asked_for(world: World, x: XClient, clock: HandClock) -> None:
     then = str(int(clock.now().timestamp()) + 90)
-    for place in ("window", "day", "retry-after", "nothing"):
+    for place in ("window", "day", "retry-after", "nothing", "date", "milliseconds"):
         world.x.next("create_post").rate_limited(90, told_in=place)
-    window, day, plain, nothing = (x.post("a").headers for _ in range(4))
+    window, day, plain, nothing, dated, absurd = (x.post("a").headers for _ in range(6))
     assert (window["x-rate-limit-remaining"], window["x-rate-limit-reset"]) == ("0", then)
     assert (day["x-user-limit-24hour-remaining"], day["x-user-limit-24hour-reset"]) == ("0", then)
     assert plain["retry-after"] == "90"
     assert "x-rate-limit-reset" not in nothing
+    assert int(parsedate_to_datetime(dated["retry-after"]).timestamp()) == int(then)
+    assert int(absurd["x-rate-limit-reset"]) == int(then) * 1000
 
 
 class HeldEvent:
@@ -170,20 +132,28 @@ def test_an_unknown_endpoint_is_named_with_the_known_ones(world: World) -> None:
         world.x.next("create_tweet")
 
 
-@pytest.mark.parametrize(("name", "paths"), [("x", X), ("tiktok", TIKTOK), ("pinterest", PINTEREST)])
-def test_every_endpoint_takes_every_kind_of_fault(
-    world: World, web: TestClient, name: str, paths: dict[str, tuple[str, str]]
-) -> None:
-    network = world.networks[name]
+def calls(world: World, name: str) -> dict[str, tuple[str, str]]:
+    """Method and path by endpoint of a network."""
+    (mount,) = (route for route in create_app(world).routes if isinstance(route, Mount) and route.path == f"/{name}")
+    return {
+        route.endpoint.name: (max(route.methods - {"HEAD"}), name + re.sub(r"{\w+}", "1", route.path))
+        for route in mount.routes
+        if isinstance(route, Route) and route.methods and isinstance(route.endpoint, SandboxEndpoint)
+    }
+
+
+@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest"])
+def test_every_endpoint_takes_every_kind_of_fault(world: World, web: TestClient, name: str) -> None:
+    network, paths = world.networks[name], calls(world, name)
     assert set(paths) == set(network.endpoints)
     for endpoint, (method, path) in paths.items():
         network.next(endpoint).fails_with(503)
-        assert web.request(method, f"/{name}{path}").status_code == 503, endpoint
+        assert web.request(method, f"/{path}").status_code == 503, endpoint
         network.next(endpoint).rate_limited(60, "retry-after")
-        assert web.request(method, f"/{name}{path}").headers["retry-after"] == "60"
+        assert web.request(method, f"/{path}").headers["retry-after"] == "60"
         network.next(endpoint).times_out_after_effect()
         with pytest.raises(Hang):
-            web.request(method, f"/{name}{path}")
+            web.request(method, f"/{path}")
         assert network.statuses(endpoint) == [503, 429, 0]
 
 

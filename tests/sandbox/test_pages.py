@@ -1,20 +1,33 @@
-"""What holds for the pages of all networks."""
+"""What readers of the three networks see, and what holds for all pages."""
 
 import re
 
+import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
+from tests.sandbox.files import MP4, PNG, base64_text, picture
 from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient
+from tests.sandbox.tiktok_client import TikTokClient, publish_id
 from tests.sandbox.x_client import XClient
+
+HERE = "https://media.example.net/p/"
+
+
+@pytest.fixture(autouse=True)
+def settings(world: World) -> None:
+    world.x.processing_ticks = world.tiktok.processing_ticks = world.pinterest.processing_ticks = 0
+    world.tiktok.probes_video = world.pinterest.probes_video = False
+    world.tiktok.verified_prefixes.append(HERE)
+    world.tiktok.fetch = lambda url: picture(color="navy" if "two" in url else "teal")
+
+
+# --- all pages --------------------------------------------------------------------------------------------------------
 
 
 def test_pages_need_no_script_and_no_foreign_host(
     world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
 ) -> None:
-    world.tiktok.processing_ticks = 0
-    world.tiktok.probes_video = False
     x.post("plain")
     tiktok.post()
     pinterest.pin()
@@ -29,8 +42,6 @@ def test_pages_need_no_script_and_no_foreign_host(
 def test_the_front_page_counts_what_is_up(
     world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
 ) -> None:
-    world.tiktok.processing_ticks = 0
-    world.tiktok.probes_video = False
     tiktok.post()
     pinterest.pin()
     front = web.get("/").text
@@ -85,8 +96,6 @@ def test_a_form_on_each_feed_scripts_the_next_fault(
 def test_media_that_made_room_for_others_are_marked(
     world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
 ) -> None:
-    world.tiktok.processing_ticks = 0
-    world.tiktok.probes_video = False
     image = x.upload()
     x.post(media={"media_ids": [image]})
     tiktok.post()
@@ -96,3 +105,119 @@ def test_media_that_made_room_for_others_are_marked(
     world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
     for network in world.networks:
         assert "no longer kept" in web.get(f"/{network}/feed").text
+
+
+# --- X ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_feed_shows_texts_pictures_films_and_labels(world: World, web: TestClient, x: XClient) -> None:
+    photo, film = x.upload(), x.video()
+    alt = {"id": photo, "metadata": {"alt_text": {"text": 'A "red" bicycle'}}}
+    x.call("POST", "/2/media/metadata", json=alt)
+    x.post("First line\nsee example.com", media={"media_ids": [photo]}, made_with_ai=True, paid_partnership=True)
+    x.post("A film", media={"media_ids": [film]}, reply_settings="verified")
+    page = web.get("/x/feed").text
+    assert '<a href="http://example.com" rel="nofollow noreferrer">example.com</a>' in page
+    assert "First line\nsee" in page
+    assert 'alt="A &#34;red&#34; bicycle"' in page
+    assert "Made with AI" in page
+    assert "Paid partnership" in page
+    assert "Only verified accounts can reply" in page
+    assert f'<video controls preload="metadata" src="media/{film}">' in page
+    assert page.index("A film") < page.index("First line"), "newest first"
+    shown = web.get(f"/x/media/{photo}")
+    assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
+    part = web.get(f"/x/media/{film}", headers={"range": "bytes=4-7"})
+    assert (part.status_code, part.content) == (206, MP4[4:8])
+
+
+def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
+    x.post('<script>alert(1)</script> http://example.com/"onclick=')
+    page = web.get("/x/feed").text
+    assert "<script" not in page
+    assert '"onclick' not in page
+
+
+def test_every_post_has_a_page_of_its_own(web: TestClient, x: XClient) -> None:
+    made = x.post("alone").json()["data"]["id"]
+    assert "alone" in web.get(f"/x/demo/status/{made}").text
+    assert "alone" in web.get(f"/x/i/status/{made}").text, "for whoever does not know the author"
+    assert web.get(f"/x/studio/status/{made}").status_code == 404
+
+
+def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: XClient) -> None:
+    x.post("alone")
+    world.x.add_account("nobody")
+    assert "alone" in web.get("/x/Demo").text
+    assert "Nothing was posted yet" in web.get("/x/nobody").text
+    assert web.get("/x/stranger").status_code == 404
+
+
+# --- TikTok -----------------------------------------------------------------------------------------------------------
+
+
+def test_viewers_see_films_photos_captions_and_labels(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+    tiktok.post(title="Evening <b>light</b>", privacy_level="PUBLIC_TO_EVERYONE", is_aigc=True, disable_comment=True)
+    tiktok.photos(HERE + "one.jpg", HERE + "two.jpg", title="Two views", description="From the roof")
+    page = web.get("/tiktok/feed").text
+    film = world.tiktok.posts[0].media[0].id
+    assert f'<video controls preload="metadata" src="media/{film}">' in page
+    assert "Evening &lt;b&gt;light" in page
+    assert "Creator labeled as AI-generated" in page
+    assert "Comments off" in page
+    assert "1 / 2" in page
+    assert "From the roof" in page
+    assert page.count("Only me") == 1
+    assert page.index("Two views") < page.index("Evening"), "newest first"
+    part = web.get(f"/tiktok/media/{film}", headers={"range": "bytes=4-7"})
+    assert (part.status_code, part.content, part.headers["content-type"]) == (206, MP4[4:8], "video/mp4")
+    assert "Two views" in web.get("/tiktok/@demo").text
+    assert "Two views" not in web.get("/tiktok/@studio").text
+
+
+def test_every_tiktok_has_a_page_of_its_own(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+    tiktok.post(title="alone")
+    post = world.tiktok.posts[0]
+    assert "alone" in web.get(f"/tiktok/@demo/video/{post.id}").text
+    assert web.get(f"/tiktok/@studio/video/{post.id}").status_code == 404
+    assert web.get("/tiktok/@demo/video/1").status_code == 404
+
+
+def test_a_draft_is_finished_from_the_inbox(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+    begun = tiktok.draft()
+    tiktok.put(begun, MP4)
+    assert "Waiting in the inbox" in web.get("/tiktok/feed").text
+    done = web.post("/tiktok/feed/drafts", data={"publish_id": publish_id(begun)})
+    assert (done.status_code, done.headers["location"]) == (303, "../feed")
+    assert len(world.tiktok.posts) == 1
+    assert "Waiting in the inbox" not in web.get("/tiktok/feed").text
+
+
+# --- Pinterest --------------------------------------------------------------------------------------------------------
+
+
+def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: PinterestClient) -> None:
+    texts = {"title": "Poster <no> 4", "description": "Two colours", "alt_text": 'A "red" roof'}
+    made = pinterest.pin(**texts, link="https://www.studio.test/4").json()["id"]
+    item = {"content_type": "image/jpeg", "data": base64_text(picture()), "title": "First"}
+    pinterest.pin({"source_type": "multiple_image_base64", "items": [item, item]}, title="Series")
+    film = pinterest.video(MP4)
+    pinterest.pin({"source_type": "video_id", "media_id": film, "cover_image_key_frame_time": 0}, title="Moving")
+    page = web.get("/pinterest/feed").text
+    assert "Summer prints" in page
+    assert "3 pins" in page
+    assert "Poster &lt;no&gt; 4" in page
+    assert 'alt="A &#34;red&#34; roof"' in page
+    assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">studio.test</a>' in page
+    assert "1 / 2 · First" in page
+    assert f'src="media/{film}"' in page
+    shown = web.get(f"/pinterest/media/{world.pinterest.pins[0].pictures[0].id}")
+    assert (shown.content, shown.headers["content-type"]) == (picture(), "image/jpeg")
+    alone = web.get(f"/pinterest/pin/{made}/")
+    assert "on Summer prints" in alone.text
+
+
+def test_an_account_leads_to_the_boards(web: TestClient, pinterest: PinterestClient) -> None:
+    pinterest.pin(title="Poster")
+    assert "Poster" in web.get("/pinterest/demo/", follow_redirects=True).text
+    assert web.get("/pinterest/stranger/").status_code == 404

@@ -1,8 +1,5 @@
 """Who may call X's API, how often, and for whose money."""
 
-from datetime import timedelta
-from email.utils import parsedate_to_datetime
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -105,11 +102,3 @@ def test_who_am_i_shows_the_fields_asked_for(web: TestClient, world: World) -> N
     assert (data["subscription_type"], data["verified_type"]) == ("Premium", "blue")
     assert web.get(data["profile_image_url"]).headers["content-type"] == "image/png"
     assert studio.call("GET", "/2/users/me", params={"user.fields": "shoe_size"}).status_code == 400
-
-
-def test_a_scripted_429_can_name_a_date_or_no_time_at_all(world: World, x: XClient, clock: HandClock) -> None:
-    for place in ("date", "milliseconds"):
-        world.x.next("create_post").rate_limited(90, told_in=place)
-    dated, absurd = (x.post("a").headers for _ in range(2))
-    assert parsedate_to_datetime(dated["retry-after"]) == clock.now().replace(microsecond=0) + timedelta(seconds=90)
-    assert int(absurd["x-rate-limit-reset"]) == (int(clock.now().timestamp()) + 90) * 1000

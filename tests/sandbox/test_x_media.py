@@ -1,6 +1,5 @@
 """Uploads to the sandbox's X."""
 
-import base64
 import hashlib
 from typing import Any, Literal
 
@@ -23,11 +22,6 @@ def test_a_picture_is_ready_at_once(world: World, x: XClient) -> None:
     assert data["image"] == {"w": 1, "h": 1, "image_type": "image/png"}
     assert "processing_info" not in data
     assert world.x.media.all[data["id"]].sha256 == hashlib.sha256(PNG).hexdigest()
-
-
-def test_a_picture_may_come_as_base64(x: XClient) -> None:
-    body = {"media": base64.b64encode(PNG).decode(), "media_category": "tweet_image"}
-    assert x.call("POST", "/2/media/upload", json=body).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -91,17 +85,6 @@ def test_segment_indexes_end_at_999(x: XClient) -> None:
 def test_a_segment_over_five_megabytes_is_413_without_a_word(x: XClient) -> None:
     answer = x.append(x.initialize(6 * 1024 * 1024), 0, bytes(5 * 1024 * 1024 + 1))
     assert (answer.status_code, answer.content) == (413, b"")
-
-
-def test_finalize_wants_a_json_object(x: XClient) -> None:
-    media_id = x.initialize(10)
-    x.append(media_id, 0, b"x" * 10)
-    path = f"/2/media/upload/{media_id}/finalize"
-    no_object: list[dict[str, Any]] = [{}, {"json": []}]
-    for how in no_object:
-        answer = x.call("POST", path, **how)
-        assert (answer.status_code, message(answer)) == (400, "Request body must be a JSON object.")
-    assert x.finalize(media_id).status_code == 200
 
 
 def test_missing_bytes_and_missing_segments_are_400(x: XClient) -> None:

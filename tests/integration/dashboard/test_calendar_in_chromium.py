@@ -24,6 +24,14 @@ def context_options() -> dict[str, Any]:
     return {"reduced_motion": "reduce"}
 
 
+@pytest.fixture
+def post(page: Page, rt: Runtime, profile: str) -> str:
+    """A post for tomorrow, in the month that is shown."""
+    post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
+    show(page, "month=2026-10")
+    return post
+
+
 def show(page: Page, period: str) -> None:
     page.goto(f"/calendar?{period}")
 
@@ -84,10 +92,8 @@ def test_a_post_cannot_be_dropped_into_the_past(page: Page, rt: Runtime, profile
 
 
 def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
-    page: Page, rt: Runtime, profile: str, clock: HandClock
+    page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
-    post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
-    show(page, "month=2026-10")
     clock.forward(86_400)
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("Only posts scheduled for the future can be edited")
@@ -96,10 +102,8 @@ def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
 
 
 def test_a_post_that_was_changed_meanwhile_is_moved_only_when_asked(
-    page: Page, rt: Runtime, profile: str, clock: HandClock
+    page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
-    post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
-    show(page, "month=2026-10")
     clock.forward(1)
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="First snow"), OWNER)
     drag(page, "First frost", "2026-10-20")
@@ -127,18 +131,14 @@ def test_a_post_that_is_dropped_on_an_hour_that_comes_twice_asks_which_one(
     assert stored_time(rt, post) == "2026-10-25T01:30:00.000Z"
 
 
-def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, rt: Runtime, profile: str) -> None:
-    accept(rt, profile, body="First frost", at=START + timedelta(days=1))
-    show(page, "month=2026-10")
+def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, post: str) -> None:
     page.route("**/reschedule", lambda route: route.abort())
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("the appliance did not answer")
     expect(cell(page, "2026-10-13")).to_contain_text("First frost")
 
 
-def test_who_is_signed_out_meanwhile_is_led_to_the_password(page: Page, rt: Runtime, profile: str) -> None:
-    accept(rt, profile, body="First frost", at=START + timedelta(days=1))
-    show(page, "month=2026-10")
+def test_who_is_signed_out_meanwhile_is_led_to_the_password(page: Page, rt: Runtime, post: str) -> None:
     for session in sign_in.list_sessions(rt, rt.reader):
         rt.write(sign_in.end_session, session.id)
     drag(page, "First frost", "2026-10-20")

@@ -124,11 +124,12 @@ def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) 
     assert sessions(rt) == 0
 
 
-def test_a_token_is_worth_nothing_in_another_browser(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
-    with DashboardBrowser(app) as other:
-        sign_in(other, PASSWORD)
-        other.open("/")
-        token = other.fields_of(other.page.form_of(other.page.button("Sign out")))[0][1]
+def test_a_token_is_worth_nothing_in_another_browser(
+    owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime
+) -> None:
+    sign_in(stranger, PASSWORD)
+    stranger.open("/")
+    token = stranger.fields_of(stranger.page.form_of(stranger.page.button("Sign out")))[0][1]
     reply = owner.ask("POST", "/logout", f"csrf={token}".encode())
     assert reply.status == 403
     assert "not given to this browser" in reply.body.decode()
@@ -161,15 +162,14 @@ def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, pas
         assert thief.open("/").heading == "Sign in"
 
 
-def test_the_password_form_is_guarded_too(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+def test_the_password_form_is_guarded_too(owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime) -> None:
     """Nobody is signed in by another site."""
-    with DashboardBrowser(app) as browser:
-        body = f"password={PASSWORD.replace(' ', '+')}".encode()
-        assert browser.ask("POST", "/login", body).status == 403
-        browser.open("/login")
-        token = browser.page.token
-        reply = browser.ask("POST", "/login", body + f"&csrf={token}".encode(), {"origin": "https://evil.example"})
-        assert reply.status == 403
+    body = f"password={PASSWORD.replace(' ', '+')}".encode()
+    assert stranger.ask("POST", "/login", body).status == 403
+    stranger.open("/login")
+    token = stranger.page.token
+    reply = stranger.ask("POST", "/login", body + f"&csrf={token}".encode(), {"origin": "https://evil.example"})
+    assert reply.status == 403
     assert sessions(rt) == 1
 
 

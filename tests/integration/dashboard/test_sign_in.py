@@ -111,38 +111,41 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, monkeypatch: pyt
     assert guesses == [403] * sign_in_dashboard.MAX_WAITING + [429] * 20 + [403]
 
 
-def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: DashboardBrowser, app: App) -> None:
-    with DashboardBrowser(app) as browser:
-        page = browser.open("/system?x=1")
-        assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
-        page = browser.press("Sign in", {"Password": PASSWORD})
-        assert (page.heading, page.path) == ("System", "/system?x=1")
-        assert browser.open("/login").heading == "Overview"
+def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(
+    owner: DashboardBrowser, stranger: DashboardBrowser
+) -> None:
+    page = stranger.open("/system?x=1")
+    assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
+    page = stranger.press("Sign in", {"Password": PASSWORD})
+    assert (page.heading, page.path) == ("System", "/system?x=1")
+    assert stranger.open("/login").heading == "Overview"
 
 
 @pytest.mark.parametrize("next_page", ["https://evil.example", "//evil.example", "/\\evil.example", "/a//b", "evil"])
-def test_nobody_is_led_elsewhere(owner: DashboardBrowser, app: App, next_page: str) -> None:
-    with DashboardBrowser(app) as browser:
-        page = browser.press("Sign in", {"Password": PASSWORD}, on=f"/login?next={next_page}")
-        assert (page.heading, page.path) == ("Overview", "/")
+def test_nobody_is_led_elsewhere(owner: DashboardBrowser, stranger: DashboardBrowser, next_page: str) -> None:
+    page = stranger.press("Sign in", {"Password": PASSWORD}, on=f"/login?next={next_page}")
+    assert (page.heading, page.path) == ("Overview", "/")
 
 
 def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
-    owner: DashboardBrowser, app: App, clock: HandClock
+    owner: DashboardBrowser, stranger: DashboardBrowser, clock: HandClock
 ) -> None:
-    with DashboardBrowser(app) as guesser:
-        for _ in range(10):
-            page = sign_in(guesser, "wrong")
-            assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
-        assert "set-password</code>" in page.html
-        assert "`" not in page.text
-        page = sign_in(guesser, PASSWORD)
-        assert page.status == 429
-        assert int(page.reply.headers["retry-after"]) <= 900
-        assert "Try again in 15 minutes." in page.role("alert")
-        assert owner.open("/").heading == "Overview"  # who is in stays in
-        clock.forward(901)
-        assert sign_in(guesser, PASSWORD).heading == "Overview"
+    for _ in range(10):
+        page = sign_in(stranger, "wrong")
+        assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
+    assert "set-password</code>" in page.html
+    assert "`" not in page.text
+    page = sign_in(stranger, PASSWORD)
+    assert page.status == 429
+    assert int(page.reply.headers["retry-after"]) <= 900
+    assert "Try again in 15 minutes." in page.role("alert")
+    assert owner.open("/").heading == "Overview"  # who is in stays in
+    clock.forward(901)
+    assert sign_in(stranger, PASSWORD).heading == "Overview"
+
+
+def guess_ten_times(browser: DashboardBrowser) -> None:
+    assert [sign_in(browser, "wrong").status for _ in range(10)] == [403] * 10
 
 
 def signs_in_wrongly(app: App, address: str, times: int = 1) -> None:
@@ -189,63 +192,58 @@ def test_however_many_addresses_guess_the_audit_log_stays_small(
 
 
 def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signed_in_before(
-    owner: DashboardBrowser, app: App
+    owner: DashboardBrowser, stranger: DashboardBrowser
 ) -> None:
     """As behind a proxy that is not trusted: every caller has the proxy's address."""
     sign_in_again(owner)
     owner.press("Sign out")
-    with DashboardBrowser(app) as stranger:
-        assert [sign_in(stranger, "wrong").status for _ in range(11)] == [403] * 10 + [429]
-        assert sign_in(owner, "a typing error").status == 403
-        assert sign_in(owner, PASSWORD).heading == "Overview"
-        assert sign_in(stranger, PASSWORD).status == 429, "the owner's sign-in forgives the stranger nothing"
-        owner.open("/system")
-        new = {"New password": "another long one", "Repeat new password": "another long one"}
-        assert "changed" in owner.press("Change password", {"Present password": PASSWORD, **new}).role("status")
-        owner.press("Sign out")
-        assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
+    assert [sign_in(stranger, "wrong").status for _ in range(11)] == [403] * 10 + [429]
+    assert sign_in(owner, "a typing error").status == 403
+    assert sign_in(owner, PASSWORD).heading == "Overview"
+    assert sign_in(stranger, PASSWORD).status == 429, "the owner's sign-in forgives the stranger nothing"
+    owner.open("/system")
+    new = {"New password": "another long one", "Repeat new password": "another long one"}
+    assert "changed" in owner.press("Change password", {"Present password": PASSWORD, **new}).role("status")
+    owner.press("Sign out")
+    assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
 
 
 def test_a_known_browser_has_ten_wrong_passwords_of_its_own(
-    owner: DashboardBrowser, app: App, clock: HandClock
+    owner: DashboardBrowser, stranger: DashboardBrowser, clock: HandClock
 ) -> None:
     sign_in_again(owner)
     owner.press("Sign out")
-    for _ in range(10):
-        assert sign_in(owner, "wrong").status == 403
+    guess_ten_times(owner)
     page = sign_in(owner, PASSWORD)
     assert (page.status, "from this browser" in page.role("alert")) == (429, True)
     assert int(page.reply.headers["retry-after"]) <= 900
-    with DashboardBrowser(app) as other:
-        assert sign_in(other, PASSWORD).heading == "Overview", "its count is not that of its address"
+    assert sign_in(stranger, PASSWORD).heading == "Overview", "its count is not that of its address"
     clock.forward(901)
     assert sign_in(owner, PASSWORD).heading == "Overview"
 
 
 @pytest.mark.parametrize("forged", ["", "nonsense", f"{'A' * 24}.{'A' * 43}", "id of the owner"])
-def test_a_forged_cookie_makes_no_browser_known(owner: DashboardBrowser, app: App, forged: str) -> None:
+def test_a_forged_cookie_makes_no_browser_known(
+    owner: DashboardBrowser, stranger: DashboardBrowser, forged: str
+) -> None:
     name, value = device_cookie(sign_in_again(owner))
     if forged == "id of the owner":
         forged = f"{value.partition('.')[0]}.{'A' * 43}"
-    with DashboardBrowser(app) as stranger:
-        for _ in range(10):
-            assert sign_in(stranger, "wrong").status == 403
-        stranger.cookies[name] = forged
-        assert sign_in(stranger, PASSWORD).status == 429
+    guess_ten_times(stranger)
+    stranger.cookies[name] = forged
+    assert sign_in(stranger, PASSWORD).status == 429
 
 
 def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(
-    owner: DashboardBrowser, app: App, rt: Runtime
+    owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime
 ) -> None:
     name, value = device_cookie(sign_in_again(owner))
-    with DashboardBrowser(app) as thief:
-        for _ in range(10):
-            assert sign_in(thief, "wrong").status == 403
-        thief.cookies[name] = value
-        assert sign_in(thief, "wrong").status == 403, "here it counts"
-        instance, rt.instance_id = rt.instance_id, "another-installation"
-        thief.cookies[name.replace(instance[:8], "another-")] = value
-        assert sign_in(thief, "wrong").status == 429
+    guess_ten_times(stranger)
+    stranger.cookies[name] = value
+    assert sign_in(stranger, "wrong").status == 403, "here it counts"
+    instance, rt.instance_id = rt.instance_id, "another-installation"
+    stranger.cookies[name.replace(instance[:8], "another-")] = value
+    assert sign_in(stranger, "wrong").status == 429
 
 
 def test_a_session_from_before_makes_its_browser_known_once_it_is_used(
@@ -258,12 +256,11 @@ def test_a_session_from_before_makes_its_browser_known_once_it_is_used(
 
 
 def test_the_cookie_of_a_known_browser_opens_no_page_and_is_kept_from_scripts(
-    owner: DashboardBrowser, app: App
+    owner: DashboardBrowser, app: App, stranger: DashboardBrowser
 ) -> None:
     name, value = device_cookie(sign_in_again(owner))
-    with DashboardBrowser(app) as thief:
-        thief.cookies[name] = value
-        assert thief.open("/").heading == "Sign in"
+    stranger.cookies[name] = value
+    assert stranger.open("/").heading == "Sign in"
     token = owner.open("/login?next=/").root.all("input")[0].attributes["value"]
     reply = owner.ask("POST", "/login", f"csrf={token}&password={PASSWORD.replace(' ', '+')}".encode())
     (cookie,) = [one for one in reply.cookies if "device" in one]
@@ -333,22 +330,21 @@ def test_another_browser_is_listed_and_can_be_ended(owner: DashboardBrowser, app
     assert owner.open("/").heading == "Overview"
 
 
-def test_another_password_ends_every_other_session(owner: DashboardBrowser, app: App) -> None:
-    with DashboardBrowser(app) as phone:
-        sign_in(phone, PASSWORD)
-        before = dict(owner.cookies)
-        owner.open("/system")
-        new = {"New password": "another long one", "Repeat new password": "another long one"}
-        page = owner.press("Change password", {"Present password": "wrong", **new})
-        assert (page.status, "not the present password" in page.text) == (400, True)
-        page = owner.press("Change password", {"Present password": PASSWORD, **new})
-        assert "changed" in page.role("status")
-        assert owner.open("/").heading == "Overview"
-        assert phone.open("/").heading == "Sign in"
-        phone.cookies = before
-        assert phone.open("/").heading == "Sign in"
-        assert sign_in(phone, PASSWORD).status == 403
-        assert sign_in(phone, "another long one").heading == "Overview"
+def test_another_password_ends_every_other_session(owner: DashboardBrowser, stranger: DashboardBrowser) -> None:
+    sign_in(stranger, PASSWORD)
+    before = dict(owner.cookies)
+    owner.open("/system")
+    new = {"New password": "another long one", "Repeat new password": "another long one"}
+    page = owner.press("Change password", {"Present password": "wrong", **new})
+    assert (page.status, "not the present password" in page.text) == (400, True)
+    page = owner.press("Change password", {"Present password": PASSWORD, **new})
+    assert "changed" in page.role("status")
+    assert owner.open("/").heading == "Overview"
+    assert stranger.open("/").heading == "Sign in"
+    stranger.cookies = before
+    assert stranger.open("/").heading == "Sign in"
+    assert sign_in(stranger, PASSWORD).status == 403
+    assert sign_in(stranger, "another long one").heading == "Overview"
 
 
 def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: DashboardBrowser, rt: Runtime) -> None:

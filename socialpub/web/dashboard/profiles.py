@@ -42,11 +42,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
-    return await _page(rt, visit)
-
-
-@page()
 async def avatar(rt: Runtime, visit: Visit) -> Answer:
     """Send the account's picture. Its address changes with it."""
     found = avatars.read(rt, visit.params["profileId"])
@@ -154,6 +149,9 @@ async def _page(
         has_boards=row.provider == Pinterest.name,
         permalink=f"/profiles/{row.id}",
     )
+
+
+show = page()(_page)
 
 
 @page()

@@ -58,11 +58,6 @@ class AtAGlance:
     more: str = ""
 
 
-@page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
-    return await render(rt, visit)
-
-
 async def render(
     rt: Runtime,
     visit: Visit,
@@ -100,6 +95,9 @@ async def render(
         has_password=sign_in.is_password_set(rt.reader),
         errors=errors or {},
     )
+
+
+show = page()(render)
 
 
 def _glance(rt: Runtime, needs: Needs) -> Iterator[AtAGlance]:
@@ -199,10 +197,24 @@ async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
     return visit.go("/system", status=said)
 
 
-@page()
-async def resume_form(rt: Runtime, visit: Visit) -> Answer:
+async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
     """Show what resuming means, and after a restore ask what only the owner knows."""
-    return await _ask_resume(rt, visit)
+    if appliance_state.paused_at(rt.reader) is None:
+        return visit.go("/system", status="Publishing is not paused.")
+    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader))
+    return visit.show(
+        "resume.html",
+        http_status=400 if problem else 200,
+        outlook=outlook,
+        too_late=alerts.too_late_sentence(outlook.too_late, rt.settings),
+        still_scheduled=alerts.STILL_SCHEDULED,
+        valid_keys=api_keys.list_undecided(rt.reader, rt.stamp()),
+        alerts=alerts,
+        problem=problem,
+    )
+
+
+resume_form = page()(_ask_resume)
 
 
 @page()
@@ -224,22 +236,6 @@ async def try_held(rt: Runtime, visit: Visit) -> Answer:
     held = await rt.write_soon(resume.try_held)
     said = "The next delivery to each held network is tried now. Look here again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app any more.")
-
-
-async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
-    if appliance_state.paused_at(rt.reader) is None:
-        return visit.go("/system", status="Publishing is not paused.")
-    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader))
-    return visit.show(
-        "resume.html",
-        http_status=400 if problem else 200,
-        outlook=outlook,
-        too_late=alerts.too_late_sentence(outlook.too_late, rt.settings),
-        still_scheduled=alerts.STILL_SCHEDULED,
-        valid_keys=api_keys.list_undecided(rt.reader, rt.stamp()),
-        alerts=alerts,
-        problem=problem,
-    )
 
 
 # --- backup and notifications -----------------------------------------------------------------------------------------

@@ -37,10 +37,10 @@ class Form:
         except ValueError:
             raise InvalidRequest.at(message="This is no form that a browser makes.") from None
 
-    def text(self, name: str, default: str = "") -> str:
+    def text(self, name: str) -> str:
         """Return the last value of this name, with line ends as we store them."""
         found = self.texts(name)
-        return found[-1] if found else default
+        return found[-1] if found else ""
 
     def texts(self, name: str) -> list[str]:
         return [value.replace("\r\n", "\n") for key, value in self.fields if key == name]

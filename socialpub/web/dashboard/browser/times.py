@@ -193,11 +193,8 @@ def read_time(text: str, zone: tzinfo) -> datetime | None:
     A filter takes any time. A skipped time counts by the clock before the change, and a repeated one is the first. A
     form that schedules uses `read_local`.
     """
-    try:
-        local = datetime.fromisoformat(text)
-        return None if local.tzinfo is not None else local.replace(tzinfo=zone).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    found = read_local(text, zone)
+    return None if found is None else found.local.replace(tzinfo=zone).astimezone(UTC)
 
 
 def read_day(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:

@@ -106,7 +106,7 @@ class Visit:
         self.session = session
         self.form = Form()
         self.query = Form.read(request.query_string)
-        self.params = request.path_params
+        self.path, self.params = request.path, request.path_params
         self.root = request.relative_root
         self.zone = times.find_zone(cookie_values.get(security.ZONE_COOKIE, "").replace("%2F", "/"))
         self.now = self.rt.now()
@@ -116,10 +116,6 @@ class Visit:
         self._secret = session.token if session is not None else visitor
 
     # --- what came in ------------------------------------------------------------------------------------------------
-
-    @property
-    def path(self) -> str:
-        return self.request.path
 
     @property
     def restored_from(self) -> str | None:

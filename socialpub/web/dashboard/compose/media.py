@@ -159,17 +159,16 @@ class AttachedMedia:
 
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     """Return the files of the form in their order."""
-    return [_attached_media(rt, item.artifact_id, item.alt) for item in form.media]
-
-
-def _attached_media(rt: Runtime, artifact_id: str, alt: str) -> AttachedMedia:
-    row = artifact_rows.find(rt.reader, artifact_id)
-    fault = uploads.why_unusable(row)
-    if row is None:
-        return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
-    seconds = json.loads(row.facts or "{}").get("duration_seconds")
-    size_bytes = row.size_bytes or row.declared_bytes
-    return AttachedMedia(artifact_id, alt, row.kind or "image", row.file_name, size_bytes, seconds, fault)
+    found = []
+    for item in form.media:
+        row = artifact_rows.find(rt.reader, item.artifact_id)
+        kind, file_name, size_bytes, seconds = "image", "a file that is gone", 0, None
+        if row is not None:
+            kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
+            seconds = json.loads(row.facts or "{}").get("duration_seconds")
+        fault = uploads.why_unusable(row)
+        found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, fault))
+    return found
 
 
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:

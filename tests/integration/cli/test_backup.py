@@ -8,10 +8,10 @@ import pytest
 from socialpub.cli import backup
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.publishing.delivery import read_back
+from socialpub.publishing.delivery.read_back import NOT_SENT_AFTER_RESTORE
 from tests.integration.cli.conftest import Terminal
 from tests.support import copies
-from tests.support.appliance import accept, message_of, state_of
+from tests.support.appliance import accept, message_of
 from tests.support.drain import drain
 
 
@@ -55,61 +55,45 @@ def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
     assert "damaged or cut short" in damaged.stderr
 
 
-def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Terminal) -> None:
-    profile = terminal.connect()
-    copy = str(terminal.folder / "appliance.copy")
+@pytest.fixture
+def restored(terminal: Terminal) -> Terminal:
+    """The restored backup of an appliance with two posts that have been due since, and one for next week."""
+    profile, copy = terminal.connect(), str(terminal.folder / "appliance.copy")
     with terminal.open() as rt:
-        for minutes in (1, 2):
-            post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=minutes))
+        for body, minutes in (("one", 1), ("two", 2), ("Launch!", 7 * 24 * 60)):
+            accept(rt, profile, body=body, at=terminal.clock.now() + timedelta(minutes=minutes))
     assert "secret.key." in terminal("backup", copy, "--with-secret").stderr
     other = terminal.elsewhere()
-    assert other("restore", copy).exit_code == 0
+    other.success("restore", copy)
     terminal.clock.forward(600)
-    resumed = other("admin", "resume")
-    assert (
-        "2 deliveries were due since the backup: socialpub reads the accounts back and sends none of them"
-        in resumed.stderr
-    )
-    with other.open() as rt:
-        drain(rt, terminal.clock)
-        assert message_of(rt, post) == read_back.NOT_SENT_AFTER_RESTORE
-    assert terminal.world.x.posts == []
+    return other
 
 
-def test_after_a_restore_resume_lists_what_is_still_scheduled_on_stdout(terminal: Terminal) -> None:
-    profile = terminal.connect()
-    copy = str(terminal.folder / "appliance.copy")
-    with terminal.open() as rt:
-        post = accept(rt, profile, body="Launch!", at=terminal.clock.now() + timedelta(days=7))
-    terminal("backup", copy, "--with-secret")
-    other = terminal.elsewhere()
-    other("restore", copy)
-    resumed = other("admin", "resume")
-    assert post in resumed.stdout
-    assert "2026-10-19 09:00:00 UTC" in resumed.stdout
-    assert "Launch!" in resumed.stdout
+def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what_is_scheduled(
+    restored: Terminal,
+) -> None:
+    resumed = restored("admin", "resume")
+    said = "2 deliveries were due since the backup: socialpub reads the accounts back and sends none of them"
+    assert said in resumed.stderr
     assert "cancel here what should not go out" in " ".join(resumed.stderr.split())
-    other("admin", "pause")
-    assert other("admin", "resume").stdout == "", "an ordinary resume lists nothing"
+    (line,) = [line for line in resumed.stdout.splitlines() if "Launch!" in line]
+    assert "2026-10-19 09:00:00 UTC" in line
+    with restored.open() as rt:
+        drain(rt, restored.clock, within=6 * 3600)
+        assert rt.reader.value("SELECT id FROM post WHERE body = 'Launch!'") in line
+        assert message_of(rt, rt.reader.value("SELECT id FROM post WHERE body = 'two'")) == NOT_SENT_AFTER_RESTORE
+    assert restored.world.x.posts == []
+    restored("admin", "pause")
+    assert restored("admin", "resume").stdout == "", "an ordinary resume lists nothing"
 
 
-def test_the_owners_word_sends_it(terminal: Terminal) -> None:
-    profile = terminal.connect()
-    copy = str(terminal.folder / "appliance.copy")
-    with terminal.open() as rt:
-        post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=1))
-    terminal("backup", copy, "--with-secret")
-    other = terminal.elsewhere()
-    other("restore", copy)
-    terminal.clock.forward(600)
-    assert "searched" not in other.success("admin", "resume", "--nothing-was-sent").stderr
-    with other.open() as rt:
-        drain(rt, terminal.clock)
-        assert state_of(rt, post) == "published"
-    other("admin", "pause")
-    ordinary = other("admin", "resume", "--nothing-was-sent")
-    assert "changes nothing" in ordinary.stderr
-    assert len(terminal.world.x.posts) == 1
+def test_the_owners_word_sends_it(restored: Terminal) -> None:
+    assert "reads the accounts back" not in restored.success("admin", "resume", "--nothing-was-sent").stderr
+    with restored.open() as rt:
+        drain(rt, restored.clock, within=6 * 3600)
+    restored("admin", "pause")
+    assert "changes nothing" in restored("admin", "resume", "--nothing-was-sent").stderr
+    assert [post.text for post in restored.world.x.posts] == ["one", "two"]
 
 
 def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:

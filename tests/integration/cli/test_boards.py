@@ -10,7 +10,7 @@ from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
-from socialpub.providers.responses import AuthExpired, NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
@@ -56,23 +56,6 @@ def test_sections_are_shown_when_asked_for(terminal: Terminal, profile: str, ask
     assert "Soups" in terminal("admin", "list-boards", profile, "--sections").stdout
     shown = json.loads(terminal("admin", "list-boards", profile, "--sections", "--json").stdout)
     assert [board["sections"] for board in shown] == [[{"id": "7001", "name": "Soups"}], []]
-
-
-def test_a_token_that_is_not_taken_is_renewed_once(
-    terminal: Terminal, profile: str, asked: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listing = Pinterest.list_boards
-
-    def expired_first(self: Pinterest, http: Any, token: str) -> list[Board]:
-        found = listing(self, http, token)
-        if len(asked) == 1:
-            raise AuthExpired("Pinterest does not accept the access token.")
-        return found
-
-    monkeypatch.setattr(Pinterest, "list_boards", expired_first)
-    assert terminal("admin", "list-boards", profile).exit_code == 0
-    first, second = asked
-    assert first != second
 
 
 def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,14 +39,6 @@ def test_a_wrong_configuration_is_one_message_with_every_mistake_and_no_secret(t
     assert "12345678" not in done
 
 
-def test_a_database_of_another_secret_key_is_refused_saying_so(terminal: Terminal) -> None:
-    assert terminal("admin", "list-keys").exit_code == 0
-    (terminal.folder / "data" / "secret.key").write_text("A" * 43)
-    done = terminal.refusal("admin", "list-keys")
-    assert "another secret.key" in done
-    assert "Hint:" in done
-
-
 def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -> None:
     assert terminal("admin", "list-keys").exit_code == 0
     path = terminal.folder / "data" / "socialpub.db"

@@ -239,7 +239,7 @@ def test_on_a_headless_server_the_address_is_pasted(
     assert "not the address" in done.stderr
 
 
-def test_an_address_of_another_attempt_is_refused(
+def test_no_address_and_one_of_another_attempt_are_refused(
     terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paste(monkeypatch)

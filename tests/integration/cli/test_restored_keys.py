@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from socialpub.accounts import api_keys, usage
-from socialpub.db.tables import access_rows, audit_log
+from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
@@ -103,15 +103,6 @@ def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, lea
     assert works(restored, leaked)
     assert "restored backup" not in restored("doctor").stdout
     assert "owner, at the terminal: Kept the API key “leaked” of a restored backup." in history(restored)
-
-
-def test_revoking_the_keys_one_by_one_settles_them(restored: Terminal, leaked: str) -> None:
-    restored("admin", "revoke-key", key_id(leaked))
-    assert "1 API key came with the restored backup and is valid." in note(restored("doctor").stdout)
-    with restored.open() as rt:
-        (last,) = [one.id for one in access_rows.unrevoked_keys(rt.reader) if one.name == "backups"]
-    restored("admin", "revoke-key", last)
-    assert "restored backup" not in note(restored("doctor").stdout)
 
 
 def test_nobody_both_keeps_and_revokes(restored: Terminal, leaked: str) -> None:

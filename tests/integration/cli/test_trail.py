@@ -112,18 +112,6 @@ def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runti
         ]
 
 
-def test_the_trail_is_read_in_pages_and_by_kind(rt: Runtime) -> None:
-    for number in range(5):
-        rt.write(api_keys.create, f"key {number}")
-    rt.db.write(lambda tx: audit_log.record(tx, AuditAction.PUBLISHING_PAUSED))
-    first = audit_log.read(rt.reader, per_page=4)
-    assert (len(first.entries), first.total) == (4, 6)
-    assert [entry.label for entry in audit_log.read(rt.reader, page=1, per_page=4).entries] == ["key 1", "key 0"]
-    keys = audit_log.read(rt.reader, ("key",), per_page=2)
-    assert ([entry.label for entry in keys.entries], keys.total) == (["key 4", "key 3"], 5)
-    assert audit_log.read(rt.reader, ("session", "post")).total == 0
-
-
 def test_every_action_has_a_sentence() -> None:
     for action in AuditAction:
         entry = AuditEntry(1, "2026-10-12T09:00:00.000Z", actor.COMMAND, action, "id", "a label", {"provider": "x"})

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from socialpub.accounts import profiles, upkeep
 from socialpub.core.clock import parse
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db import appliance_state, clock_jumps
@@ -15,7 +16,8 @@ from socialpub.ops import health
 from socialpub.ops.doctor import checks
 from socialpub.providers.base import Kind, Published, Readback, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.publishing.delivery import resume
+from socialpub.publishing import retention
+from socialpub.publishing.delivery import backfill, resume
 from socialpub.worker import reconciler
 from tests.support.appliance import (
     accept,
@@ -28,6 +30,7 @@ from tests.support.appliance import (
 )
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact
 from tests.support.scripted_network import ScriptedNetwork
 
 WEEK = 7 * 86_400.0
@@ -359,3 +362,122 @@ def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
     rt.write(reconciler.beat)
     assert parse(rt.reader.value("SELECT created_at FROM idempotency")) == parse(rt.stamp())
     assert appliance_state.get(rt.reader, appliance_state.CLOCK) is not None
+
+
+# --- during a call ---------------------------------------------------------------------------------------------------
+
+
+a_week_either_way = pytest.mark.parametrize("jump", [WEEK, -WEEK], ids=["+7d", "-7d"])
+
+
+def set_during(rt, clock, jump, then):
+    def call(job):
+        clock.jump(jump)
+        rt.write(reconciler.beat)
+        raise then
+
+    return call
+
+
+@a_week_either_way
+def test_patience_is_not_used_up_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    network.results["create_post"] = [set_during(rt, clock, jump, Throttled("slow", retry_after_seconds=600))]
+    post = accept(rt, profile)
+    drain(rt)
+    drain(rt, clock, within=900)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+@a_week_either_way
+def test_what_may_be_public_is_read_back_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
+    network.results["recover"] = [Readback(), Readback((Published("77"),))]
+    post = accept(rt, profile)
+    drain(rt)
+    drain(rt, clock, within=900)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+@a_week_either_way
+def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+    ages = []
+
+    def age(job):
+        assert job.committed_at is not None
+        ages.append((job.now - job.committed_at).total_seconds())
+        return Readback((Published("77"),))
+
+    network.results["create_post"] = [set_during(rt, clock, jump, NoAnswer("cut"))]
+    network.results["recover"] = [age]
+    accept(rt, profile)
+    drain(rt)
+    clock.forward(6)
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET started_at = ?, run_at = ?", (tx.stamp, tx.stamp)))
+    drain(rt)
+    assert len(ages) == 1
+    assert 0 <= ages[0] < 60
+
+
+@pytest.mark.parametrize(("status", "days"), [("reserved", 7), ("verified", 31)])
+def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(rt, clock, status, days):
+    fresh = artifact(rt, status)
+    rt.write(reconciler.beat)
+    clock.jump(days * 86400)
+    rt.write(reconciler.beat)
+    retention.remove_unused_media(rt)
+    assert rt.reader.one("SELECT 1 FROM artifact WHERE id = ? AND removed_at IS NULL", (fresh,)) is not None
+
+
+# --- ages ------------------------------------------------------------------------------------------------------------
+
+
+def test_tokens_are_erased_after_an_hour_though_the_clock_went_back(rt, network, profile, clock):
+    def down(*_):
+        raise NoAnswer("down")
+
+    network.oauth.revoke = down
+    rt.write(profiles.disconnect, profile)
+    rt.write(reconciler.beat)
+    clock.jump(-WEEK)
+    rt.write(reconciler.beat)
+    for _ in range(10):
+        clock.forward(600)
+        upkeep.revoke_disconnected(rt)
+    assert rt.reader.value("SELECT access_token FROM profile") is None
+
+
+def test_an_id_that_is_told_later_is_filled_in_though_the_clock_went_forward(rt, network, profile, clock):
+    network.results["create_post"] = [Published(None)]
+    told = [None, Published("77")]
+    network.fill_in = lambda job: told.pop(0)
+    accept(rt, profile)
+    drain(rt)
+    clock.forward(61)
+    backfill.ask(rt)
+    clock.jump(WEEK)
+    rt.write(reconciler.beat)
+    clock.forward(3600)
+    backfill.ask(rt)
+    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
+
+
+@pytest.mark.parametrize("seconds", [-5.0, 5e8, 1.7e12, 1e15, float("inf"), float("nan")])
+def test_an_absurd_wait_of_a_step_ends_nothing(rt, network, profile, clock, seconds):
+    network.results["create_post"] = [Wait(seconds, "X asks to wait")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+    assert network.asked == ["create_post", "create_post"]
+
+
+@pytest.mark.parametrize("seconds", [5e8, 1.7e12, 1e15])
+def test_an_absurd_wait_of_a_revocation_is_stored_for_a_day_at_most(rt, network, profile, clock, seconds):
+    def limited(*_):
+        raise Throttled("slow down", retry_after_seconds=seconds)
+
+    network.oauth.revoke = limited
+    rt.write(profiles.disconnect, profile)
+    upkeep.revoke_disconnected(rt)
+    until = rt.reader.value("SELECT until FROM not_before")
+    assert until is not None
+    assert until <= "2026-10-13T09:00:00.000Z"

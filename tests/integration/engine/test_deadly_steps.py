@@ -3,11 +3,12 @@
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import More
+from socialpub.providers.base import Kind, More
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
+from tests.support.scripted_network import ScriptedNetwork
 
 POISON = "poison"
 
@@ -27,7 +28,7 @@ class Lives:
     def begin(self):
         return open_appliance(self.folder, self.clock, providers={"x": self.network})
 
-    def go_on(self, most=20, *, asked_to_stop=False):
+    def go_on(self, most=20, *, asked_to_stop=False, seen_by_another=False):
         """Until everything rests; each death begins a new process. The last one."""
         for _ in range(most):
             rt = self.begin()
@@ -39,6 +40,10 @@ class Lives:
                 if asked_to_stop:
                     rt.process.mark_stopping()
                 die(rt)
+                if seen_by_another:
+                    other = self.begin()
+                    other.process.is_alive(rt.process.name)  # as for an idempotency key
+                    other.close()
         raise AssertionError("it dies for ever")
 
 
@@ -151,4 +156,47 @@ def test_deaths_count_only_in_a_row(lives, network):
     rt = lives.go_on()
     assert (lives.deaths, state_of(rt, post)) == (6, State.PUBLISHED)
     assert attempts_of(rt, post)[-1][1] == "published"
+    rt.close()
+
+
+def test_a_check_that_kills_three_workers_fails_its_delivery(lives, network):
+    def kills(content, options, account):
+        if content.text == POISON:
+            raise ProcessKilled
+        return []
+
+    rt = lives.begin()
+    poison = accept(rt, add_profile(rt), body=POISON)
+    rt.close()
+    network.check = kills
+    rt = lives.go_on()
+    assert (lives.deaths, state_of(rt, poison)) == (3, State.FAILED)
+    rt.close()
+
+
+def test_a_death_that_another_process_saw_first_is_counted(lives, network):
+    rt = lives.begin()
+    poison = accept(rt, add_profile(rt), body=POISON)
+    rt.close()
+    deadly(network, Place.PREPARE)
+    rt = lives.go_on(seen_by_another=True)
+    assert (lives.deaths, state_of(rt, poison)) == (3, State.FAILED)
+    rt.close()
+
+
+@pytest.mark.parametrize("named", ["../../outside", "/{folder}/outside", "../outside", "", "."])
+def test_a_row_that_names_no_process_touches_no_file(tmp_path, clock, named):
+    """A row cannot name a file of the machine."""
+    network = ScriptedNetwork(("create_post", Kind.COMMIT))
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    owner = named.replace("{folder}", str(tmp_path))
+    places = [rt.process.folder / f"{owner}.lock", tmp_path / "outside.lock"]
+    for place in places:
+        place.write_bytes(b"somebody's own")
+    post = accept(rt, add_profile(rt))
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = ?", (owner,)))
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert [place.read_bytes() for place in places] == [b"somebody's own"] * 2
+    assert not list(tmp_path.rglob("*.died"))
     rt.close()

@@ -1,4 +1,4 @@
-"""What becomes of a delivery, told with a network that says exactly what the story needs."""
+"""What becomes of a delivery, with a network that says exactly what the story needs."""
 
 import json
 from datetime import timedelta
@@ -7,9 +7,9 @@ import pytest
 
 from socialpub.core.errors import Conflict
 from socialpub.db.states import State
-from socialpub.providers.base import Held, Kind, More, Refused, Wait
+from socialpub.providers.base import Held, Kind, More, Published, Refused, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer
-from socialpub.publishing.delivery import read_back, resume
+from socialpub.publishing.delivery import backfill, read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
 from tests.support.appliance import (
@@ -191,3 +191,54 @@ def test_the_plan_of_a_started_delivery_never_changes(rt, network, profile, cloc
     drain(rt, clock)
     assert before == [["create_post", "commit"]]
     assert network.asked == ["create_post", "create_post"]
+
+
+# --- what a network reports after a post is up -----------------------------------------------------------------------
+
+
+def told(rt):
+    row = rt.reader.one("SELECT provider_post_id, url FROM delivery")
+    assert row is not None
+    return row[0], row[1]
+
+
+def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(rt, network, profile, clock):
+    answers = [
+        None,
+        NoAnswer("timed out"),
+        Published("99", "https://t.example/99"),
+    ]
+    jobs = []
+
+    def fill_in(job):
+        jobs.append(job)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    network.fill_in = fill_in
+    network.results["create_post"] = [Published(None)]
+    post = accept(rt, profile)
+    drain(rt)
+    assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, (None, None))
+    for seconds in (30, 40, 1, 300, 1000):
+        clock.forward(seconds)
+        backfill.ask(rt)
+    assert len(jobs) == 3, "asked at its ages, not every time"
+    assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, ("99", "https://t.example/99"))
+    assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    clock.forward(7200)
+    backfill.ask(rt)
+    assert len(jobs) == 3
+
+
+def test_an_id_that_another_delivery_holds_is_not_adopted(rt, network, profile, clock):
+    network.fill_in = lambda job: Published("1")
+    network.results["create_post"] = [Published("1"), Published(None)]
+    accept(rt, profile, body="one")
+    late = accept(rt, profile, body="two")
+    drain(rt)
+    clock.forward(61)
+    backfill.ask(rt)
+    assert rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (late,)) is None

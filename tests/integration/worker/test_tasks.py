@@ -1,14 +1,48 @@
-"""Without a timer the worker has copies made: when they are due, one at a time, and in a process of their own."""
+"""Periodic tasks run again after their interval, and scheduled backups are two of them."""
 
 import subprocess
 from datetime import timedelta
 
 import pytest
 
-from socialpub.core.errors import OperatorError
+from socialpub.accounts import upkeep
+from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.ops.backup import schedule
 from socialpub.worker import tasks
-from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
+from socialpub.worker.tasks import REST_SECONDS, Background, ScheduledBackups
+
+
+def due(background, *names):
+    """The tasks of these names that are due. Huey's scheduler looks every second, and enqueues what is due."""
+    return [task for task in background.huey.read_periodic(None) if task.name in names]
+
+
+@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("nobody foresaw it")])
+def test_a_task_that_fails_runs_again_at_its_next_time(rt, clock, monkeypatch, error):
+    def fails(_):
+        raise error
+
+    monkeypatch.setattr(upkeep, "revoke_disconnected", fails)
+    background = Background(rt)
+    (task,) = due(background, "revocation")
+    background.huey.execute(task)
+    assert due(background, "revocation") == []
+    clock.forward(10)
+    assert len(due(background, "revocation")) == 1
+
+
+def test_a_clock_that_is_set_moves_no_task(rt, clock):
+    background = Background(rt)
+    (task,) = due(background, "holds")
+    background.huey.execute(task)
+    clock.jump(-3000 * 86400)
+    assert due(background, "holds") == []
+    clock.forward(60)
+    assert len(due(background, "holds")) == 1
+
+
+# --- scheduled backups -----------------------------------------------------------------------------------------------
+
 
 HOUR = 3600
 

@@ -1,4 +1,4 @@
-"""Stops, changes and disconnections that come while a step runs: what was ordered last is obeyed."""
+"""Stops, changes, disconnections and reconnections during a step or a wait: the last order is obeyed."""
 
 from datetime import timedelta
 
@@ -7,13 +7,13 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.states import State
-from socialpub.providers.base import Kind, Published
+from socialpub.providers.base import Kind, Published, Refused
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from socialpub.publishing.delivery import claim, engine, read_back
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change
-from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.appliance import OWNER, accept, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -152,3 +152,83 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(rt, networ
 def drain_once(rt):
     for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
+
+
+# --- during a wait ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_of_a_delivery_that_a_claim_ended_is_remembered(rt, network, profile, clock):
+    network.results["create_post"] = [Throttled("slow", retry_after_seconds=3600)]
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    engine.forget_ended(rt)  # as housekeeping does every hour
+    assert rt.engine.announced_at == {}
+    assert rt.engine.read_back_at == {}
+
+
+def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait_for_a_day(rt, network, profile, clock):
+    network.results["create_post"] = [NoAnswer("cut")]
+    network.results["recover"] = [AuthExpired("401"), AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt, clock, within=60)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock, within=3600)
+    assert state_of(rt, post) is State.UNCONFIRMED
+
+
+def test_a_stop_before_a_second_call_that_waits_for_hours_begins_to_look_at_once(rt, network, profile, clock):
+    network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=20 * 3600)]
+    post = accept(rt, profile)
+    drain(rt, clock, within=700)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock, within=3600)
+    assert state_of(rt, post) is State.FAILED, message_of(rt, post)
+
+
+def test_a_profile_disconnected_while_a_post_waits_for_hours_ends_it_at_once(rt, network, profile, clock):
+    network.results["create_post"] = [Throttled("slow", retry_after_seconds=20 * 3600)]
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(profiles.disconnect, profile)
+    drain(rt, clock, within=3600)
+    assert state_of(rt, post) is State.FAILED
+
+
+# --- accounts that are connected again during a call -----------------------------------------------------------------
+
+
+def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_connected(rt, network, profile, clock):
+    def meanwhile(job):
+        connect_again(rt)
+        raise AuthExpired("401")
+
+    network.results["create_post"] = [AuthExpired("401"), meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=3600)
+    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_profile_that_is_disconnected_while_its_token_is_refused_ends_its_post_at_once(rt, network, profile, clock):
+    def meanwhile(job):
+        rt.write(profiles.disconnect, profile)
+        raise AuthExpired("401")
+
+    network.results["create_post"] = [AuthExpired("401"), meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=60)
+    assert "The profile was disconnected." in message_of(rt, post)
+
+
+def test_a_post_that_is_stopped_while_a_missing_scope_is_found_ends_at_once(rt, network, profile, clock):
+    def meanwhile(job):
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return Refused("A scope is missing.", reauth=True)
+
+    network.results["create_post"] = [meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=3600)
+    assert state_of(rt, post) is State.FAILED

@@ -1,16 +1,22 @@
-"""The queue file: ids and nothing else, whichever process wrote them."""
+"""Wake-ups: the queue file has ids and nothing else, and every wake-up is answered."""
 
 import pickle
 import queue
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from socialpub.core.clock import new_id
+from socialpub.db.states import State
+from socialpub.worker.tasks import NetworkQueue
 from socialpub.worker.wakeup import QUEUE, HueyWakeup, QueueFile
+from tests.support.appliance import accept, add_profile, state_of
 from tests.support.hand_clock import START
+from tests.support.queue_threads import DirectWakeup, answering
 
 WAIT_SECONDS = 30
 
@@ -100,3 +106,30 @@ def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(que
     rest, more = file.take()
     assert (first + rest, more) == (wanted, False)
     file.close()
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_wake_up_is_answered_however_they_meet(rt, network, clock):
+    """No reconciler: only the wake-ups, sent after each acceptance, from many threads."""
+    queue = NetworkQueue(rt, "x")
+    rt.wakeup = DirectWakeup(rt, queue)
+    profiles = [add_profile(rt, account_id=str(n)) for n in range(6)]
+    made = []
+
+    def accepts(profile):
+        made.extend(accept(rt, profile, body=f"{profile} {number}") for number in range(15))
+
+    with answering(queue, 4):
+        workers = [threading.Thread(target=accepts, args=(profile,)) for profile in profiles]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        until = time.monotonic() + 20
+        while time.monotonic() < until and not all(state_of(rt, post).final for post in made):
+            time.sleep(0.05)
+    stuck = [post for post in made if state_of(rt, post) is not State.PUBLISHED]
+    assert stuck == []
+    assert len(network.effects) == 90

@@ -220,6 +220,26 @@ def test_a_tables_sql_stands_in_one_place() -> None:
                 assert name.removeprefix("socialpub.") in HOMES[table].split(), f"{name} has a statement about {table}"
 
 
+def test_sql_text_is_marked_with_its_reason() -> None:
+    """Everything else in `db/tables` is a peewee query."""
+    run = {"one", "all", "value", "execute", "many"}
+    for path in sorted((ROOT / "db" / "tables").glob("*.py")):
+        source = path.read_text()
+        if "\nPREPARED = " in source:
+            continue
+        for function in ast.parse(source).body:
+            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+            runs = any(
+                isinstance(call, ast.Attribute)
+                and call.attr in run
+                and isinstance(call.value, ast.Name)
+                and call.value.id in {"tx", "reader", "store"}
+                for call in calls
+            )
+            marks = ast.unparse(getattr(function, "decorator_list", []))
+            assert not runs or "prepared" in marks, f"{path.name}: {getattr(function, 'name', '')}"
+
+
 SCHEMA = ROOT / "db" / "models.py"
 """A list of columns, which is one thought however many there are."""
 

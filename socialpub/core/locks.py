@@ -32,6 +32,19 @@ def _flock(fd: int, how: int) -> bool:
     return True
 
 
+def _open_locked(path: Path, how: int = TRY) -> int | None:
+    """Open and lock a file, and create it if needed. Return its descriptor, or None if another holder has it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        locked = _flock(fd, how)
+    except BaseException:
+        os.close(fd)
+        raise
+    if not locked:
+        os.close(fd)
+    return fd if locked else None
+
+
 class FileLock:
     """An exclusive lock on one file. It is not reentrant: another opening in the same process is another holder."""
 
@@ -48,17 +61,12 @@ class FileLock:
 
     def _lock(self, how: int) -> bool:
         while True:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                locked = _flock(self._fd, how)
-            except BaseException:
-                self.release()
-                raise
-            if locked and self.is_held:
+            self._fd = _open_locked(self.path, how)
+            if self._fd is None:
+                return False
+            if self.is_held:
                 return True
             self.release()
-            if not locked:
-                return False
             # The file was removed or replaced between the two calls. Others lock the file that is there now.
 
     @property
@@ -244,7 +252,7 @@ class MemoryReservation:
             return True
         # One gathers at a time. Two that each hold half of what they want would wait for each other forever.
         if self._gate is None:
-            self._gate = _try_lock(self._folder / "gate")
+            self._gate = _open_locked(self._folder / "gate")
         if self._gate is None:
             return False
         for name in list(self._not_held):
@@ -263,16 +271,8 @@ class MemoryReservation:
         while self.descriptors:
             os.close(self.descriptors.pop())
 
-    def __enter__(self) -> "MemoryReservation":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _lock(self, name: str) -> bool:
-        descriptor = _try_lock(self._folder / name)
+        descriptor = _open_locked(self._folder / name)
         if descriptor is not None:
             self.descriptors.append(descriptor)
         return descriptor is not None
@@ -297,16 +297,16 @@ class MemoryBudget:
 
     async def take(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
         """Wait for a reservation. Raise LockTimeout or OSError. It keeps nothing when it is canceled."""
-        turn, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
+        reservation, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
-            while not turn.try_begin():
+            while not reservation.try_begin():
                 if time.monotonic() >= give_up_at:
                     raise LockTimeout("Other images and videos use all the memory for decoding.")
                 await asyncio.sleep(POLL_SECONDS)
         except BaseException:
-            turn.close()
+            reservation.close()
             raise
-        return turn
+        return reservation
 
     def prepare(self, needed_bytes: int) -> MemoryReservation:
         """Return a reservation that has not begun."""
@@ -314,18 +314,6 @@ class MemoryBudget:
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)
         return MemoryReservation(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
-
-
-def _try_lock(path: Path) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        locked = _flock(descriptor, TRY)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if not locked:
-        os.close(descriptor)
-    return descriptor if locked else None
 
 
 # --- one event loop --------------------------------------------------------------------------------------------------

@@ -40,7 +40,8 @@ def placeholders(values: Collection[object]) -> str:
 def prepared(_why: str, /) -> Callable[[F], F]:
     """Mark a function with SQL text. All others are peewee queries over `db/models.py`.
 
-    `_why` says how often it runs, if building a peewee query would cost too much, or what peewee cannot express.
+    `_why` says how often it runs, if building a peewee query would cost too much, or what peewee cannot express. In a
+    file whose functions all have SQL text, `PREPARED` says it once.
     """
     return lambda function: function
 

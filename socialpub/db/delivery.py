@@ -1,11 +1,11 @@
 """One delivery as the engine works with it: the row, and what the engine remembers between steps."""
 
 import json
-import sqlite3
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from socialpub.db import states
+from socialpub.db.connection import Row
 from socialpub.db.states import READ_BACK, Phase, Preparing, State, WaitingForReconnect
 
 
@@ -71,29 +71,13 @@ class Delivery:
     )
 
     @classmethod
-    def of(cls, row: sqlite3.Row) -> "Delivery":
-        plan = json.loads(row["plan"]) if row["plan"] else None
-        return cls(
-            row["id"],
-            row["post_id"],
-            row["profile_id"],
-            row["provider"],
-            row["account_id"],
-            State(row["state"]),
-            json.loads(row["options"]),
-            row["due_at"],
-            row["run_at"],
-            row["started_at"],
-            row["owner"],
-            None if plan is None else [(name, kind) for name, kind in plan],
-            row["step"],
-            json.loads(row["memo"]),
-            Progress.read(row["progress"]),
-            row["committed_at"],
-            row["content_key"],
-            row["scheduled_at"],
-            row["first_endpoint"],
-        )
+    def of(cls, row: Row) -> "Delivery":
+        delivery = cls(*(row[name] for name in cls.COLUMNS.split(", ")))
+        delivery.state = State(row.state)
+        delivery.options, delivery.memo = json.loads(row.options), json.loads(row.memo)
+        delivery.plan = [(name, kind) for name, kind in json.loads(row.plan)] if row.plan else None
+        delivery.progress = Progress.read(row.progress)
+        return delivery
 
     @property
     def phase(self) -> Phase:

@@ -1,21 +1,20 @@
-"""Posts by day: what stands in a calendar.
+"""Posts by day, as a calendar shows them.
 
-A post's time is the one it is scheduled for, or else when it was accepted, which is when it goes out. Which instants
-begin a day is the reader's matter: theirs is the time zone, and a day may have 23 or 25 hours.
+A post's time is the time that it is scheduled for, or else when it was accepted. The caller gives the instants at which
+days begin: the time zone is theirs, and a day may have 23 or 25 hours.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 
 from socialpub.db.connection import Reader, Value
 from socialpub.db.states import State
 
 MAX_TEXT = 100
 MAX_COUNTED = 1000
-"""Of more posts than that are not shown only so many are counted: counting them all takes long."""
+"""At most this number of posts that are not shown is counted: counting them all takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +24,26 @@ class CalendarDelivery:
     outcome: str
     """`State.outcome`: pending, published, failed, unknown, canceled."""
     mode: str | None = None
-    """Its option `mode`."""
+    """The option `mode`."""
     provider_post_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarPost:
+    deliveries: tuple[CalendarDelivery, ...]
     id: str
     status: str
     at: str
     text: str | None
-    """Its first 100 characters."""
-    deliveries: tuple[CalendarDelivery, ...]
+    """The first 100 characters."""
     media: int
-    """How many there are."""
+    """The number of media."""
     artifact_id: str | None
-    """The first of them."""
+    """The first medium."""
     kind: str | None
     """`image` or `video`."""
     storage_key: str | None
-    """Under which the bytes of the first lie, as long as they are here."""
+    """Of the first medium, as long as its bytes are stored."""
     updated_at: str
 
 
@@ -54,7 +53,7 @@ class CalendarDay:
     posts: tuple[CalendarPost, ...]
     """Oldest first."""
     more: int
-    """How many later ones are not shown; the most that is counted stands for so many or more."""
+    """How many later posts are not shown. The largest number that is counted means that or more."""
 
 
 _IN_TIME = """
@@ -81,16 +80,20 @@ _SHOWN = f"""
         LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
     ORDER BY c.at, p.id"""
 
-_DELIVERIES = """
-    SELECT post_id, provider, profile_name, state, json_extract(options, '$.mode') AS mode, provider_post_id
+_OUTCOME = "CASE state " + " ".join(f"WHEN '{state}' THEN '{state.outcome}'" for state in State) + " END"
+
+_DELIVERIES = f"""
+    SELECT post_id, provider, profile_name, {_OUTCOME}, json_extract(options, '$.mode'), provider_post_id
     FROM delivery WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
 
 
 def read(
     reader: Reader, midnights: Sequence[str], most: int = 20, most_counted: int = MAX_COUNTED
 ) -> list[CalendarDay]:
-    """The days between these instants (stamps, in their order: one more than there are days), each with at most so
-    many posts. Many days with thousands of posts take some ten milliseconds: off the event loop."""
+    """Return the days between these stamps, each with at most `most` posts.
+
+    Many days with thousands of posts take some ten milliseconds: not on the event loop.
+    """
     return [_day(reader, begin, end, most, most_counted) for begin, end in pairwise(midnights)]
 
 
@@ -105,53 +108,24 @@ def _day(reader: Reader, begin: str, end: str, most: int, most_counted: int) -> 
 
 
 def upcoming(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
-    """The next posts that wait for their time, from this instant on."""
+    """Return the next scheduled posts from this instant on."""
     return _posts(reader, _UPCOMING, {"begin": since, "most": most})
 
 
 def pending(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
-    """The last posts that are on their way, oldest first."""
+    """Return the last pending posts, oldest first."""
     return _posts(reader, _PENDING, {"most": most})
 
 
 def named(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
-    """The posts with these ids, by id."""
+    """Return the posts with these ids, by id."""
     params: dict[str, Value] = {"ids": json.dumps(post_ids), "most": len(post_ids)}
     return {post.id: post for post in _posts(reader, _NAMED, params)}
 
 
 def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
     rows = reader.all(_SHOWN.format(found), params)
-    deliveries = _deliveries(reader, [row.id for row in rows])
-    return tuple(
-        CalendarPost(
-            row.id,
-            row.status,
-            row.at,
-            row.text,
-            deliveries.get(row.id, ()),
-            row.media,
-            row.artifact_id,
-            row.kind,
-            row.storage_key,
-            row.updated_at,
-        )
-        for row in rows
-    )
-
-
-def _deliveries(reader: Reader, post_ids: Sequence[str]) -> dict[str, tuple[CalendarDelivery, ...]]:
-    rows = reader.all(_DELIVERIES, (json.dumps(post_ids),))
-    return {
-        post_id: tuple(
-            CalendarDelivery(
-                row.provider,
-                row.profile_name,
-                State(row.state).outcome,
-                row.mode,
-                row.provider_post_id,
-            )
-            for row in of_post
-        )
-        for post_id, of_post in groupby(rows, key=itemgetter("post_id"))
-    }
+    deliveries: dict[str, list[CalendarDelivery]] = {row.id: [] for row in rows}
+    for post_id, *delivery in reader.all(_DELIVERIES, (json.dumps(list(deliveries)),)):
+        deliveries[post_id].append(CalendarDelivery(*delivery))
+    return tuple(CalendarPost(tuple(deliveries[row.id]), *row) for row in rows)

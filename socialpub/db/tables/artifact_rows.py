@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from socialpub.core.clock import after
 from socialpub.db.connection import SHIFTED, Reader, Row, Tx, Value, placeholders, shift_by
+from socialpub.db.models import ArtifactRow
 from socialpub.db.states import ArtifactStatus
+
+PREPARED = "each upload; the clean-up needs json_each"
 
 # --- one -------------------------------------------------------------------------------------------------------------
 
@@ -17,17 +20,16 @@ _NEWEST_READ = 200
 """The search for images reads this number of the newest artifacts."""
 
 
-def newest_images(reader: Reader, most: int) -> list[Row]:
-    """The newest verified images whose bytes are here: id and file_name."""
-    return reader.all(
-        f"""SELECT id, file_name FROM (SELECT * FROM artifact ORDER BY id DESC LIMIT {_NEWEST_READ})
-            WHERE status = 'verified' AND kind = 'image' AND storage_key IS NOT NULL ORDER BY id DESC LIMIT ?""",
-        (most,),
-    )
+def newest_images(reader: Reader, most: int) -> list[ArtifactRow]:
+    """Return the newest verified images whose bytes are stored: id and file_name."""
+    newest = ArtifactRow.select(ArtifactRow.id).order_by(ArtifactRow.id.desc()).limit(_NEWEST_READ)
+    is_image = (ArtifactRow.status == ArtifactStatus.VERIFIED) & (ArtifactRow.kind == "image")
+    query = ArtifactRow.select(ArtifactRow.id, ArtifactRow.file_name).where(ArtifactRow.id.in_(newest), is_image)
+    return reader.rows(query.where(~ArtifactRow.storage_key.is_null()).order_by(ArtifactRow.id.desc()).limit(most))
 
 
 def verified_type(reader: Reader, storage_key: str) -> str | None:
-    """The media type of the verified artifact under this key, or None."""
+    """Return the media type of the verified artifact under this key, or None."""
     mime_type: str | None = reader.value(
         "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
     )
@@ -41,7 +43,7 @@ def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **col
 
 
 def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
-    """Bytes have arrived for this row, which they fill for the first time or anew."""
+    """Note that bytes have arrived for this row, for the first time or again."""
     generation = artifact.generation + 1
     tx.update(
         "artifact",
@@ -58,7 +60,7 @@ def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
 def verify(
     tx: Tx, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
 ) -> None:
-    """Write down what was found about the bytes of this generation; nothing happens when others came meanwhile."""
+    """Note what was found in the bytes of this generation. Do nothing when other bytes came meanwhile."""
     tx.execute(
         """UPDATE artifact SET status = ?, kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
            WHERE id = ? AND status = ? AND stored_generation = ?""",
@@ -77,18 +79,18 @@ def verify(
 
 
 def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
-    """The same for bytes that are refused; returns whether it was written."""
+    """Refuse the bytes of this generation. Return whether they are still the same."""
     row = find(tx, artifact_id)
     if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
         return False
     tx.update(
         "artifact", artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
     )
-    _uncount(tx, row.declared_bytes)
+    _count(tx, -1, -row.declared_bytes)
     return True
 
 
-# --- what nobody needs -----------------------------------------------------------------------------------------------
+# --- unused media ----------------------------------------------------------------------------------------------------
 
 _UNUSED = """
     (a.status = 'reserved' AND a.created_at <= ?
@@ -118,8 +120,7 @@ _OPTIONS_OF_OPEN = """
 
 
 def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
-    """A post lets go of these (what is no artifact's id is passed over): they count as unused since then, unless
-    another one uses them."""
+    """Count these artifacts as unused since then, unless another post uses them. Other ids are ignored."""
     tx.many(
         "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
         [(at, artifact_id) for artifact_id in sorted(artifact_ids)],
@@ -127,25 +128,25 @@ def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
 
 
 def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
-    """The ids of artifacts that no post references, as old as that."""
+    """Return the artifacts of that age that no post references."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
     return _without_named(reader, [row[0] for row in rows])
 
 
 def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
-    """Delete those of these that are still unused; returns the storage keys of their bytes."""
+    """Delete those of these that are still unused. Return the storage keys of their bytes."""
     times = (reserved_before, others_before, others_before)
     return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
 
 
 def settled(reader: Reader, before: str) -> list[str]:
-    """The ids of artifacts all of whose posts settled that long ago, and whose bytes are still here."""
+    """Return the artifacts whose bytes are stored and whose posts all settled before that."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
     return _without_named(reader, [row[0] for row in rows])
 
 
 def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
-    """Note that the bytes of those that are still settled are gone; returns their storage keys."""
+    """Note that the bytes of those that are still settled are gone. Return their storage keys."""
     change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
     return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
 
@@ -159,13 +160,13 @@ def _change_if_still(
         if row is not None:
             tx.execute(change, (*values, artifact_id))
             if row.storage_key is not None:
-                _uncount(tx, row.declared_bytes)
+                _count(tx, -1, -row.declared_bytes)
                 keys.append(row.storage_key)
     return keys
 
 
 def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
-    """Those that no open delivery names in its options, nor among what another installation may have published."""
+    """Leave out what open deliveries name, in their options or as what another installation may have published."""
     if not artifact_ids:
         return []
     rows = store.all(
@@ -180,7 +181,7 @@ LATELY_SECONDS = 31 * 86400.0
 
 
 def shift_timestamps(tx: Tx, seconds: float) -> None:
-    """The clock was set by so many seconds: what was uploaded lately is no older for that."""
+    """Move the times of recent uploads: the clock was set by this number of seconds."""
     moved = SHIFTED.format("created_at")
     tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
     tx.execute(
@@ -195,27 +196,26 @@ def shift_timestamps(tx: Tx, seconds: float) -> None:
 
 
 def storage_keys(reader: Reader) -> Iterator[str]:
-    """The keys of all bytes that rows name, one after the other: there may be very many."""
+    """Yield the storage keys that rows name. There may be very many."""
     for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
         yield row[0]
 
 
 def stored(store: Reader) -> tuple[int, int]:
-    """How many files rows name, and how large they are together, as they were declared: not one byte more or less may
-    arrive."""
+    """Return how many files rows name, and their total size as declared, which is the size that arrives."""
     row = store.one("SELECT files, size_bytes FROM stored_media")
     assert row is not None
     return row.files, row.size_bytes
 
 
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
-    """Those of these storage keys that a row names."""
+    """Return those of these storage keys that a row names."""
     rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
     return [row[0] for row in rows]
 
 
 def note_removed(tx: Tx, storage_key: str) -> bool:
-    """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
+    """Note that these bytes are gone. Return False, and change nothing, if an open post needs them."""
     row = tx.one(
         f"""UPDATE artifact SET storage_key = NULL,
             removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
@@ -228,12 +228,8 @@ def note_removed(tx: Tx, storage_key: str) -> bool:
         (tx.stamp, storage_key),
     )
     if row is not None:
-        _uncount(tx, row[0])
+        _count(tx, -1, -row[0])
     return row is not None
-
-
-def _uncount(tx: Tx, declared_bytes: int) -> None:
-    _count(tx, -1, -declared_bytes)
 
 
 def _count(tx: Tx, files: int, size_bytes: int) -> None:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from socialpub.db.connection import Reader, Tx, Value, placeholders
 
+PREPARED = "each request and each change of a post"
+
 MANY_AUDIENCES = 300
 
 

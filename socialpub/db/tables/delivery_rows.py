@@ -7,6 +7,8 @@ from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, shift_
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 
+PREPARED = "each claim, step and settle"
+
 _OPEN = "state IN ('queued', 'running')"
 _WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
 
@@ -245,30 +247,30 @@ def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
 
 
 def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
-    """The account is connected again, or never will be: what waited for that is due."""
-    tx.execute(
-        f"""UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END,
-                progress = json_set(progress, '$.reconnected_at', :now)
-            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {_WAITS_FOR_RECONNECT}""",
-        {"now": tx.stamp, "profile": profile_id},
-    )
+    """Make due what waits for a reconnection: the account is connected again, or never will be."""
+    _wake(tx, profile_id, _WAITS_FOR_RECONNECT, progress="json_set(progress, '$.reconnected_at', :now)")
 
 
 def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
-    """What was put off until this very moment is due now."""
-    tx.execute(
-        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
-            WHERE profile_id = :profile AND state = 'queued' AND run_at = :until AND run_at > :now""",
-        {"now": tx.stamp, "profile": profile_id, "until": until},
-    )
+    """Make due what was postponed until this instant."""
+    _wake(tx, profile_id, "run_at = :until", until=until)
 
 
 def wake_begun(tx: Tx, profile_id: str) -> None:
-    """Nothing is sent for this profile any more: what has begun and waits is due, to end."""
+    """Make due what has begun and waits, to end it: nothing is sent for this profile any more."""
+    _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)", run_at=":now")
+
+
+_AT_ITS_TIME = "CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END"
+
+
+def _wake(
+    tx: Tx, profile_id: str, which: str, *, run_at: str = _AT_ITS_TIME, progress: str = "progress", until: str = ""
+) -> None:
     tx.execute(
-        """UPDATE delivery SET run_at = :now WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
-            AND (started_at IS NOT NULL OR run_at > due_at)""",
-        {"now": tx.stamp, "profile": profile_id},
+        f"""UPDATE delivery SET run_at = {run_at}, progress = {progress}
+            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {which}""",
+        {"now": tx.stamp, "profile": profile_id, "until": until},
     )
 
 

@@ -5,10 +5,15 @@ A post's status never says more than the states of its deliveries, and the count
 
 from collections.abc import Sequence
 
+from peewee import fn
+
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, prepared
+from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
+from socialpub.db.models import PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, audience_rows, counters, delivery_rows
+
+PREPARED = "each request, claim and settle"
 
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
@@ -52,18 +57,19 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled_elsewhere(store: Reader, instant: str, restore_count: int) -> list[Row]:
+def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
     """Return id, scheduled_at and body of the posts of a backup that wait for a later time, the next one first."""
-    return store.all(
-        """SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? AND restore_count < ?
-            ORDER BY scheduled_at, id""",
-        (PostStatus.SCHEDULED, instant, restore_count),
-    )
+    post = PostRow
+    waits = (post.status == PostStatus.SCHEDULED) & (post.scheduled_at > instant) & (post.restore_count < restore_count)
+    query = post.select(post.id, post.scheduled_at, post.body).where(waits)
+    return [(id, at, body) for id, at, body in reader.tuples(query.order_by(post.scheduled_at, post.id))]
 
 
 def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int) -> list[Row]:
-    """Posts that have changed no more since then, the first created first, beyond this creation and id: id, created_at,
-    and how many deliveries each has."""
+    """Return the posts that have not changed since then, the first created first, beyond this creation and id.
+
+    The rows have id, created_at and the number of `deliveries`.
+    """
     return reader.all(
         """SELECT id, created_at, length(outcomes) AS deliveries FROM post
             WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
@@ -73,12 +79,8 @@ def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int
 
 
 def count_final_before(reader: Reader, before: str) -> int:
-    return int(
-        reader.value(
-            "SELECT count(*) FROM post WHERE created_at <= ? AND updated_at <= ? AND status IN (?, ?)",
-            (before, before, *FINAL),
-        )
-    )
+    unchanged = (PostRow.created_at <= before) & (PostRow.updated_at <= before)
+    return int(reader.scalar(PostRow.select(fn.COUNT()).where(unchanged & PostRow.status.in_(FINAL))))
 
 
 def is_final(post: Row, before: str) -> bool:
@@ -95,25 +97,23 @@ def delete(tx: Tx, post_id: str) -> None:
 
 
 def count(reader: Reader) -> int:
-    return int(reader.value("SELECT count(*) FROM post"))
+    return int(reader.scalar(PostRow.select(fn.COUNT())))
 
 
 def count_since(reader: Reader, at: str) -> tuple[int, int]:
     """Return how many posts were created after this instant, and how many of them are not over."""
-    total, still_open = reader.all(
-        "SELECT count(*), ifnull(sum(status IN (?, ?)), 0) FROM post WHERE created_at > ?",
-        (PostStatus.PENDING, PostStatus.SCHEDULED, at),
-    )[0]
-    return int(total), int(still_open)
+    query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
+    counts = dict(reader.tuples(query))
+    return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
 
 
 def oldest_created_at(reader: Reader) -> str | None:
-    at: str | None = reader.value("SELECT min(created_at) FROM post")
+    at: str | None = reader.scalar(PostRow.select(fn.MIN(PostRow.created_at)))
     return at
 
 
 def newest_created_at(reader: Reader) -> str | None:
-    at: str | None = reader.value("SELECT max(created_at) FROM post")
+    at: str | None = reader.scalar(PostRow.select(fn.MAX(PostRow.created_at)))
     return at
 
 
@@ -177,7 +177,6 @@ def media_of(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
 # --- requests with an Idempotency-Key --------------------------------------------------------------------------------
 
 
-@prepared("each such request")
 def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
     """Return fingerprint, owner, created_at, and status, location, body of the response.
 
@@ -186,7 +185,6 @@ def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
     return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
 
 
-@prepared("each such request")
 def announce_request(tx: Tx, key_id: str, key: str, fingerprint: str, owner: str) -> None:
     tx.execute(
         "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -194,7 +192,6 @@ def announce_request(tx: Tx, key_id: str, key: str, fingerprint: str, owner: str
     )
 
 
-@prepared("each such request")
 def store_response(tx: Tx, key_id: str, key: str, status: int, location: str | None, body: bytes) -> None:
     tx.execute(
         "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
@@ -202,7 +199,6 @@ def store_response(tx: Tx, key_id: str, key: str, status: int, location: str | N
     )
 
 
-@prepared("each such request that fails")
 def withdraw_request(tx: Tx, key_id: str, key: str) -> None:
     """Delete the request if it has no response."""
     tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (key_id, key))

@@ -5,6 +5,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +272,7 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
 
 def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
-    with asyncio.run(one_slot.take(SLOT_BYTES, 0)):
+    with closing(asyncio.run(one_slot.take(SLOT_BYTES, 0))):
         with pytest.raises(client.DecoderFailed, match="memory"):
             client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
         with pytest.raises(client.DecoderFailed, match="memory"):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,13 @@ def taken(turns: MemoryBudget, needed_bytes: int) -> MemoryReservation:
 
 
 def test_large_work_waits_for_large_work_and_goes_on_when_that_is_done(turns: MemoryBudget) -> None:
-    with taken(turns, LARGE):
+    with closing(taken(turns, LARGE)):
         assert take(turns, LARGE) is None
     taken(turns, LARGE).close()
 
 
 def test_small_work_does_not_wait_behind_large_work(turns: MemoryBudget) -> None:
-    with taken(turns, LARGE), taken(turns, SMALL), taken(turns, SMALL):
+    with closing(taken(turns, LARGE)), closing(taken(turns, SMALL)), closing(taken(turns, SMALL)):
         assert take(turns, SMALL) is None
 
 
@@ -80,13 +81,13 @@ def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryBudget) -> No
 def test_what_needs_more_than_the_budget_still_has_its_turn(tmp_path: Path) -> None:
     for budget in (0, SLOT_BYTES, 2 * SLOT_BYTES, 5 * SLOT_BYTES):
         turns = MemoryBudget(tmp_path / str(budget), budget)
-        with taken(turns, 100 * SLOT_BYTES):
+        with closing(taken(turns, 100 * SLOT_BYTES)):
             assert take(turns, 2 * SLOT_BYTES) is None
 
 
 def test_who_gives_up_waiting_keeps_nothing(turns: MemoryBudget) -> None:
     async def story() -> None:
-        with taken(turns, SLOT_BYTES * 2):
+        with closing(taken(turns, SLOT_BYTES * 2)):
             waiting = asyncio.ensure_future(turns.take(LARGE, 60))
             await asyncio.sleep(0)
             waiting.cancel()

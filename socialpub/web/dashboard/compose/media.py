@@ -180,9 +180,9 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
     ]
     images = [row for row in named if row.kind == "image" and uploads.why_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
-    for row in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
+    for image in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:
-            found.setdefault(row.id, OptionChoice(row.id, row.file_name))
+            found.setdefault(image.id, OptionChoice(image.id, image.file_name))
     return list(found.values())
 
 

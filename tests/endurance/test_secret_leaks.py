@@ -26,9 +26,9 @@ from tests.e2e.processes import DEFAULT_SIGNALS, PROGRAM, Process, until
 from tests.e2e.videos import film
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.notify_services import HttpService, http_service
 from tests.support.secret_search import ProcessWatch, SecretSearch
+from tests.support.tab import Tab
 
 pytestmark = pytest.mark.endurance
 
@@ -81,7 +81,7 @@ class LeakStory:
         self.answers: list[tuple[str, bytes]] = []
         self.said: list[bytes] = []
         """What commands printed."""
-        self.owner = DashboardBrowser(None, installation.url)
+        self.owner = Tab(None, installation.url)
         self.wire = WireCaller(installation.url, self.answers)
         self.owner.caller = self.wire  # type: ignore[assignment]
         self.search.add("a client's secret", *CLIENT_SECRETS.values())

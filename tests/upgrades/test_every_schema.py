@@ -26,10 +26,10 @@ from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport
+from tests.support.tab import Tab
 from tests.upgrades import sample
 from tests.upgrades.sample import JOURNAL, SampleFacts
 
@@ -133,7 +133,7 @@ def test_lists_pages_and_former_answers_are_as_they_were(former: FormerFolder) -
     rt.write(sign_in.set_password, "a hash")
     with act_as(DASHBOARD):
         session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
-    with DashboardBrowser(app) as browser:
+    with Tab(app) as browser:
         browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
         for path in (*PAGES, f"/posts/{next(iter(former.facts.posts))}"):
             assert browser.open(path).status == 200, path

@@ -13,9 +13,9 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.http.app import App, create_app
 from tests.support.chromium import chromium
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
 from tests.support.served import served
+from tests.support.tab import Tab
 
 PASSWORD = "correct horse battery"
 
@@ -57,20 +57,20 @@ def pins(rt: Runtime, world: World) -> str:
 
 
 @pytest.fixture
-def stranger(app: App) -> Iterator[DashboardBrowser]:
+def stranger(app: App) -> Iterator[Tab]:
     """A browser that was never here."""
-    with DashboardBrowser(app) as browser:
+    with Tab(app) as browser:
         yield browser
 
 
 @pytest.fixture
-def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[DashboardBrowser]:
+def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[Tab]:
     """A browser in which the owner is signed in."""
     rt.write(sign_in.set_password, password_hash)
     with act_as(DASHBOARD):
         # As the password's form does it, which test_sign_in.py tests.
         session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
-    with DashboardBrowser(app) as browser:
+    with Tab(app) as browser:
         browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
         browser.open("/")
         yield browser

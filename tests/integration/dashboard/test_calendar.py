@@ -8,11 +8,11 @@ import pytest
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile
-from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.hand_clock import START, HandClock
+from tests.support.tab import Element, Page, Tab
 
 
-def live_in(browser: DashboardBrowser, zone: str) -> None:
+def live_in(browser: Tab, zone: str) -> None:
     browser.cookies["socialpub_zone"] = zone.replace("/", "%2F")
 
 
@@ -33,7 +33,7 @@ def stored_time(rt: Runtime, post_id: str) -> str:
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def test_the_present_month_is_a_table_that_can_be_heard(owner: DashboardBrowser) -> None:
+def test_the_present_month_is_a_table_that_can_be_heard(owner: Tab) -> None:
     page = owner.open("/calendar")
     assert (page.status, page.heading, page.title) == (200, "Calendar", "Calendar – socialpub")
     (table,) = page.root.all("table")
@@ -49,7 +49,7 @@ def test_the_present_month_is_a_table_that_can_be_heard(owner: DashboardBrowser)
     assert "There are no posts in this month. Compose one" in page.text
 
 
-def test_posts_stand_on_the_day_that_the_reader_has(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_posts_stand_on_the_day_that_the_reader_has(owner: Tab, rt: Runtime, profile: str) -> None:
     pins = add_profile(rt, "pinterest", "pins")
     post = accept(rt, profile, pins, body="Late\n<b>light</b>", at=datetime(2026, 10, 31, 22, 45, 30, tzinfo=UTC))
     for zone, day, time in (
@@ -69,9 +69,7 @@ def test_posts_stand_on_the_day_that_the_reader_has(owner: DashboardBrowser, rt:
         assert urlsplit(week.root.all("li")[-1].all("a")[0].attributes["href"]).path.endswith(f"posts/{post}")
 
 
-def test_an_hour_that_comes_twice_names_its_zone_and_one_that_is_skipped_is_marked(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner: Tab, rt: Runtime, profile: str) -> None:
     live_in(owner, "Europe/Berlin")
     for hour in (0, 1):
         accept(rt, profile, body=f"No {hour}", at=datetime(2026, 10, 25, hour, 30, tzinfo=UTC))
@@ -90,9 +88,7 @@ def test_an_hour_that_comes_twice_names_its_zone_and_one_that_is_skipped_is_mark
     assert "skipped by the clocks" in page.text
 
 
-def test_each_post_says_in_words_how_it_stands(
-    owner: DashboardBrowser, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_each_post_says_in_words_how_it_stands(owner: Tab, rt: Runtime, profile: str, clock: HandClock) -> None:
     other = add_profile(rt, account_id="other")
 
     def settled(body: str, *states: str) -> None:
@@ -132,9 +128,7 @@ def test_each_post_says_in_words_how_it_stands(
     assert words == ["Published a", "Failed b", "Partly published c", "Partly unknown d"]
 
 
-def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(owner: Tab, rt: Runtime, profile: str) -> None:
     live_in(owner, "Europe/Berlin")
     for minute in range(6):
         accept(rt, profile, body=f"No {minute}", at=datetime(2026, 10, 24, 22, minute, tzinfo=UTC))
@@ -153,7 +147,7 @@ def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
 
 
 def test_what_was_published_at_once_stands_in_the_list_of_its_day_too(
-    owner: DashboardBrowser, rt: Runtime, profile: str, clock: HandClock
+    owner: Tab, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile, body="Of the day before")
     clock.forward(86_400)
@@ -171,9 +165,7 @@ def test_what_was_published_at_once_stands_in_the_list_of_its_day_too(
     assert "24 posts match" in older.text
 
 
-def test_a_week_that_is_full_shows_the_first_post_of_each_hour(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_a_week_that_is_full_shows_the_first_post_of_each_hour(owner: Tab, rt: Runtime, profile: str) -> None:
     for hour in range(40):
         for minute in range(4):
             accept(
@@ -188,7 +180,7 @@ def test_a_week_that_is_full_shows_the_first_post_of_each_hour(
     assert len(page.root.of_class("post")) == 40
 
 
-def test_posts_without_text_say_what_they_show(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_posts_without_text_say_what_they_show(owner: Tab, rt: Runtime, profile: str) -> None:
     accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
     assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled A post without text X"]
 
@@ -196,7 +188,7 @@ def test_posts_without_text_say_what_they_show(owner: DashboardBrowser, rt: Runt
 # --- going about -----------------------------------------------------------------------------------------------------
 
 
-def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner: DashboardBrowser) -> None:
+def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner: Tab) -> None:
     owner.open("/calendar")
     for caption in ("November 2026", "December 2026", "January 2027", "February 2027"):
         assert owner.follow("Next").root.all("caption")[0].text == caption
@@ -214,7 +206,7 @@ def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner:
 
 
 @pytest.mark.parametrize("query", ["month=2026-13", "week=2026-W60", "month=9999-01", "month=%3Cb%3E", "week=2025-W53"])
-def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: DashboardBrowser, query: str) -> None:
+def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: Tab, query: str) -> None:
     page = owner.open(f"/calendar?{query}")
     assert page.status == 400
     assert "from 2000 to 2199" in page.role("alert")
@@ -222,13 +214,13 @@ def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: Dash
     assert page.root.all("caption")[0].text == "October 2026"
 
 
-def test_the_calendar_ends_politely(owner: DashboardBrowser) -> None:
+def test_the_calendar_ends_politely(owner: Tab) -> None:
     assert "Next" not in owner.open("/calendar?month=2199-12").links()
     assert "Previous" not in owner.open("/calendar?month=2000-01").links()
     assert owner.follow("Next").path == "/calendar?month=2000-02"
 
 
-def test_a_day_that_is_still_to_come_leads_to_a_new_post(owner: DashboardBrowser, clock: HandClock) -> None:
+def test_a_day_that_is_still_to_come_leads_to_a_new_post(owner: Tab, clock: HandClock) -> None:
     live_in(owner, "Asia/Kolkata")  # it is 14:30 there
     addresses = owner.open("/calendar").links()
     assert addresses["New post on 25 October"].endswith("/compose?at=2026-10-25T09:00")
@@ -241,9 +233,7 @@ def test_a_day_that_is_still_to_come_leads_to_a_new_post(owner: DashboardBrowser
 # --- moving ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_is_moved_without_a_mouse_and_one_is_back_in_the_same_view(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runtime, profile: str) -> None:
     live_in(owner, "America/New_York")
     post = accept(rt, profile, body="Soon", at=datetime(2026, 11, 25, 14, 0, tzinfo=UTC))
     owner.open("/calendar?week=2026-W48")
@@ -256,9 +246,7 @@ def test_a_post_is_moved_without_a_mouse_and_one_is_back_in_the_same_view(
     assert stored_time(rt, post) == "2026-11-27T23:15:00.000Z"
 
 
-def test_a_page_at_work_refreshes_itself_and_one_at_rest_does_not(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_a_page_at_work_refreshes_itself_and_one_at_rest_does_not(owner: Tab, rt: Runtime, profile: str) -> None:
     accept(rt, profile, at=START + timedelta(hours=1))
     assert "hx-trigger" not in owner.open("/calendar?month=2026-10").html
     accept(rt, profile)

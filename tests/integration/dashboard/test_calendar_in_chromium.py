@@ -91,9 +91,7 @@ def test_a_post_cannot_be_dropped_into_the_past(page: Page, rt: Runtime, profile
     expect(page.get_by_role("alert")).to_have_text("")
 
 
-def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
-    page: Page, rt: Runtime, post: str, clock: HandClock
-) -> None:
+def test_a_post_that_started_meanwhile_is_not_dragged(page: Page, rt: Runtime, post: str, clock: HandClock) -> None:
     clock.forward(86_400)
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("Only posts scheduled for the future can be edited")
@@ -101,7 +99,7 @@ def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
     assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
 
 
-def test_a_post_that_was_changed_meanwhile_is_moved_only_when_asked(
+def test_a_post_changed_meanwhile_is_moved_only_when_asked(
     page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
     clock.forward(1)
@@ -118,9 +116,7 @@ def test_a_post_that_was_changed_meanwhile_is_moved_only_when_asked(
     assert page.url.endswith("/calendar?month=2026-10")
 
 
-def test_a_post_that_is_dropped_on_an_hour_that_comes_twice_asks_which_one(
-    page: Page, rt: Runtime, profile: str
-) -> None:
+def test_a_post_dropped_on_a_repeated_hour_asks_which_one(page: Page, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 10, 30, tzinfo=UTC))
     show(page, "week=2026-W43")
     drag(page, "First frost", "2026-10-25T02:00")

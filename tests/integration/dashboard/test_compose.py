@@ -11,22 +11,22 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, status_of
-from tests.support.dashboard_browser import Attachment, DashboardBrowser, Page, multipart
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.tab import Attachment, Page, Tab, multipart
 
 
-def test_without_a_profile_it_says_where_to_connect_one(owner: DashboardBrowser) -> None:
+def test_without_a_profile_it_says_where_to_connect_one(owner: Tab) -> None:
     page = owner.open("/compose")
     assert "No profile is connected yet" in page.text
     assert page.links()["Connect a profile"].endswith("/profiles")
 
 
 def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, x: str
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, x: str
 ) -> None:
     owner.open("/compose")
     files = [media.jpeg(tmp_path / "first.jpg"), media.jpeg(tmp_path / "second.jpg", width=64)]
@@ -46,7 +46,7 @@ def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
 
 
 def test_what_is_wrong_is_told_at_its_field_and_nothing_that_was_typed_is_lost(
-    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path
+    owner: Tab, rt: Runtime, world: World, tmp_path: Path
 ) -> None:
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     owner.open("/compose")
@@ -85,7 +85,7 @@ def artifacts(rt: Runtime) -> int:
 # --- once ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_form_that_is_sent_twice_makes_one_post(owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_a_form_that_is_sent_twice_makes_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = owner.fields_of(form, page.button("Publish"))
@@ -101,7 +101,7 @@ def test_a_form_that_is_sent_twice_makes_one_post(owner: DashboardBrowser, rt: R
     assert again.role("status") == "You already submitted this form. This is the post that it created."
 
 
-def test_two_clicks_at_the_same_moment_make_one_post(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_two_clicks_at_the_same_moment_make_one_post(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = [(n, "Once" if n == "body" else v) for n, v in owner.fields_of(form, page.button("Publish"))]
@@ -110,9 +110,7 @@ def test_two_clicks_at_the_same_moment_make_one_post(owner: DashboardBrowser, rt
     assert [reply.headers["location"].rpartition("/")[2] for reply in replies] == [post_id] * 3
 
 
-def test_after_going_back_another_text_becomes_another_post_only_when_asked(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_after_going_back_another_text_becomes_another_post_only_when_asked(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.open("/compose")
     owner.press("Publish", {"Text": "The first"})
     owner.page = page
@@ -127,15 +125,13 @@ def test_after_going_back_another_text_becomes_another_post_only_when_asked(
 # --- equal content of a form that was loaded again -------------------------------------------------------------------
 
 
-def send(owner: DashboardBrowser, text: str, *files: Path) -> Page:
+def send(owner: Tab, text: str, *files: Path) -> Page:
     """In a form of its own, as after Back in a browser without scripts."""
     owner.open("/compose")
     return owner.press("Publish", {"Text": text, **({"Media": list(files)} if files else {})})
 
 
-def test_equal_content_of_another_form_is_published_only_when_asked(
-    owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
-) -> None:
+def test_equal_content_of_another_form_needs_a_second_press(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     picture = media.jpeg(tmp_path / "a.jpg")
     send(owner, "Once", picture)
     (first,) = post_ids(rt)
@@ -150,9 +146,7 @@ def test_equal_content_of_another_form_is_published_only_when_asked(
     assert send(owner, "Once").status == 200, "without the picture it is another post"
 
 
-def test_equal_content_is_asked_about_for_an_hour_and_while_it_may_be_out(
-    owner: DashboardBrowser, rt: Runtime, x: str, clock: HandClock
-) -> None:
+def test_equal_content_is_asked_about_for_an_hour(owner: Tab, rt: Runtime, x: str, clock: HandClock) -> None:
     send(owner, "Good morning")
     clock.forward(3600)
     send(owner, "Good morning")
@@ -163,7 +157,7 @@ def test_equal_content_is_asked_about_for_an_hour_and_while_it_may_be_out(
     assert len(post_ids(rt)) == 3
 
 
-def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_a_form_with_scripts_is_known_by_its_id_alone(owner: Tab, rt: Runtime, x: str) -> None:
     for _ in range(2):
         owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"}, on="/compose")
     assert len(post_ids(rt)) == 2
@@ -172,14 +166,14 @@ def test_a_form_with_scripts_is_known_by_its_id_alone(owner: DashboardBrowser, r
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_nothing_to_say_and_nobody_to_say_it_to(owner: DashboardBrowser, x: str) -> None:
+def test_nothing_to_say_and_nobody_to_say_it_to(owner: Tab, x: str) -> None:
     page = owner.press("Publish", {"#profiles": []}, on="/compose")
     assert page.status == 400
     assert "Choose at least one" in page.role("alert")
     assert "Write something, or add a picture or a video" in page.role("alert")
 
 
-def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: DashboardBrowser, x: str) -> None:
+def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: Tab, x: str) -> None:
     page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"}, on="/compose")
     assert page.status == 200, "it was only asked what is wrong"
     assert "Choose a date and a time" in page.role("alert")
@@ -187,9 +181,7 @@ def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: 
     assert page.has_button("Schedule")
 
 
-def test_what_only_some_networks_refuse_may_be_published_anyway(
-    owner: DashboardBrowser, rt: Runtime, x: str, pins: str
-) -> None:
+def test_what_only_some_networks_refuse_may_be_published_anyway(owner: Tab, rt: Runtime, x: str, pins: str) -> None:
     page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]}, on="/compose")
     assert (page.status, post_ids(rt)) == (400, [])
     assert "pinterest profile: " in page.role("alert")
@@ -198,7 +190,7 @@ def test_what_only_some_networks_refuse_may_be_published_anyway(
     assert len(post_ids(rt)) == 1
 
 
-def test_what_every_network_refuses_cannot_be_published(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_what_every_network_refuses_cannot_be_published(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.press("Publish", {"Text": "x" * 300}, on="/compose")
     assert (page.status, page.has_button("Publish anyway")) == (400, False)
     page = owner.send(
@@ -207,9 +199,7 @@ def test_what_every_network_refuses_cannot_be_published(owner: DashboardBrowser,
     assert (page.status, post_ids(rt)) == (400, [])
 
 
-def test_a_file_that_cannot_be_used_takes_nothing_else_away(
-    owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
-) -> None:
+def test_a_file_that_cannot_be_used_takes_nothing_else_away(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     owner.open("/compose")
     script = tmp_path / "script.html"
     script.write_text("<script>alert(1)</script>")
@@ -227,7 +217,7 @@ def test_a_file_that_cannot_be_used_takes_nothing_else_away(
     assert len(post_ids(rt)) == 1
 
 
-def test_media_that_is_gone_is_told_and_can_be_removed(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_media_that_is_gone_is_told_and_can_be_removed(owner: Tab, rt: Runtime, x: str) -> None:
     gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
     page = owner.press("Check", {"Text": "With", "#artifact": [gone]}, on="/compose")
     assert page.status == 200
@@ -240,7 +230,7 @@ def test_media_that_is_gone_is_told_and_can_be_removed(owner: DashboardBrowser, 
 # --- beginnings ------------------------------------------------------------------------------------------------------
 
 
-def test_it_begins_with_what_another_post_says(owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_it_begins_with_what_another_post_says(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]}, on="/compose")
     owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
     page = owner.open(f"/compose?from={post_ids(rt)[0]}")
@@ -251,7 +241,7 @@ def test_it_begins_with_what_another_post_says(owner: DashboardBrowser, rt: Runt
     assert len(post_ids(rt)) == 2
 
 
-def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: Tab, rt: Runtime) -> None:
     add_profile(rt, status="reauthRequired", reason="The token was refused.")
     rt.write(resume.pause)
     page = owner.open("/compose")
@@ -262,9 +252,7 @@ def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: DashboardBro
 # --- without a session -----------------------------------------------------------------------------------------------
 
 
-def test_whoever_is_not_signed_in_sends_no_file(
-    stranger: DashboardBrowser, owner: DashboardBrowser, rt: Runtime, x: str, tmp_path: Path
-) -> None:
+def test_whoever_is_not_signed_in_sends_no_file(stranger: Tab, owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
     reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
@@ -275,7 +263,7 @@ def test_whoever_is_not_signed_in_sends_no_file(
 
 
 @pytest.fixture(autouse=True)
-def berlin(owner: DashboardBrowser) -> None:
+def berlin(owner: Tab) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
 
 
@@ -283,9 +271,7 @@ def times_of_posts(rt: Runtime) -> list[str | None]:
     return [row[0] for row in rt.reader.all("SELECT scheduled_at FROM post ORDER BY id")]
 
 
-def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
     problem = "A time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”."
@@ -299,14 +285,12 @@ def test_a_time_beside_now_publishes_nothing_and_is_a_problem_of_the_field_when(
     assert times_of_posts(rt) == ["2026-12-24T17:00:00.000Z"]
 
 
-def test_now_with_an_emptied_time_publishes_at_once(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_now_with_an_emptied_time_publishes_at_once(owner: Tab, rt: Runtime, x: str) -> None:
     owner.press("Schedule", {"Text": "Earlier", "#when": "now", "Time": ""}, on="/compose?at=2026-12-24T18:00")
     assert times_of_posts(rt) == [None]
 
 
-def test_the_answer_names_the_time_in_the_zone_in_which_it_was_given(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_the_answer_names_the_time_in_the_zone_in_which_it_was_given(owner: Tab, rt: Runtime, x: str) -> None:
     owner.open("/compose")
     fields = {"Text": "In Tokyo", "#when": "at", "Time": "2026-12-24T18:00", "Zone": "Asia/Tokyo"}
     page = owner.press("Publish", fields)
@@ -330,7 +314,7 @@ TWICE = (
     ],
 )
 def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
-    owner: DashboardBrowser, rt: Runtime, x: str, time: str, problem: str, answer: dict[str, str], said: str, at: str
+    owner: Tab, rt: Runtime, x: str, time: str, problem: str, answer: dict[str, str], said: str, at: str
 ) -> None:
     page = owner.press("Publish", {"Text": "Odd", "#when": "at", "Time": time}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
@@ -341,16 +325,14 @@ def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
     assert times_of_posts(rt) == [f"{at}:00.000Z"]
 
 
-def test_the_calendar_s_repeated_hour_leaves_the_choice_to_the_owner(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_the_calendar_s_repeated_hour_leaves_the_choice_to_the_owner(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.open("/compose?at=2026-10-25T02:00")
     assert "The clocks show this time twice" in page.text
     page = owner.press("Schedule", {"Text": "Twice"})
     assert (page.status, times_of_posts(rt)) == (400, [])
 
 
-def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Runtime, x: str) -> None:
     post_id = accept(rt, x, body="Twice", at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
     page = owner.open(f"/posts/{post_id}/edit")
     assert "checked" in page.field("Second: 02:30 CET (UTC+1)").attributes
@@ -366,7 +348,7 @@ def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: DashboardBro
 UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
 
 
-def check(owner: DashboardBrowser, *fields: tuple[str, str]) -> Page:
+def check(owner: Tab, *fields: tuple[str, str]) -> Page:
     body = urlencode([("csrf", owner.open("/compose").token), ("when", "now"), *fields]).encode()
     return Page(owner.ask("POST", "/compose/check", body), "http://testserver/compose/check")
 
@@ -375,9 +357,7 @@ def part(page: Page, name: str) -> str:
     return page.by_id(name).text
 
 
-def test_each_network_counts_in_its_own_way_and_shows_the_post(
-    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path
-) -> None:
+def test_each_network_counts_and_previews_the_post(owner: Tab, rt: Runtime, world: World, tmp_path: Path) -> None:
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     page = check(
@@ -402,7 +382,7 @@ def test_each_network_counts_in_its_own_way_and_shows_the_post(
     assert "boardId" not in said
 
 
-def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner: DashboardBrowser, x: str) -> None:
+def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner: Tab, x: str) -> None:
     page = check(
         owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
     )
@@ -413,13 +393,13 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner:
     assert part(page, "counters") == "X 5 of 280"
 
 
-def test_an_empty_form_is_no_problem_yet(owner: DashboardBrowser, x: str) -> None:
+def test_an_empty_form_is_no_problem_yet(owner: Tab, x: str) -> None:
     assert part(check(owner, ("body", "Hello")), "found") == ""
     page = check(owner, ("profiles", x), ("body", " "))
     assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
 
 
-def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(owner: DashboardBrowser, x: str) -> None:
+def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(owner: Tab, x: str) -> None:
     page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
     assert "383,999 of 280" in part(page, "counters")
     assert len(page.html) < 20_000

@@ -28,9 +28,7 @@ def save(page: Page, name: str = "Save") -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_two_tabs_that_edit_one_post_lose_nothing(
-    page: Page, rt: Runtime, x: str, clock: HandClock, width: int
-) -> None:
+def test_two_tabs_editing_one_post_lose_nothing(page: Page, rt: Runtime, x: str, clock: HandClock, width: int) -> None:
     post = accept(rt, x, body="Helo", at=AT)
     first, second = page, page.context.new_page()
     first.set_viewport_size({"width": width, "height": 844})
@@ -53,9 +51,7 @@ def test_two_tabs_that_edit_one_post_lose_nothing(
     assert stored(rt) == [("Hello", "2026-11-09T08:00:30.000Z")]
 
 
-def test_a_draft_of_an_edit_is_never_saved_over_a_later_version_unasked(
-    page: Page, rt: Runtime, x: str, clock: HandClock
-) -> None:
+def test_a_draft_never_overwrites_a_later_version_unasked(page: Page, rt: Runtime, x: str, clock: HandClock) -> None:
     post = accept(rt, x, body="Helo", at=AT)
     page.goto(f"/posts/{post}/edit")
     page.get_by_label("Text", exact=True).fill("Hello")

@@ -153,9 +153,7 @@ def test_an_upload_that_fails_says_why_and_is_tried_again(page: Page, photos: li
     expect(page.locator(".upload")).to_have_count(0)
 
 
-def test_the_order_is_changed_by_keyboard_and_by_dragging(
-    page: Page, photos: list[Path], complaints: list[str]
-) -> None:
+def test_the_order_changes_by_keyboard_and_by_dragging(page: Page, photos: list[Path], complaints: list[str]) -> None:
     page.locator("#field-media").set_input_files(photos)
     expect(items(page)).to_have_count(3)
     button = page.get_by_role("button", name="Move down first.jpg")

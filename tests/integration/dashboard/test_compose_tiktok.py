@@ -11,10 +11,10 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, state_of
-from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok
+from tests.support.tab import Element, Page, Tab
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
 
@@ -59,9 +59,7 @@ def accepted(rt: Runtime) -> int:
 # --- what is shown when it opens -------------------------------------------------------------------------------------
 
 
-def test_the_account_and_its_choices_are_asked_for_each_time_the_form_opens(
-    owner: DashboardBrowser, world: World, tiktok: str
-) -> None:
+def test_each_form_asks_tiktok_for_the_account_and_its_choices(owner: Tab, world: World, tiktok: str) -> None:
     page = owner.open("/compose")
     assert "Posting to Demo @demo" in page.text
     assert "Videos of at most 600 seconds" in page.text
@@ -73,7 +71,7 @@ def test_the_account_and_its_choices_are_asked_for_each_time_the_form_opens(
     assert [value for value, _ in levels(page)][1:] == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_each_choice_is_the_owner_s_alone(owner: DashboardBrowser, tiktok: str) -> None:
+def test_each_choice_is_the_owner_s_alone(owner: Tab, tiktok: str) -> None:
     page = owner.open("/compose")
     assert levels(page) == [
         ("", "Choose who can see it"),
@@ -93,7 +91,7 @@ def test_each_choice_is_the_owner_s_alone(owner: DashboardBrowser, tiktok: str) 
         assert not is_ticked(page, label), label
 
 
-def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, tiktok: str) -> None:
+def test_a_stored_level_is_no_choice_for_this_post(owner: Tab, rt: Runtime, tiktok: str) -> None:
     rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
     page = owner.open("/compose")
     assert page.chosen("Who can see it") == []
@@ -106,9 +104,7 @@ def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None
     profiles.set_options(rt, tx, profile_id, given)
 
 
-def test_what_the_account_switches_off_is_greyed_with_the_reason(
-    owner: DashboardBrowser, rt: Runtime, world: World
-) -> None:
+def test_what_the_account_switches_off_is_greyed_with_the_reason(owner: Tab, rt: Runtime, world: World) -> None:
     world.tiktok.add_account("quiet", "Quiet", private=True, comment_disabled=True)
     connect_tiktok(rt, world, "quiet")
     page = owner.open("/compose")
@@ -117,7 +113,7 @@ def test_what_the_account_switches_off_is_greyed_with_the_reason(
         assert f"The account's own settings on TikTok have {what} off." in page.text
 
 
-def test_photos_show_comments_only(owner: DashboardBrowser, tiktok: str, tmp_path: Path) -> None:
+def test_photos_show_comments_only(owner: Tab, tiktok: str, tmp_path: Path) -> None:
     owner.open("/compose")
     page = owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")], "Who can see it": "SELF_ONLY"})
     assert (page.status, "disableDuet" in page.text) == (200, False)
@@ -147,7 +143,7 @@ def is_hidden(element: Element) -> bool:
     ],
 )
 def test_a_cap_or_a_ban_stops_the_post_with_a_message(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path, code: str, said: str
+    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path, code: str, said: str
 ) -> None:
     world.tiktok.next("creator_info").refuses(code)
     page = owner.open("/compose")
@@ -161,7 +157,7 @@ def test_a_cap_or_a_ban_stops_the_post_with_a_message(
 
 
 def test_a_video_that_is_longer_than_the_account_may_post_stops(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, tmp_path: Path
+    owner: Tab, rt: Runtime, world: World, tiktok: str, tmp_path: Path
 ) -> None:
     world.tiktok.existing_account("demo").max_duration = 1
     long = media.video_mp4(tmp_path / "long.mp4", seconds=2.0, width=640, height=360, rate=30)
@@ -172,7 +168,7 @@ def test_a_video_that_is_longer_than_the_account_may_post_stops(
 
 
 def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_sent(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path
+    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path
 ) -> None:
     world.tiktok.next("creator_info").fails_with(503)
     page = owner.open("/compose")
@@ -203,7 +199,7 @@ INDICATE = "You need to indicate if your content promotes yourself, a third part
     ],
 )
 def test_without_an_explicit_and_possible_choice_nothing_is_posted(
-    owner: DashboardBrowser, rt: Runtime, x: str, tiktok: str, video: Path, choices: dict[str, object], said: str
+    owner: Tab, rt: Runtime, x: str, tiktok: str, video: Path, choices: dict[str, object], said: str
 ) -> None:
     assert NOT_PRIVATE in owner.open("/compose").text
     page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok], **choices})
@@ -221,9 +217,7 @@ def test_without_an_explicit_and_possible_choice_nothing_is_posted(
         (["Your brand", "Branded content"], "Paid partnership"),
     ],
 )
-def test_the_label_that_the_post_will_have_is_told(
-    owner: DashboardBrowser, tiktok: str, video: Path, brands: list[str], label: str
-) -> None:
+def test_the_label_of_the_post_is_shown(owner: Tab, tiktok: str, video: Path, brands: list[str], label: str) -> None:
     owner.open("/compose")
     ticks = dict.fromkeys(["Disclose commercial content", *brands], True)
     page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **ticks})
@@ -231,7 +225,7 @@ def test_the_label_that_the_post_will_have_is_told(
     assert f"Your post will be labelled “{label}”." in page.text
 
 
-def test_what_is_agreed_to_stands_before_the_button(owner: DashboardBrowser, tiktok: str, video: Path) -> None:
+def test_what_is_agreed_to_stands_before_the_button(owner: Tab, tiktok: str, video: Path) -> None:
     page = owner.open("/compose")
     (line,) = consent(page)
     assert line.startswith("By posting, you agree to TikTok's Music Usage Confirmation")
@@ -248,7 +242,7 @@ def test_what_is_agreed_to_stands_before_the_button(owner: DashboardBrowser, tik
 
 
 def test_the_post_is_what_was_chosen_and_nothing_is_added(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
 ) -> None:
     page = owner.open("/compose")
     assert "no watermark and no text of its own" in page.text
@@ -265,9 +259,7 @@ def test_the_post_is_what_was_chosen_and_nothing_is_added(
     assert uploaded.size == video.stat().st_size
 
 
-def test_a_draft_needs_none_of_the_choices(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path
-) -> None:
+def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandClock, tiktok: str, video: Path) -> None:
     page = owner.press("Check", {"Media": [video], "How to post": "draft"}, on="/compose")
     assert page.status == 200
     assert "A draft is not public" in page.text
@@ -277,7 +269,7 @@ def test_a_draft_needs_none_of_the_choices(
 
 
 def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, transport: FaultTransport
+    owner: Tab, rt: Runtime, world: World, tiktok: str, transport: FaultTransport
 ) -> None:
     connect_tiktok(rt, world, "studio")
     page = owner.open("/compose")
@@ -288,9 +280,7 @@ def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
     assert [value for value, _ in levels(page)] == ["", "PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_another_post_of_the_same_content_is_chosen_for_anew(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
-) -> None:
+def test_another_post_of_the_same_content_is_chosen_for_anew(owner: Tab, rt: Runtime, tiktok: str, video: Path) -> None:
     owner.press(
         "Publish",
         {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True},
@@ -312,7 +302,7 @@ def modes(page: Page) -> list[str]:
 
 
 def test_drafts_are_offered_first_until_the_app_is_audited(
-    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path, unaudited: None
+    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path, unaudited: None
 ) -> None:
     page = owner.open("/compose")
     assert modes(page) == [SENT_TO_THE_APP, PUBLISHED]
@@ -327,9 +317,7 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
     assert "TikTok takes no caption with the draft of a video" in owner.page.text
 
 
-def test_only_what_tiktok_leaves_out_is_to_be_pasted(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path, tmp_path: Path
-) -> None:
+def test_only_a_caption_left_out_is_copied(owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path) -> None:
     film = DraftMedia(artifact(rt, video, "video/mp4"))
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
     sent, direct = {"mode": "draft"}, {"privacyLevel": "SELF_ONLY"}
@@ -338,7 +326,7 @@ def test_only_what_tiktok_leaves_out_is_to_be_pasted(
         assert not owner.open(f"/posts/{post}").has_button("Copy caption"), options
 
 
-def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: DashboardBrowser, tiktok: str) -> None:
+def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: Tab, tiktok: str) -> None:
     page = owner.open("/compose")
     assert modes(page) == [PUBLISHED, SENT_TO_THE_APP]
     assert page.chosen("How to post") == [PUBLISHED]
@@ -346,7 +334,7 @@ def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: Das
 
 
 def test_a_stored_mode_wins_and_so_does_that_of_a_post(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
+    owner: Tab, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
 ) -> None:
     rt.write(_store, tiktok, {"mode": "direct"})
     assert owner.open("/compose").chosen("How to post") == [PUBLISHED]

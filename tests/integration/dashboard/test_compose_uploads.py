@@ -10,12 +10,12 @@ import pytest
 from socialpub.core import units
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
-from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.tab import Tab
 
 RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
 
 
-def send(browser: DashboardBrowser, path: str, body: Any, **headers: str) -> Reply:
+def send(browser: Tab, path: str, body: Any, **headers: str) -> Reply:
     told = {
         "content-type": "application/json",
         "accept": "application/json",
@@ -24,11 +24,11 @@ def send(browser: DashboardBrowser, path: str, body: Any, **headers: str) -> Rep
     return browser.ask("POST", path, json.dumps(body).encode(), told | headers)
 
 
-def reserve(browser: DashboardBrowser, content: bytes, mime_type: str = "image/jpeg", name: str = "view.jpg") -> Reply:
+def reserve(browser: Tab, content: bytes, mime_type: str = "image/jpeg", name: str = "view.jpg") -> Reply:
     return send(browser, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": len(content)})
 
 
-def put(browser: DashboardBrowser, reservation: Any, content: bytes) -> Reply:
+def put(browser: Tab, reservation: Any, content: bytes) -> Reply:
     address = urljoin(f"http://testserver{RESERVE}", reservation["uploadUrl"])
     return browser.ask("PUT", address, content, {**reservation["requiredHeaders"], "content-length": str(len(content))})
 
@@ -38,7 +38,7 @@ def photo(tmp_path: Path) -> bytes:
     return media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
 
 
-def test_a_file_is_reserved_sent_and_completed(owner: DashboardBrowser, photo: bytes) -> None:
+def test_a_file_is_reserved_sent_and_completed(owner: Tab, photo: bytes) -> None:
     reservation = reserve(owner, photo).data
     assert reservation["uploadUrl"].startswith("../storage/uploads/")
     assert put(owner, reservation, photo).status == 200
@@ -51,7 +51,7 @@ def test_a_file_is_reserved_sent_and_completed(owner: DashboardBrowser, photo: b
     assert again.data["artifactId"] == artifact["artifactId"], "a draft that is restored asks again"
 
 
-def test_the_length_of_a_film_is_told(owner: DashboardBrowser, tmp_path: Path) -> None:
+def test_the_length_of_a_film_is_told(owner: Tab, tmp_path: Path) -> None:
     film = media.video_mp4(tmp_path / "a.mp4", 0.5).read_bytes()
     reservation = reserve(owner, film, "video/mp4", "a.mp4").data
     put(owner, reservation, film)
@@ -72,15 +72,13 @@ def test_the_length_of_a_film_is_told(owner: DashboardBrowser, tmp_path: Path) -
         ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
     ],
 )
-def test_what_cannot_be_taken_is_refused_with_a_sentence(
-    owner: DashboardBrowser, name: str, mime_type: str, size: int, says: str
-) -> None:
+def test_a_file_is_refused_with_a_sentence(owner: Tab, name: str, mime_type: str, size: int, says: str) -> None:
     reply = send(owner, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": size})
     assert (reply.status, reply.headers["content-type"]) == (400, "application/problem+json")
     assert reply.json()["detail"].startswith(says)
 
 
-def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: DashboardBrowser, photo: bytes) -> None:
+def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Tab, photo: bytes) -> None:
     reservation = reserve(owner, photo, "image/png", "a.png").data
     put(owner, reservation, photo)
     for _ in range(2):
@@ -89,12 +87,12 @@ def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Dashb
         assert reply.json()["detail"] == "The file was declared as image/png, but its content is image/jpeg."
 
 
-def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: DashboardBrowser) -> None:
+def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: Tab) -> None:
     reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
     assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is not here any more. Choose it again.")
 
 
-def test_what_is_no_request_is_refused_as_one(owner: DashboardBrowser) -> None:
+def test_what_is_no_request_is_refused_as_one(owner: Tab) -> None:
     told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
     assert owner.ask("POST", RESERVE, b"{", told).status == 400
     assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400

@@ -14,11 +14,11 @@ from socialpub.sandbox import World
 from socialpub.web.dashboard.posts import submissions
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, status_of
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import read_post
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
+from tests.support.tab import Tab
 
 CHANGED = "The post is changed."
 QUESTION = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
@@ -45,7 +45,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
 
 
 @pytest.fixture
-def post_id(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> str:
+def post_id(owner: Tab, rt: Runtime, x: str, at: datetime) -> str:
     """A scheduled post whose form is open."""
     post_id = accept(rt, x, body="Helo", at=at)
     owner.open(f"/posts/{post_id}/edit")
@@ -61,9 +61,7 @@ def change(rt: Runtime, post_id: str, **given: Any) -> None:
     rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
 
 
-def test_everything_of_it_stands_there_and_is_saved(
-    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path
-) -> None:
+def test_every_field_is_shown_and_saved(owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path) -> None:
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     pictures = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("one", "two")]
     options = {"x": {"replySettings": "following"}, "pinterest": {"boardId": "1", "title": "Title"}}
@@ -92,9 +90,7 @@ def test_everything_of_it_stands_there_and_is_saved(
     assert given == [{"replySettings": "everyone"}, {"boardId": "1", "title": "Another"}]
 
 
-def test_what_is_wrong_is_told_and_the_post_stays_as_it_was(
-    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime
-) -> None:
+def test_a_wrong_edit_is_refused_and_the_post_stays(owner: Tab, rt: Runtime, world: World, at: datetime) -> None:
     post_id = accept(rt, connect_x(rt, world), body="Before", at=at)
     page = owner.press("Save", {"Text": "", "Time": "2020-01-01T10:00"}, on=f"/posts/{post_id}/edit")
     assert page.status == 400
@@ -102,9 +98,7 @@ def test_what_is_wrong_is_told_and_the_post_stays_as_it_was(
     assert read_post(rt, post_id)["body"] == "Before"
 
 
-def test_tiktok_s_choices_are_explicit_here_as_well(
-    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path
-) -> None:
+def test_an_edit_needs_tiktok_s_choices(owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
     rt.settings.providers.tiktok.__dict__["audited"] = True
@@ -123,7 +117,7 @@ def test_tiktok_s_choices_are_explicit_here_as_well(
 
 
 def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
-    owner: DashboardBrowser, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
 ) -> None:
     other, pins = connect_x(rt, world, "other"), connect_pinterest(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
@@ -146,7 +140,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
 
 
 def test_tiktok_s_choices_stay_when_only_the_text_changes(
-    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
 ) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
@@ -157,7 +151,7 @@ def test_tiktok_s_choices_stay_when_only_the_text_changes(
 
 
 def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
-    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, tmp_path: Path, pins: str
+    owner: Tab, rt: Runtime, x: str, at: datetime, tmp_path: Path, pins: str
 ) -> None:
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg"))
     stored = orjson.dumps({"title": "Of the profile"}).decode()
@@ -171,7 +165,7 @@ def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
     ]
 
 
-def test_another_day_keeps_the_seconds(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+def test_another_day_keeps_the_seconds(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
     post_id = accept(rt, x, at=at)
     page = owner.open(f"/posts/{post_id}/edit")
     day, _, time = page.field("Time").attributes["value"].partition("T")
@@ -185,7 +179,7 @@ def test_another_day_keeps_the_seconds(owner: DashboardBrowser, rt: Runtime, x: 
 
 
 def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
-    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime
+    owner: Tab, rt: Runtime, x: str, at: datetime
 ) -> None:
     post_id = accept(rt, x, body="Helo", at=at)
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
@@ -217,7 +211,7 @@ def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
     assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
 
 
-def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
+def test_the_other_version_can_be_kept(owner: Tab, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Of another tab")
     owner.press("Save", {"Text": "Hello"})
     page = owner.press("Keep the other version")
@@ -226,7 +220,7 @@ def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, pos
     assert read_post(rt, post_id)["body"] == "Of another tab"
 
 
-def test_a_change_after_the_question_is_asked_about_again(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
+def test_a_change_after_the_question_is_asked_about_again(owner: Tab, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Second")
     owner.press("Save", {"Text": "Hello"})
     change(rt, post_id, body="Third")
@@ -242,7 +236,7 @@ def test_a_change_after_the_question_is_asked_about_again(owner: DashboardBrowse
 
 
 def test_the_version_is_compared_in_the_write_that_saves(
-    owner: DashboardBrowser, rt: Runtime, post_id: str, monkeypatch: pytest.MonkeyPatch
+    owner: Tab, rt: Runtime, post_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = submissions.edit_version
 
@@ -257,7 +251,7 @@ def test_the_version_is_compared_in_the_write_that_saves(
     assert read_post(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
 
 
-def test_the_networks_judge_the_post_that_results(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+def test_the_networks_judge_the_post_that_results(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
     """The text of the other version is too long, and the form does not replace it."""
     post_id = accept(rt, x, body="Short", at=at)
     owner.open(f"/posts/{post_id}/edit")
@@ -268,7 +262,7 @@ def test_the_networks_judge_the_post_that_results(owner: DashboardBrowser, rt: R
     assert options_of(rt, post_id) == [{}]
 
 
-def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runtime, post_id: str) -> None:
+def test_the_same_edit_sent_twice_asks_nothing(owner: Tab, rt: Runtime, post_id: str) -> None:
     page = owner.page
     owner.press("Save", {"Text": "Hello"})
     owner.page = page
@@ -281,7 +275,7 @@ def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runt
 
 @pytest.mark.parametrize("how", ["started", "canceled", "due"])
 def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_become_another_post(
-    owner: DashboardBrowser, rt: Runtime, post_id: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
+    owner: Tab, rt: Runtime, post_id: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
 ) -> None:
     match how:
         case "started":
@@ -310,9 +304,7 @@ def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_becom
     assert read_post(rt, post_id)["body"] == "Helo"
 
 
-def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(
-    owner: DashboardBrowser, rt: Runtime, x: str
-) -> None:
+def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(owner: Tab, rt: Runtime, x: str) -> None:
     post_id = accept(rt, x, body="Hello")
     drain(rt)
     page = owner.open(f"/posts/{post_id}/edit")
@@ -325,7 +317,7 @@ def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(
     assert "checked" in page.field("x profile").attributes
 
 
-def test_a_time_that_was_filled_in_gives_way_to_now(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+def test_a_time_that_was_filled_in_gives_way_to_now(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
     post_id = accept(rt, x, at=at)
     page = owner.press("Save", {"#when": "now", "Time": "2026-12-24T09:00"}, on=f"/posts/{post_id}/edit")
     assert (page.status, status_of(rt, post_id)) == (400, "scheduled"), "this time was chosen, and “Now” was, too"

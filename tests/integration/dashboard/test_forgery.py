@@ -18,7 +18,7 @@ from socialpub.web.routes import dashboard_routes
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
-from tests.support.dashboard_browser import Attachment, DashboardBrowser, multipart, sign_in
+from tests.support.tab import Attachment, Tab, multipart, sign_in
 
 FORM = "application/x-www-form-urlencoded"
 OPEN = {"/login", "/setup"}
@@ -44,7 +44,7 @@ def sessions(rt: Runtime) -> int:
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
-def test_no_action_is_done_without_the_form_s_token(owner: DashboardBrowser, rt: Runtime, path: str) -> None:
+def test_no_action_is_done_without_the_form_s_token(owner: Tab, rt: Runtime, path: str) -> None:
     before = rt.reader.data_version()
     for body in (b"", b"csrf=", b"csrf=" + b"0" * 80, b"name=x&csrf=%F0%9F%98%80"):
         reply = owner.ask("POST", path, body)
@@ -54,9 +54,7 @@ def test_no_action_is_done_without_the_form_s_token(owner: DashboardBrowser, rt:
 
 
 @pytest.mark.parametrize("path", streams())
-def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
-    owner: DashboardBrowser, rt: Runtime, path: str
-) -> None:
+def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(owner: Tab, rt: Runtime, path: str) -> None:
     """A handler that takes the body itself cannot forget the token: nothing of what comes before or without it stays,
     and another site is refused before anything is read, whatever it stole."""
     owner.open("/system")
@@ -90,7 +88,7 @@ def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
-def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: DashboardBrowser, path: str) -> None:
+def test_no_action_is_done_for_a_stranger(stranger: Tab, owner: Tab, path: str) -> None:
     stranger.open("/login")
     token = stranger.page.token
     body = f"csrf={token}".encode()
@@ -100,7 +98,7 @@ def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: Das
     assert reply.status == 401, "a script learns that its session is over"
 
 
-def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_another_site_s_form_does_nothing(owner: Tab, rt: Runtime) -> None:
     """Even with a token that was stolen: the browser says where the form stood."""
     owner.open("/")
     form = owner.page.form_of(owner.page.button("Sign out"))
@@ -114,7 +112,7 @@ def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) 
     ):
         reply = owner.ask("POST", "/logout", body, {"origin": origin})
         assert (reply.status, b"another site" in reply.body) == (403, True), origin
-    quiet = DashboardBrowser(owner.caller.app)
+    quiet = Tab(owner.caller.app)
     quiet.caller, quiet.cookies = owner.caller, owner.cookies
     headers = {"cookie": "; ".join(f"{k}={v}" for k, v in owner.cookies.items()), "content-type": FORM}
     reply = owner.caller.ask("POST", "/logout", body, {**headers, "sec-fetch-site": "cross-site"})
@@ -124,9 +122,7 @@ def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) 
     assert sessions(rt) == 0
 
 
-def test_a_token_is_worth_nothing_in_another_browser(
-    owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime
-) -> None:
+def test_a_token_is_worth_nothing_in_another_browser(owner: Tab, stranger: Tab, rt: Runtime) -> None:
     sign_in(stranger, PASSWORD)
     stranger.open("/")
     token = stranger.fields_of(stranger.page.form_of(stranger.page.button("Sign out")))[0][1]
@@ -136,7 +132,7 @@ def test_a_token_is_worth_nothing_in_another_browser(
     assert sessions(rt) == 2
 
 
-def test_a_form_is_kept_from_before_another_sign_in(owner: DashboardBrowser) -> None:
+def test_a_form_is_kept_from_before_another_sign_in(owner: Tab) -> None:
     owner.open("/")
     body = f"csrf={owner.fields_of(owner.page.form_of(owner.page.button('Sign out')))[0][1]}".encode()
     owner.press("Sign out")
@@ -145,7 +141,7 @@ def test_a_form_is_kept_from_before_another_sign_in(owner: DashboardBrowser) -> 
 
 
 @pytest.mark.parametrize("token", ["", "0", "x" * 43, "é" * 43, "' OR 1=1 --", "a" * 9000])
-def test_a_guessed_session_is_nobody_s(owner: DashboardBrowser, stranger: DashboardBrowser, token: str) -> None:
+def test_a_guessed_session_is_nobody_s(owner: Tab, stranger: Tab, token: str) -> None:
     name = next(name for name in owner.cookies if "session" in name)
     reply = stranger.ask("GET", "/system", headers={"cookie": f"{name}={token}"})
     assert reply.status == 303
@@ -154,7 +150,7 @@ def test_a_guessed_session_is_nobody_s(owner: DashboardBrowser, stranger: Dashbo
 def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, password_hash: str) -> None:
     """Session fixation: whatever the browser brings, signing in gives it another one."""
     rt.write(sign_in_accounts.set_password, password_hash)
-    with DashboardBrowser(app) as browser, DashboardBrowser(app) as thief:
+    with Tab(app) as browser, Tab(app) as thief:
         planted = {f"socialpub_session_{rt.instance_id[:8]}": "planted", f"socialpub_visitor_{rt.instance_id[:8]}": "v"}
         browser.cookies = dict(planted)
         assert sign_in(browser, PASSWORD).heading == "Overview"
@@ -162,7 +158,7 @@ def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, pas
         assert thief.open("/").heading == "Sign in"
 
 
-def test_the_password_form_is_guarded_too(owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime) -> None:
+def test_the_password_form_is_guarded_too(owner: Tab, stranger: Tab, rt: Runtime) -> None:
     """Nobody is signed in by another site."""
     body = f"password={PASSWORD.replace(' ', '+')}".encode()
     assert stranger.ask("POST", "/login", body).status == 403
@@ -173,7 +169,7 @@ def test_the_password_form_is_guarded_too(owner: DashboardBrowser, stranger: Das
     assert sessions(rt) == 1
 
 
-def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: DashboardBrowser) -> None:
+def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: Tab) -> None:
     for path in ("/", "/system", "/nowhere", "/compose", "/posts", "/calendar"):
         reply = owner.ask("GET", path)
         if path == "/nowhere":
@@ -190,7 +186,7 @@ def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: Dashboar
         assert reply.headers["x-content-type-options"] == "nosniff"
 
 
-def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: DashboardBrowser) -> None:
+def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: Tab) -> None:
     for path in ("/", "/system", "/login"):
         page = owner.open(path)
         for element in page.root.all():
@@ -201,7 +197,7 @@ def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: DashboardB
                 assert not element.attributes.get(name, "").startswith(("http:", "https:", "//", "/", "javascript:"))
 
 
-def test_two_pages_never_hold_the_same_token(owner: DashboardBrowser) -> None:
+def test_two_pages_never_hold_the_same_token(owner: Tab) -> None:
     """What compresses well with a guess would tell it."""
     tokens = [one.attributes["value"] for _ in range(2) for one in owner.open("/system").root.all("input")
               if one.attributes.get("name") == "csrf"]  # fmt: skip
@@ -220,15 +216,13 @@ def test_every_page_but_those_of_the_sign_in_needs_a_session() -> None:
 
 def test_switched_off_there_is_no_page(rt: Runtime) -> None:
     off = rt.settings.model_copy(update={"dashboard": DashboardSection(enabled=False)})
-    with DashboardBrowser(create_app(dataclasses.replace(rt, settings=off))) as browser:
+    with Tab(create_app(dataclasses.replace(rt, settings=off))) as browser:
         for path in ("/login", "/setup", "/system", "/posts"):
             assert browser.ask("GET", path).status == 404
         assert "Reference" in browser.open("/").root.text
 
 
-def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(
-    owner: DashboardBrowser, rt: Runtime, tmp_path: Path
-) -> None:
+def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     """Whatever somebody got stored: opened by itself it runs nothing, and no browser takes it for a page."""
     picture = media.jpeg(tmp_path / "a.jpg").read_bytes()
     with Caller(owner.caller.app, rt.write(api_keys.create, "script")) as caller:

@@ -12,8 +12,8 @@ from tests.integration.uploads.caller import Caller
 from tests.support import curl_line
 from tests.support.appliance import add_profile
 from tests.support.copies import become_restored
-from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.hand_clock import HandClock
+from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -27,7 +27,7 @@ def status_of_call(app: App, key: str, method: str = "GET") -> int:
         return (caller.get("/profiles") if method == "GET" else caller.post("/posts", {})).status
 
 
-def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: Tab, app: App, rt: Runtime) -> None:
     assert "No program may use the API yet" in owner.open("/keys").text
     page = owner.press("Create key", {"Name": "n8n"})
     assert (page.status, page.heading) == (200, "Key created")
@@ -42,20 +42,20 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBr
     assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.read(rt.reader).entries))
 
 
-def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> None:
+def test_its_curl_line_works_as_it_stands(owner: Tab, app: App) -> None:
     line = owner.press("Create key", {"Name": "shell"}, on="/keys").by_id("line")
     call = curl_line.read(line.text, {"KEY": "unused"})
     with Caller(app, "") as caller:
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
 
 
-def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: DashboardBrowser) -> None:
+def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: Tab) -> None:
     owner.origin = "http://192.168.1.5:8000"
     line = owner.press("Create key", {"Name": "LAN"}, on="/keys").by_id("line")
     assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
 
 
-def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: Tab, rt: Runtime) -> None:
     owner.open("/keys")
     form = owner.page.form_of(owner.page.button("Create key"))
     fields = [(name, value) for name, value in owner.fields_of(form) if name != "name"] + [("name", "once")]
@@ -68,7 +68,7 @@ def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: D
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["once"]
 
 
-def test_a_key_s_limits_are_said_and_kept(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+def test_a_key_s_limits_are_said_and_kept(owner: Tab, app: App, rt: Runtime) -> None:
     mine = add_profile(rt, "x", "one", name="Kiln & Co")
     add_profile(rt, "x", "two", name="Another")
     add_profile(rt, "tiktok", "three", name="Clips")
@@ -84,9 +84,7 @@ def test_a_key_s_limits_are_said_and_kept(owner: DashboardBrowser, app: App, rt:
     assert "in 30 days" in owner.open("/keys").text
 
 
-def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
-    owner: DashboardBrowser, app: App, rt: Runtime, clock: HandClock
-) -> None:
+def test_a_key_ends_with_its_last_day_where_the_owner_is(owner: Tab, app: App, rt: Runtime, clock: HandClock) -> None:
     owner.cookies["socialpub_zone"] = "America%2FNew_York"
     day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
     owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day}, on="/keys")
@@ -110,7 +108,7 @@ def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
     ],
 )
 def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
-    owner: DashboardBrowser, rt: Runtime, values: dict[str, object], reason: str, profile: str
+    owner: Tab, rt: Runtime, values: dict[str, object], reason: str, profile: str
 ) -> None:
     page = owner.press("Create key", {"May write": False, **values}, on="/keys")
     assert page.status == 400
@@ -123,7 +121,7 @@ def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
 
 
-def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowser, app: App) -> None:
+def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: Tab, app: App) -> None:
     key = shown_key(owner.press("Create key", {"Name": "old script"}, on="/keys"))
     assert status_of_call(app, key) == 200
     listed = owner.open("/keys")
@@ -140,7 +138,7 @@ def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowse
     assert owner.open(f"/keys/{key.split('_')[1]}/revoke").has_button("Revoke") is False
 
 
-def test_names_are_shown_as_they_are(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_names_are_shown_as_they_are(owner: Tab, rt: Runtime) -> None:
     profile = add_profile(rt, name=MARKUP)
     owner.open("/keys")
     pages = [owner.press("Create key", {"Name": MARKUP, "#profiles": [profile]}), owner.open("/keys")]
@@ -173,9 +171,7 @@ def names(rt: Runtime) -> list[str]:
     return [key.name for key in access_rows.unrevoked_keys(rt.reader)]
 
 
-def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(
-    owner: DashboardBrowser, rt: Runtime, leaked: str
-) -> None:
+def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(owner: Tab, rt: Runtime, leaked: str) -> None:
     page = owner.open("/")
     assert FINDING in findings(page)
     assert "2 API keys came with the restored backup and are valid." in page.text
@@ -196,7 +192,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(
     assert "Kept the API key “leaked” of a restored backup." in owner.open("/trail?kind=key").text
 
 
-def test_revoking_them_under_keys_settles_it_as_well(owner: DashboardBrowser, rt: Runtime, leaked: str) -> None:
+def test_revoking_them_under_keys_settles_it_as_well(owner: Tab, rt: Runtime, leaked: str) -> None:
     owner.open("/")
     page = owner.follow("Review keys")
     assert page.path == "/keys"
@@ -209,9 +205,7 @@ def test_revoking_them_under_keys_settles_it_as_well(owner: DashboardBrowser, rt
     assert names(rt) == ["fresh"]
 
 
-def test_a_page_that_is_open_since_before_keeps_nothing_twice(
-    owner: DashboardBrowser, rt: Runtime, leaked: str
-) -> None:
+def test_a_page_that_is_open_since_before_keeps_nothing_twice(owner: Tab, rt: Runtime, leaked: str) -> None:
     owner.open("/")
     rt.write(api_keys.revoke_restored)
     page = owner.press("Keep keys")
@@ -219,7 +213,7 @@ def test_a_page_that_is_open_since_before_keeps_nothing_twice(
     assert names(rt) == ["fresh"]
 
 
-def test_the_question_before_resume_lists_the_keys(owner: DashboardBrowser, rt: Runtime, leaked: str) -> None:
+def test_the_question_before_resume_lists_the_keys(owner: Tab, rt: Runtime, leaked: str) -> None:
     become_restored(rt)
     page = owner.open("/system/resume")
     assert "2 API keys came with the restored backup and are valid." in page.text

@@ -14,9 +14,9 @@ from socialpub.publishing import log_export
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, state_of
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.tab import Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -29,14 +29,14 @@ def refused(rt: Runtime, world: World, clock: HandClock, profile: str, detail: s
     return post
 
 
-def test_an_empty_log_says_what_will_stand_there(owner: DashboardBrowser) -> None:
+def test_an_empty_log_says_what_will_stand_there(owner: Tab) -> None:
     page = owner.open("/log")
     assert "Nothing was delivered yet" in page.text
     assert "Compose" in page.links()
 
 
 def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="Hello out there")
     drain(rt, clock)
@@ -54,9 +54,7 @@ def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
     assert results == ["Failed", "Accepted", "Published", "Accepted"]
 
 
-def test_the_log_shows_outcomes_first_and_the_file_holds_everything(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
-) -> None:
+def test_the_log_shows_outcomes_and_the_file_everything(owner: Tab, rt: Runtime, clock: HandClock, x: str) -> None:
     accept(rt, x, body="Already out")
     drain(rt, clock)
     for number in range(60):
@@ -72,9 +70,7 @@ def test_the_log_shows_outcomes_first_and_the_file_holds_everything(
     assert nothing.links()["Show accepted deliveries as well"].endswith("/log?search=nowhere&type=all")
 
 
-def test_filters_hold_together_and_can_be_bookmarked(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
-) -> None:
+def test_filters_combine_and_can_be_bookmarked(owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str) -> None:
     profile, other = x, add_profile(rt, "tiktok", name="Clips")
     accept(rt, other, body="A clip", at=rt.now() + timedelta(days=9))
     accept(rt, profile, body="The first")
@@ -94,7 +90,7 @@ def test_filters_hold_together_and_can_be_bookmarked(
     assert owner.follow("Clear filters").path == "/log"
 
 
-def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: Tab, rt: Runtime) -> None:
     accept(rt, add_profile(rt), body="Here")
     page = owner.open("/log?network=myspace&from=yesterday&to=9999-12-31&type=pending&below=x")
     assert (page.status, "Part of the filter was left out" in page.role("alert")) == (400, True)
@@ -103,7 +99,7 @@ def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: DashboardBrow
     assert owner.open("/log.csv?from=yesterday").status == 400
 
 
-def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_a_long_history_is_read_page_by_page(owner: Tab, rt: Runtime, profile: str) -> None:
     for number in range(120):
         accept(rt, profile, body=f"Post number {number}.")
     page = owner.open("/log?network=x&type=all")
@@ -117,7 +113,7 @@ def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtim
 
 
 @pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t"])
-def test_the_file_holds_hostile_texts_harmlessly(owner: DashboardBrowser, rt: Runtime, begins: str) -> None:
+def test_the_file_holds_hostile_texts_harmlessly(owner: Tab, rt: Runtime, begins: str) -> None:
     hostile = f'{begins}cmd|"/c calc"!A1,\r\n;"quoted" ü 🌿'
     accept(rt, add_profile(rt, name=f"{begins}1+1"), body=hostile)
     owner.open("/log")
@@ -131,9 +127,7 @@ def test_the_file_holds_hostile_texts_harmlessly(owner: DashboardBrowser, rt: Ru
     assert not any((cell or "").startswith(begins) for cell in row.values())
 
 
-def test_the_file_has_every_entry_of_the_filter_however_many(
-    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_has_every_entry_of_the_filter(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_export, "SLICE", 7)
     one, other = add_profile(rt, name="one"), add_profile(rt, "tiktok", name="other")
     for number in range(60):
@@ -145,7 +139,7 @@ def test_the_file_has_every_entry_of_the_filter_however_many(
     assert {row["network"] for row in rows} == {"x"}
 
 
-def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_the_trail_says_who_did_what(owner: Tab, rt: Runtime, profile: str) -> None:
     rt.write(api_keys.create, MARKUP)
     owner.press("Pause", on="/system")
     rt.db.write(lambda tx: profile_rows.update(tx, profile, name="Linen"))
@@ -159,7 +153,7 @@ def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime, profi
     assert "Nothing of this kind" in owner.press("Show", {"About": "copy"}).text
 
 
-def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: Tab, rt: Runtime) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     post = accept(rt, add_profile(rt))
     at = "2027-10-31T01:30:00.000Z"
@@ -170,7 +164,7 @@ def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: DashboardB
         assert "2027-10-31T01:30" not in page.text, path
 
 
-def test_a_long_trail_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_long_trail_is_read_page_by_page(owner: Tab, rt: Runtime) -> None:
     for number in range(60):
         rt.write(api_keys.create, f"key number {number}.")
     page = owner.open("/trail?kind=key")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.tab import Tab
 
 UNKNOWN = (
     "/nowhere",
@@ -25,7 +25,7 @@ NOT_HERE = (
 
 
 @pytest.mark.parametrize("path", UNKNOWN + NOT_HERE)
-def test_the_owner_gets_a_page_with_the_menu(owner: DashboardBrowser, path: str) -> None:
+def test_the_owner_gets_a_page_with_the_menu(owner: Tab, path: str) -> None:
     page = owner.open(path)
     assert (page.status, page.heading) == (404, "Not found")
     assert page.role("alert") != ""
@@ -34,7 +34,7 @@ def test_the_owner_gets_a_page_with_the_menu(owner: DashboardBrowser, path: str)
 
 
 @pytest.mark.parametrize("path", UNKNOWN)
-def test_a_stranger_gets_a_page_without_it(stranger: DashboardBrowser, path: str) -> None:
+def test_a_stranger_gets_a_page_without_it(stranger: Tab, path: str) -> None:
     page = stranger.open(path)
     if page.heading == "Set a password first":
         return  # an address that could exist asks who calls before it says whether it does
@@ -43,12 +43,12 @@ def test_a_stranger_gets_a_page_without_it(stranger: DashboardBrowser, path: str
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/storage/nowhere"])
-def test_a_path_of_the_api_stays_a_problem_for_browsers_too(owner: DashboardBrowser, path: str) -> None:
+def test_a_path_of_the_api_stays_a_problem_for_browsers_too(owner: Tab, path: str) -> None:
     reply = owner.ask("GET", path)
     assert (reply.status, json.loads(reply.body)["code"]) == (404, "notFound")
 
 
-def test_a_program_gets_a_problem(owner: DashboardBrowser) -> None:
+def test_a_program_gets_a_problem(owner: Tab) -> None:
     reply = owner.ask("GET", "/nowhere", headers={"accept": "*/*"})
     assert reply.headers["content-type"] == "application/problem+json"
     assert json.loads(reply.body)["status"] == reply.status == 404

@@ -14,8 +14,8 @@ from socialpub.ops.health import Level
 from socialpub.ops.notify import schedule, send
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.postbox import Postbox
+from tests.support.tab import Tab
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     return box
 
 
-def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: DashboardBrowser, postbox: Postbox) -> None:
+def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: Tab, postbox: Postbox) -> None:
     page = owner.open("/system")
     assert "ntfy:// No message was sent yet." in page.text
     assert "Hidden" not in page.text
@@ -46,9 +46,7 @@ def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: DashboardBr
     assert "tgram:// did not accept the message: its host is not found" in page.role("alert")
 
 
-def test_a_failed_test_stays_on_the_page_until_one_succeeds(
-    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
-) -> None:
+def test_a_failed_test_stays_on_the_page_until_one_succeeds(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
     postbox.failing["tgram"] = "nothing listens at its address"
     owner.press("Send a test message", on="/system")
     page = owner.open("/system")
@@ -63,7 +61,7 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(
     assert [one for one in send.check_services(rt, Surface.SHELL) if one.level is not Level.OK] == []
 
 
-def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt: Runtime, postbox: Postbox) -> None:
+def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
     rt.write(schedule.begin_rounds)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     postbox.failing["tgram"] = "its host is not found"
@@ -74,7 +72,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt:
 
 
 @pytest.mark.parametrize("urls", [[]])
-def test_without_an_address_the_page_says_where_one_belongs(owner: DashboardBrowser, urls: list[str]) -> None:
+def test_without_an_address_the_page_says_where_one_belongs(owner: Tab, urls: list[str]) -> None:
     page = owner.open("/system")
     assert "Nothing notifies you yet" in page.text
     assert not page.has_button("Send a test message")
@@ -87,7 +85,7 @@ NTFY = "ntfys://owner:HiddenPassword@ntfy.example.org/HiddenTopic"
 
 @pytest.mark.parametrize("urls", [[]])
 def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
-    owner: DashboardBrowser, rt: Runtime, postbox: Postbox, urls: list[str]
+    owner: Tab, rt: Runtime, postbox: Postbox, urls: list[str]
 ) -> None:
     page = owner.press("Add address", {"New address": f" {NTFY} "}, on="/system")
     assert "Notifications go to ntfys://ntfy.example.org from now on" in page.role("status")
@@ -103,9 +101,7 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
 
 
 @pytest.mark.parametrize("urls", [[]])
-def test_a_running_worker_uses_a_new_address_without_a_restart(
-    owner: DashboardBrowser, rt: Runtime, postbox: Postbox, urls: list[str]
-) -> None:
+def test_a_running_worker_uses_a_new_address(owner: Tab, rt: Runtime, postbox: Postbox, urls: list[str]) -> None:
     notifier = Notifier(rt)
     notifier.once()
     owner.press("Add address", {"New address": NTFY}, on="/system")
@@ -117,9 +113,7 @@ def test_a_running_worker_uses_a_new_address_without_a_restart(
     assert "No credits are left" in postbox.last
 
 
-def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
-    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
-) -> None:
+def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
     owner.press("Add address", {"New address": NTFY}, on="/system")
     page = owner.follow("Remove ntfys://ntfy.example.org")
     assert page.heading == "Remove ntfys://ntfy.example.org?"
@@ -147,9 +141,7 @@ def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
         ("ntfy://topic-nobody-knows", "in the list already"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_at_its_field(
-    owner: DashboardBrowser, rt: Runtime, given: str, said: str
-) -> None:
+def test_an_address_that_cannot_be_used_is_refused_at_its_field(owner: Tab, rt: Runtime, given: str, said: str) -> None:
     page = owner.press("Add address", {"New address": given}, on="/system")
     assert page.status == 400
     assert said in page.role("alert")
@@ -176,9 +168,7 @@ def test_two_services_never_have_the_same_name(rt: Runtime) -> None:
     assert names[2:] == ["ntfy://ntfy.example.org", "ntfy://ntfy.example.org (2)"]
 
 
-def test_an_address_that_another_key_sealed_is_reported_and_does_not_stop_the_others(
-    owner: DashboardBrowser, rt: Runtime
-) -> None:
+def test_an_address_that_another_key_sealed_is_reported_and_does_not_stop_the_others(owner: Tab, rt: Runtime) -> None:
     address_id = rt.write(send.add_service, *send.parse_address(NTFY))
     rt.db.write(lambda tx: tx.update("notify_address", address_id, url=b"2.damaged"))
     assert [one.url.get_secret_value() for one in send.list_services(rt)][2] == ""

@@ -21,10 +21,10 @@ from socialpub.web.dashboard import overview
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.copies import become_restored
-from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok, connect_x
+from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -46,9 +46,7 @@ def refresh(page: Page) -> str:
     return page.by_id("live").attributes.get("hx-trigger", "")
 
 
-def test_a_new_installation_is_led_through_its_first_steps(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_a_new_installation_shows_its_first_steps(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     page = owner.open("/")
     assert "First steps" in page.text
     assert "Connect an account" in page.links()
@@ -62,9 +60,7 @@ def test_a_new_installation_is_led_through_its_first_steps(
     assert "First steps" not in owner.open("/").text
 
 
-def test_a_calm_morning_is_one_sentence(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str
-) -> None:
+def test_no_alert_is_one_sentence(owner: Tab, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str) -> None:
     out, ahead = (
         accept(rt, x, body="This is out"),
         accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=2)),
@@ -80,9 +76,7 @@ def test_a_calm_morning_is_one_sentence(
     assert (page.root.all("img"), refresh(page)) == ([], "")
 
 
-def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock
-) -> None:
+def test_everything_that_needs_the_owner_is_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     dead = add_profile(rt, name="Dead", status="reauthRequired", reason=f"Withdrawn {MARKUP}.")
     soon = rt.stamp()[:8] + "14T00:00:00.000Z"
     add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at=soon)
@@ -117,9 +111,7 @@ def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
     assert "Publishing is paused" not in owner.open("/").text
 
 
-def test_a_restored_copy_and_a_full_disk_are_told(
-    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restored_copy_and_a_full_disk_are_told(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     accept(rt, add_profile(rt))
     become_restored(rt)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
@@ -128,7 +120,7 @@ def test_a_restored_copy_and_a_full_disk_are_told(
     assert "The disk is full" in needs(page)
 
 
-def test_many_failures_are_counted_and_the_newest_shown(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_many_failures_are_counted_and_the_newest_shown(owner: Tab, rt: Runtime, profile: str) -> None:
     for number in range(8):
         end(rt, accept(rt, profile, body=f"Number {number}"), State.FAILED, "No.")
     page = owner.open("/")
@@ -136,9 +128,7 @@ def test_many_failures_are_counted_and_the_newest_shown(owner: DashboardBrowser,
     assert "and 3 more within 7 days" in page.text
 
 
-def test_the_page_looks_again_while_something_is_on_its_way(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
-) -> None:
+def test_the_page_looks_again_while_something_is_on_its_way(owner: Tab, rt: Runtime, clock: HandClock, x: str) -> None:
     accept(rt, x, body="Now")
     assert refresh(owner.open("/")) == "every 3s"
     drain(rt, clock)
@@ -157,7 +147,7 @@ def entries(page: Page, heading: str) -> list[str]:
 
 
 def test_published_holds_only_what_was_published_with_one_state_per_network(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     gone, x = add_profile(rt, "tiktok", account_id="gone"), connect_x(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "sea.jpg"), "image/jpeg")
@@ -175,7 +165,7 @@ def test_published_holds_only_what_was_published_with_one_state_per_network(
 
 
 def test_a_draft_that_arrived_is_in_the_app_and_not_published(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     tiktok, x = connect_tiktok(rt, world), connect_x(rt, world)
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", seconds=1, width=640, height=360, rate=30), "video/mp4")
@@ -204,9 +194,7 @@ def test_a_draft_that_arrived_is_in_the_app_and_not_published(
     assert "Copy caption: Evening" not in owner.open("/").links()
 
 
-def test_one_network_is_one_state_however_many_profiles_it_has(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_many_profiles_of_a_network_are_one_state(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     profiles = [connect_x(rt, world, name) for name in ("ada", "ben", "cleo")]
     accept(rt, *profiles, body="Thrice")
     drain(rt, clock)
@@ -216,7 +204,7 @@ def test_one_network_is_one_state_however_many_profiles_it_has(
     assert "X (3 profiles) Published" in owner.page.text
 
 
-def test_a_series_in_next_is_folded(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_a_series_in_next_is_folded(owner: Tab, rt: Runtime, profile: str) -> None:
     hour = timedelta(hours=1)
     accept(rt, profile, body="The first of all", at=rt.now() + hour)
     for number in range(12):
@@ -233,7 +221,7 @@ def test_a_series_in_next_is_folded(owner: DashboardBrowser, rt: Runtime, profil
     assert [len(one.all("li")) for one in page.root.all("details")] == [11, 4]
 
 
-def test_labels_that_are_not_unique_are_shown_with_their_network(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_labels_that_are_not_unique_are_shown_with_their_network(owner: Tab, rt: Runtime) -> None:
     for provider in ("x", "tiktok"):
         add_profile(rt, provider, name="Demo", status="reauthRequired", reason="Withdrawn.")
     add_profile(rt, "pinterest", name="Shop", status="reauthRequired", reason="Withdrawn.")
@@ -278,16 +266,12 @@ def names_of(page: Page, field_name: str) -> list[str]:
     return [one.text for one in around if one is not None]
 
 
-def test_in_the_composer_a_unique_label_stays_and_others_name_network_and_handle(
-    owner: DashboardBrowser, rt: Runtime
-) -> None:
+def test_in_the_composer_a_unique_label_stays_and_others_name_network_and_handle(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("x", "demo", "two"), ("tiktok", "Demo", None), ("pinterest", "Shop", "shop"))
     assert names_of(owner.open("/compose"), "profiles") == ["Demo (X @one)", "demo (X @two)", "Demo (TikTok)", "Shop"]
 
 
-def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_needed(
-    owner: DashboardBrowser, rt: Runtime
-) -> None:
+def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_needed(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("x", "Demo", "two"), ("pinterest", "Demo", "three"))
     assert names_of(owner.open("/posts"), "profileIds") == [
         "X: Demo (@one)",
@@ -299,7 +283,7 @@ def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_neede
     assert options[1:] == ["X: Demo (@one)", "X: Demo (@two)", "Pinterest: Demo"]
 
 
-def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("x", "Demo", "two"))
     one, two = (row["id"] for row in rt.reader.all("SELECT id FROM profile ORDER BY username"))
     accept(rt, one, body="First")
@@ -312,7 +296,7 @@ def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: Dash
     assert "X “Demo” Not out yet" in owner.open("/posts").text
 
 
-def test_a_disconnected_profile_makes_no_label_ambiguous(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_disconnected_profile_makes_no_label_ambiguous(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("tiktok", "Demo", "two"))
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET status = 'disconnected' WHERE provider = 'tiktok'"))
     assert names_of(owner.open("/compose"), "profiles") == ["Demo"]

@@ -41,9 +41,7 @@ def posts(page: Page, rt: Runtime, world: World, clock: HandClock, tmp_path: Pat
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_fits_and_can_be_used_by_everybody(
-    page: Page, posts: dict[str, str], size: str, scheme: str
-) -> None:
+def test_every_page_fits_and_is_accessible(page: Page, posts: dict[str, str], size: str, scheme: str) -> None:
     width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

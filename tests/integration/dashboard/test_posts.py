@@ -16,11 +16,11 @@ from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.sandbox_http import artifact, connect_x
+from tests.support.tab import Page, Tab
 
 MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
@@ -39,14 +39,14 @@ def facts(page: Page) -> dict[str, str]:
 # --- the list --------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_post_the_list_leads_to_compose(owner: DashboardBrowser) -> None:
+def test_without_a_post_the_list_leads_to_compose(owner: Tab) -> None:
     page = owner.open("/posts")
     assert (page.heading, page.status) == ("Posts", 200)
     assert "No posts yet" in page.text
     assert page.links()["Compose"].endswith("/compose")
 
 
-def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: Tab, rt: Runtime) -> None:
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
     end(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
     end(rt, accept(rt, x, body="Second"), State.FAILED)
@@ -58,9 +58,7 @@ def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: DashboardB
     assert "in 1 day" in page.text
 
 
-def test_the_list_goes_on_from_page_to_page_with_its_filters(
-    owner: DashboardBrowser, rt: Runtime, profile: str
-) -> None:
+def test_the_list_goes_on_from_page_to_page_with_its_filters(owner: Tab, rt: Runtime, profile: str) -> None:
     for number in range(45):
         accept(rt, profile, body=f"Number {number:02}")
     accept(rt, profile, body="Something else")
@@ -76,7 +74,7 @@ def test_the_list_goes_on_from_page_to_page_with_its_filters(
     assert "The list ends before this page" in page.text and page.links()["To the newest"].endswith("/posts")
 
 
-def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Runtime) -> None:
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
     end(rt, accept(rt, x, body="Failed one"), State.FAILED)
     end(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
@@ -111,7 +109,7 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: DashboardBr
     ],
 )
 def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
-    owner: DashboardBrowser, rt: Runtime, part: str, said: str, profile: str
+    owner: Tab, rt: Runtime, part: str, said: str, profile: str
 ) -> None:
     accept(rt, profile, body="Found")
     accept(rt, profile, body="Not this")
@@ -122,7 +120,7 @@ def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
     assert "<script>alert" not in page.html
 
 
-def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: Tab, rt: Runtime) -> None:
     """By clocks east of Greenwich it lies in a year that no date has; a program may have scheduled it."""
     post = accept(rt, add_profile(rt), body="Far away", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
     owner.cookies["socialpub_zone"] = "Asia/Tokyo"
@@ -136,8 +134,8 @@ def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: DashboardBrowse
 # --- one post --------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_of_a_post_tells_how_it_came_out(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tmp_path: Path, x: str
+def test_the_page_of_a_post_shows_its_outcome(
+    owner: Tab, rt: Runtime, clock: HandClock, tmp_path: Path, x: str
 ) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "holiday.jpg"), "image/jpeg")
     post = accept(rt, x, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
@@ -166,7 +164,7 @@ def test_the_page_of_a_post_tells_how_it_came_out(
 
 
 def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     text = "Something that nobody says twice"
     post = accept(rt, connect_x(rt, world), body=text, at=rt.now() + timedelta(hours=1))
@@ -180,7 +178,7 @@ def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
 
 
 def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     x, lost = connect_x(rt, world), add_profile(rt, "tiktok")
     clock.forward(7)
@@ -197,7 +195,7 @@ def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
 
 
 def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, pins: str
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, pins: str
 ) -> None:
     board = next(one for one in world.pinterest.boards_of("demo") if one.sections)
     section_id, section_name = next(iter(board.sections.items()))
@@ -216,7 +214,7 @@ def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
 
 
 def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+    owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     post = accept(rt, connect_x(rt, world))
     assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}", headers={"hx-request": "true"}).headers
@@ -225,14 +223,14 @@ def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
     assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}").headers
 
 
-def test_behind_a_proxy_media_are_found_where_the_page_is(owner: DashboardBrowser, rt: Runtime, tmp_path: Path) -> None:
+def test_behind_a_proxy_media_are_found_where_the_page_is(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
     (link,) = re.findall(r'href="([^"]*storage/media/[^"]*)"', owner.open(f"/posts/{post}").html)
     assert link.startswith("../storage/media/"), "neither base_url nor a host stands in it"
 
 
-def test_nothing_that_others_wrote_is_markup(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_nothing_that_others_wrote_is_markup(owner: Tab, rt: Runtime) -> None:
     profile = add_profile(rt, name=f"Label {MARKUP}")
     picture = imagined(rt, file_name=f"{MARKUP}.png", storage_key="ab/" + "0" * 36 + "-" + "1" * 16 + ".png")
     post = accept(
@@ -262,7 +260,7 @@ def test_nothing_that_others_wrote_is_markup(owner: DashboardBrowser, rt: Runtim
     assert "javascript:alert(1)" in facts(page)["Link"]
 
 
-def test_removed_bytes_and_files_without_text_are_said(owner: DashboardBrowser, rt: Runtime, tmp_path: Path) -> None:
+def test_removed_bytes_and_files_without_text_are_said(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
     page = owner.open(f"/posts/{post}")
@@ -276,7 +274,7 @@ def test_removed_bytes_and_files_without_text_are_said(owner: DashboardBrowser, 
     assert "1 video, removed" in owner.open("/posts").text
 
 
-def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+def test_what_a_delivery_waits_for_is_told(owner: Tab, rt: Runtime, profile: str) -> None:
     later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
     now = accept(rt, profile, body="Now")
     assert "Its time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]

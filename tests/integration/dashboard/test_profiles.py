@@ -21,10 +21,10 @@ from socialpub.sandbox import World
 from socialpub.web.dashboard.compose import context
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser, query_of
-from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, connect_pinterest, connect_tiktok, connect_x
+from tests.support.tab import Page, Tab
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ HTML = '<img src=x onerror="alert(1)">'
 
 
 def through_consent(
-    owner: DashboardBrowser, consent: Browser, button: str, label: str, on: str = "/profiles", **decision: object
+    owner: Tab, consent: Browser, button: str, label: str, on: str = "/profiles", **decision: object
 ) -> Page:
     """Press the button, decide on the network's page, and come back."""
     page = owner.press(button, on=on)
@@ -54,7 +54,7 @@ def through_consent(
 
 @pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
 def test_an_account_is_connected_through_its_networks_page(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, network: str, label: str
+    rt: Runtime, owner: Tab, browser: Browser, network: str, label: str
 ) -> None:
     page = owner.open("/profiles")
     assert "No account is connected yet" in page.text
@@ -67,7 +67,7 @@ def test_an_account_is_connected_through_its_networks_page(
     assert "No account" not in owner.page.text
 
 
-def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, owner: DashboardBrowser) -> None:
+def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, owner: Tab) -> None:
     rt.settings.providers.tiktok.__dict__["client_key"] = ""
     page = owner.open("/profiles")
     assert not page.has_button("Connect TikTok")
@@ -76,9 +76,7 @@ def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, ow
     assert "http://127.0.0.1:8000/oauth/tiktok/callback" in page.text
 
 
-def test_a_consent_that_is_denied_leads_back_with_what_to_do(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser
-) -> None:
+def test_a_consent_that_is_denied_leads_back_with_what_to_do(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect X", "X", decision="deny")
     assert page.path == "/profiles"
     assert "did not give X's consent" in page.role("alert")
@@ -86,15 +84,13 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: DashboardBrowser, browser: Browser) -> None:
+def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
     assert "What the consent leaves out" in owner.open(page.path).text
 
 
-def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser
-) -> None:
+def test_an_owner_who_signed_out_meanwhile_is_connected(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = owner.press("Connect X", on="/profiles")
     url = page.links()["Go on to X"]
     owner.cookies.clear()
@@ -116,9 +112,7 @@ def elsewhere(rt: Runtime) -> None:
     rt.settings.providers.x.__dict__["redirect_url"] = ELSEWHERE
 
 
-def test_a_redirect_address_elsewhere_is_pasted(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
-) -> None:
+def test_a_redirect_address_elsewhere_is_pasted(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
     page = owner.press("Connect X", on="/profiles")
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
     (link,) = [one for one in page.root.all("a") if one.text == "Go on to X"]
@@ -141,7 +135,7 @@ def test_a_redirect_address_elsewhere_is_pasted(
     ],
 )
 def test_an_address_of_another_host_path_or_attempt_connects_nothing(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None, wrong: str, said: str
+    rt: Runtime, owner: Tab, browser: Browser, elsewhere: None, wrong: str, said: str
 ) -> None:
     url = owner.press("Connect X", on="/profiles").links()["Go on to X"]
     back = browser.decides(url)
@@ -157,9 +151,7 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     assert page.role("status") == "@demo on X is connected.", "nothing was used up"
 
 
-def test_an_address_of_another_attempt_of_ours_connects_nothing(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
-) -> None:
+def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
     first = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
     owner.press("Connect X", on="/profiles")
     page = owner.press("Connect", {"Redirected address": first})
@@ -167,9 +159,7 @@ def test_an_address_of_another_attempt_of_ours_connects_nothing(
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
-    owner: DashboardBrowser, browser: Browser, clock: HandClock
-) -> None:
+def test_a_browser_that_is_lost_finds_the_field_under_profiles(owner: Tab, browser: Browser, clock: HandClock) -> None:
     """A proxy or a firewall may be in the way of an address that is this appliance's own."""
     back = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
     owner.open("/profiles")
@@ -183,9 +173,7 @@ def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
     assert "Paste the redirected address" not in owner.open("/profiles").text, "it is too late for this attempt"
 
 
-def test_a_page_that_waits_goes_on_when_the_browser_came_back_in_another_tab(
-    owner: DashboardBrowser, browser: Browser, elsewhere: None
-) -> None:
+def test_a_waiting_page_goes_on_when_another_tab_came_back(owner: Tab, browser: Browser, elsewhere: None) -> None:
     page = owner.press("Connect X", on="/profiles")
     (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
     address = urljoin(page.url, poll)
@@ -198,15 +186,13 @@ def test_a_page_that_waits_goes_on_when_the_browser_came_back_in_another_tab(
     assert page.role("status") == "@demo on X is connected."
 
 
-def test_the_attempt_of_a_terminal_is_no_page_of_the_dashboard(rt: Runtime, owner: DashboardBrowser) -> None:
+def test_the_attempt_of_a_terminal_is_no_page_of_the_dashboard(rt: Runtime, owner: Tab) -> None:
     begun = connect.begin(rt, "x")
     assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
     assert "waits for your consent" not in owner.open("/profiles").text
 
 
-def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_there(
-    rt: Runtime, owner: DashboardBrowser
-) -> None:
+def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_there(rt: Runtime, owner: Tab) -> None:
     for key in ("api_url", "authorize_url"):
         rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
     rt.settings.__dict__["base_url"] = "http://box.lan"
@@ -220,7 +206,7 @@ def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_th
 
 
 def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
-    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser, clock: HandClock, x: str
+    rt: Runtime, world: World, owner: Tab, browser: Browser, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="It waited")
     world.x.remove_access("demo")
@@ -241,7 +227,7 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
 
 
 def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
-    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock, tiktok: str
+    rt: Runtime, world: World, owner: Tab, clock: HandClock, tiktok: str
 ) -> None:
     clock.forward(3600)
     page = owner.press("Refresh", on=f"/profiles/{tiktok}")
@@ -255,9 +241,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     assert profiles.get(rt.reader, tiktok).status is ProfileStatus.REAUTH_REQUIRED
 
 
-def test_refresh_fetches_the_account_data_again_and_says_what_changed(
-    world: World, owner: DashboardBrowser, x: str
-) -> None:
+def test_refresh_fetches_the_account_data_again_and_says_what_changed(world: World, owner: Tab, x: str) -> None:
     page = owner.open(f"/profiles/{x}")
     assert "Longest text 280 characters" in page.text
     world.x.change_account("demo", handle="renamed", subscription_type="Premium")
@@ -268,9 +252,7 @@ def test_refresh_fetches_the_account_data_again_and_says_what_changed(
     assert "Longest text 25,000 characters" in page.text
 
 
-def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
+def test_an_account_without_a_refresh_token_has_its_data_fetched_too(rt: Runtime, world: World, owner: Tab) -> None:
     profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
     world.x.change_account("demo", subscription_type="Premium")
     page = owner.press("Refresh", on=f"/profiles/{profile}")
@@ -284,7 +266,7 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owner: Tab, x: str) -> None:
     accept(rt, x, body=HTML)
     page = owner.press("Rename", {"Name": HTML}, on=f"/profiles/{x}")
     assert page.role("status") == f"The profile is now called “{HTML}”."
@@ -305,7 +287,7 @@ def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owne
 def test_what_cannot_be_is_refused_at_its_field(
     rt: Runtime,
     world: World,
-    owner: DashboardBrowser,
+    owner: Tab,
     pins: str,
     button: str,
     label: str,
@@ -321,7 +303,7 @@ def test_what_cannot_be_is_refused_at_its_field(
     assert world.pinterest.statuses("create_board") == []
 
 
-def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: Tab, x: str) -> None:
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"}, on=f"/profiles/{x}")
     assert "are saved" in page.role("status")
     assert profiles.get(rt.reader, x).options == {"replySettings": "following", "madeWithAi": True}
@@ -329,9 +311,7 @@ def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: Dash
     assert profiles.get(rt.reader, x).options == {"madeWithAi": True}
 
 
-def test_boards_and_sections_are_picked_from_those_of_the_account(
-    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
-) -> None:
+def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
     sectioned = next(one for one in world.pinterest.boards_of("demo") if one.sections)
     owner.open(f"/profiles/{pins}")
     board = owner.page.field("Board")
@@ -348,9 +328,7 @@ def test_boards_and_sections_are_picked_from_those_of_the_account(
     assert chosen.text == f"{sectioned.name}: {section_name}"
 
 
-def test_a_network_that_is_away_leaves_a_field_for_the_id_and_the_reason(
-    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
-) -> None:
+def test_an_unavailable_network_leaves_a_field_for_the_id(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
     world.pinterest.next("list_boards").times_out_before_effect()
     page = owner.open(f"/profiles/{pins}")
     assert "The boards could not be listed." in page.text
@@ -361,9 +339,7 @@ def test_a_network_that_is_away_leaves_a_field_for_the_id_and_the_reason(
     assert profiles.get(rt.reader, pins).options == {"boardId": "123456"}
 
 
-def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
-    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
-) -> None:
+def test_tiktok_s_choices_are_those_of_the_creator_now(rt: Runtime, world: World, owner: Tab, clock: HandClock) -> None:
     world.tiktok.add_account("quiet", "Quiet Owner", private=True, comment_disabled=True)
     profile = connect_tiktok(rt, world, "quiet")
     page = owner.open(f"/profiles/{profile}")
@@ -378,9 +354,7 @@ def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
     assert "TikTok bars this account from posting" in owner.open(f"/profiles/{profile}").text
 
 
-def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
+def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(rt: Runtime, world: World, owner: Tab) -> None:
     x, tiktok, pins = connect_x(rt, world), connect_tiktok(rt, world), connect_pinterest(rt, world)
     labels = {one.text for one in owner.open(f"/profiles/{x}").root.all("label")}
     assert "Who may reply" in labels
@@ -393,7 +367,7 @@ def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(
     assert not labels & {"Title", "Cover picture", "Cover frame (seconds)", "Dominant colour"}
 
 
-def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owner: DashboardBrowser, pins: str) -> None:
+def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owner: Tab, pins: str) -> None:
     rt.write(profiles.set_options, pins, {"title": "Always the same"})
     page = owner.open(f"/profiles/{pins}")
     assert page.field("Title").attributes["value"] == "Always the same"
@@ -403,9 +377,7 @@ def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owne
     assert profiles.get(rt.reader, pins).options == {}
 
 
-def test_what_others_may_do_is_said_without_a_double_negation(
-    rt: Runtime, owner: DashboardBrowser, tiktok: str
-) -> None:
+def test_what_others_may_do_is_said_without_a_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
     choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
     owner.press("Save options", {"Comments": "false", "Duets": "true"})
@@ -417,7 +389,7 @@ def test_what_others_may_do_is_said_without_a_double_negation(
 
 
 def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
-    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch, pins: str
+    owner: Tab, monkeypatch: pytest.MonkeyPatch, pins: str
 ) -> None:
     profile, answered, asked = pins, threading.Event(), []
     listing = Pinterest.list_boards
@@ -438,7 +410,7 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
 
 
 def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
-    rt: Runtime, owner: DashboardBrowser, transport: FaultTransport, clock: HandClock, tiktok: str
+    rt: Runtime, owner: Tab, transport: FaultTransport, clock: HandClock, tiktok: str
 ) -> None:
     accept(rt, tiktok, body="Tomorrow", at=clock.now() + timedelta(days=1))
     assert "hx-get" not in owner.open(f"/profiles/{tiktok}").html, "nothing is under way"
@@ -454,9 +426,7 @@ def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
 # --- letting go ------------------------------------------------------------------------------------------------------
 
 
-def test_disconnecting_says_what_it_costs_and_asks_once_more(
-    rt: Runtime, owner: DashboardBrowser, clock: HandClock, x: str
-) -> None:
+def test_disconnecting_says_what_it_costs_and_asks_once_more(rt: Runtime, owner: Tab, clock: HandClock, x: str) -> None:
     post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
     owner.open(f"/profiles/{x}")
     page = owner.follow("Disconnect")
@@ -478,7 +448,7 @@ def test_disconnecting_says_what_it_costs_and_asks_once_more(
 
 
 def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
-    rt: Runtime, world: World, owner: DashboardBrowser, tiktok: str
+    rt: Runtime, world: World, owner: Tab, tiktok: str
 ) -> None:
     page = owner.open(f"/profiles/{tiktok}")
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
@@ -490,15 +460,15 @@ def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
     assert "What X allows your app" not in owner.open(f"/profiles/{connect_x(rt, world)}").text
 
 
-def test_the_health_of_tokens_is_shown(rt: Runtime, owner: DashboardBrowser, x: str) -> None:
+def test_the_health_of_tokens_is_shown(rt: Runtime, owner: Tab, x: str) -> None:
     tokens.renew(rt, x)
     page = owner.open(f"/profiles/{x}")
     assert "ends 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
     assert "by itself; X named no end" in page.text
 
 
-def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
-    rt: Runtime, owner: DashboardBrowser, browser: Browser
+def test_an_avatar_comes_from_here_and_initials_replace_a_missing_one(
+    rt: Runtime, owner: Tab, browser: Browser
 ) -> None:
     page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
     assert page.root.all("img") == []
@@ -511,7 +481,7 @@ def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
     assert shown.headers["cache-control"].startswith("private")
 
 
-def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: DashboardBrowser, x: str) -> None:
+def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Tab, x: str) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     page = owner.press("Refresh", on=f"/profiles/{x}")
     assert "To continue, press “Resume” under System" in page.role("alert")
@@ -521,9 +491,7 @@ def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Das
 # --- boards -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_board_is_created_and_can_be_chosen_at_once(
-    rt: Runtime, world: World, owner: DashboardBrowser, pins: str
-) -> None:
+def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
     world.pinterest.board_lag_seconds = 30
     page = owner.press("Create board", {"Board name": "Winter prints"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The board “Winter prints” is created."
@@ -538,7 +506,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(
     )
 
 
-def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: DashboardBrowser, pins: str) -> None:
+def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: Tab, pins: str) -> None:
     board = world.pinterest.boards_of("demo")[0]
     page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The section “Blue” is created."
@@ -547,7 +515,7 @@ def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: D
     assert list(board.sections.values()).count("Blue") == 1
 
 
-def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World, owner: Tab) -> None:
     owner.open(f"/profiles/{connect_pinterest(rt, world)}")
     page = owner.press("Create board", {"Board name": "Plans", "Secret: only the account itself sees the board": "yes"})
     assert page.status == 409
@@ -559,9 +527,7 @@ def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World
     assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
 
 
-def test_an_account_without_boards_leads_to_the_form_and_other_networks_have_none(
-    rt: Runtime, world: World, owner: DashboardBrowser
-) -> None:
+def test_an_account_without_boards_leads_to_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
     world.pinterest.boards.clear()
     page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
     assert "Create one on the page of the profile" in page.text

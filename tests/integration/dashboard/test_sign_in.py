@@ -13,11 +13,11 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard import sign_in as sign_in_dashboard
 from socialpub.web.http.app import App, create_app
 from tests.integration.dashboard.conftest import PASSWORD
-from tests.support.dashboard_browser import DashboardBrowser, sign_in
 from tests.support.hand_clock import HandClock
+from tests.support.tab import Tab, sign_in
 
 
-def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, stranger: DashboardBrowser) -> None:
+def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, stranger: Tab) -> None:
     page = stranger.open("/")
     assert page.heading == "Set a password first"
     assert "Open the link in the output of socialpub serve" in page.text
@@ -33,15 +33,13 @@ def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, 
     assert (page.heading, page.role("status")) == ("Overview", "The password is set. This browser is signed in.")
     assert stranger.open("/").role("status") == ""  # said once
 
-    with DashboardBrowser(create_app(rt)) as other:
+    with Tab(create_app(rt)) as other:
         page = other.open(link)
         assert (page.heading, "set already" in page.role("status")) == ("Sign in", True)
         assert other.open("/").heading == "Sign in"
 
 
-def test_the_first_page_names_the_command_of_this_machine(
-    stranger: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_page_names_the_command_of_this_machine(stranger: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
     page = stranger.open("/")
     assert "Open the link in podman logs 3f9a1c2b4d5e" in page.text
@@ -52,7 +50,7 @@ def test_the_first_page_names_the_command_of_this_machine(
     assert "Open the link" not in page.text, "nobody sees what a service prints"
 
 
-def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: HandClock) -> None:
+def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) -> None:
     link = f"/setup?token={rt.write(sign_in_accounts.create_link, Purpose.SET_UP)}"
     clock.forward(86_399)
     assert stranger.open(link).heading == "Set a password"
@@ -62,14 +60,14 @@ def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: 
     assert "older than a day" in page.role("alert")
 
 
-def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: DashboardBrowser, app: App) -> None:
+def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: Tab, app: App) -> None:
     link = f"/login?token={rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)}"
     assert stranger.open(link).heading == "Overview"
-    with DashboardBrowser(app) as other:
+    with Tab(app) as other:
         assert other.open(link).status == 403
 
 
-def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBrowser) -> None:
+def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: Tab) -> None:
     rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)
     before = rt.reader.data_version()
     statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
@@ -77,7 +75,7 @@ def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBr
     assert rt.reader.data_version() == before
 
 
-def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_guessers_hold_up_no_page(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many passwords arrive at once, from however many addresses: one thread hashes them. The last strangers
     are refused, and a browser that was signed in before is not. What needs a thread itself gets one."""
     sign_in_again(owner)
@@ -111,9 +109,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, monkeypatch: pyt
     assert guesses == [403] * sign_in_dashboard.MAX_WAITING + [429] * 20 + [403]
 
 
-def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(
-    owner: DashboardBrowser, stranger: DashboardBrowser
-) -> None:
+def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: Tab, stranger: Tab) -> None:
     page = stranger.open("/system?x=1")
     assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
     page = stranger.press("Sign in", {"Password": PASSWORD})
@@ -122,14 +118,12 @@ def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(
 
 
 @pytest.mark.parametrize("next_page", ["https://evil.example", "//evil.example", "/\\evil.example", "/a//b", "evil"])
-def test_nobody_is_led_elsewhere(owner: DashboardBrowser, stranger: DashboardBrowser, next_page: str) -> None:
+def test_nobody_is_led_elsewhere(owner: Tab, stranger: Tab, next_page: str) -> None:
     page = stranger.press("Sign in", {"Password": PASSWORD}, on=f"/login?next={next_page}")
     assert (page.heading, page.path) == ("Overview", "/")
 
 
-def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
-    owner: DashboardBrowser, stranger: DashboardBrowser, clock: HandClock
-) -> None:
+def test_ten_wrong_passwords_block_sign_in_for_a_while(owner: Tab, stranger: Tab, clock: HandClock) -> None:
     for _ in range(10):
         page = sign_in(stranger, "wrong")
         assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
@@ -144,24 +138,22 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
     assert sign_in(stranger, PASSWORD).heading == "Overview"
 
 
-def guess_ten_times(browser: DashboardBrowser) -> None:
+def guess_ten_times(browser: Tab) -> None:
     assert [sign_in(browser, "wrong").status for _ in range(10)] == [403] * 10
 
 
 def signs_in_wrongly(app: App, address: str, times: int = 1) -> None:
-    with DashboardBrowser(app, headers={"x-forwarded-for": address}) as stranger:
+    with Tab(app, headers={"x-forwarded-for": address}) as stranger:
         for _ in range(times):
             assert sign_in(stranger, "a guess").status in (403, 429)
 
 
-def failures(owner: DashboardBrowser) -> list[str]:
+def failures(owner: Tab) -> list[str]:
     entries = owner.open("/trail?kind=session").root.all("ol")[0].all("li")
     return [one.text.partition(" ·")[0] for one in entries if "rong password" in one.text]
 
 
-def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(
-    owner: DashboardBrowser, app: App, clock: HandClock
-) -> None:
+def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(owner: Tab, app: App, clock: HandClock) -> None:
     signs_in_wrongly(app, "192.0.2.7", times=12)
     signs_in_wrongly(app, "2001:db8::7", times=2)
     by = "(Test browser). a browser that is not signed in"
@@ -177,7 +169,7 @@ def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(
 
 
 def test_however_many_addresses_guess_the_audit_log_stays_small(
-    owner: DashboardBrowser, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+    owner: Tab, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign_in_accounts, "MAX_FAILURE_ENTRIES", 3)
     for number in range(8):
@@ -191,9 +183,7 @@ def test_however_many_addresses_guess_the_audit_log_stays_small(
     assert rt.reader.data_version() == before, "the writer is left alone"
 
 
-def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signed_in_before(
-    owner: DashboardBrowser, stranger: DashboardBrowser
-) -> None:
+def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: Tab, stranger: Tab) -> None:
     """As behind a proxy that is not trusted: every caller has the proxy's address."""
     sign_in_again(owner)
     owner.press("Sign out")
@@ -208,9 +198,7 @@ def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signe
     assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
 
 
-def test_a_known_browser_has_ten_wrong_passwords_of_its_own(
-    owner: DashboardBrowser, stranger: DashboardBrowser, clock: HandClock
-) -> None:
+def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner: Tab, stranger: Tab, clock: HandClock) -> None:
     sign_in_again(owner)
     owner.press("Sign out")
     guess_ten_times(owner)
@@ -223,9 +211,7 @@ def test_a_known_browser_has_ten_wrong_passwords_of_its_own(
 
 
 @pytest.mark.parametrize("forged", ["", "nonsense", f"{'A' * 24}.{'A' * 43}", "id of the owner"])
-def test_a_forged_cookie_makes_no_browser_known(
-    owner: DashboardBrowser, stranger: DashboardBrowser, forged: str
-) -> None:
+def test_a_forged_cookie_makes_no_browser_known(owner: Tab, stranger: Tab, forged: str) -> None:
     name, value = device_cookie(sign_in_again(owner))
     if forged == "id of the owner":
         forged = f"{value.partition('.')[0]}.{'A' * 43}"
@@ -234,9 +220,7 @@ def test_a_forged_cookie_makes_no_browser_known(
     assert sign_in(stranger, PASSWORD).status == 429
 
 
-def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(
-    owner: DashboardBrowser, stranger: DashboardBrowser, rt: Runtime
-) -> None:
+def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(owner: Tab, stranger: Tab, rt: Runtime) -> None:
     name, value = device_cookie(sign_in_again(owner))
     guess_ten_times(stranger)
     stranger.cookies[name] = value
@@ -246,18 +230,14 @@ def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(
     assert sign_in(stranger, "wrong").status == 429
 
 
-def test_a_session_from_before_makes_its_browser_known_once_it_is_used(
-    owner: DashboardBrowser, clock: HandClock
-) -> None:
+def test_a_session_from_before_makes_its_browser_known_once_it_is_used(owner: Tab, clock: HandClock) -> None:
     assert not any("device" in name for name in owner.cookies)
     clock.forward(601)
     owner.open("/")
     assert any("device" in name for name in owner.cookies)
 
 
-def test_the_cookie_of_a_known_browser_opens_no_page_and_is_kept_from_scripts(
-    owner: DashboardBrowser, app: App, stranger: DashboardBrowser
-) -> None:
+def test_the_cookie_of_a_known_browser_is_no_session_and_is_http_only(owner: Tab, app: App, stranger: Tab) -> None:
     name, value = device_cookie(sign_in_again(owner))
     stranger.cookies[name] = value
     assert stranger.open("/").heading == "Sign in"
@@ -266,26 +246,24 @@ def test_the_cookie_of_a_known_browser_opens_no_page_and_is_kept_from_scripts(
     (cookie,) = [one for one in reply.cookies if "device" in one]
     assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=34560000"))
     assert value.partition(".")[0] in cookie, "a known browser stays the same"
-    with DashboardBrowser(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
+    with Tab(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
         sign_in(browser, PASSWORD)
         assert any(one.startswith("__Host-socialpub_device_") for one in browser.cookies)
 
 
-def sign_in_again(browser: DashboardBrowser) -> DashboardBrowser:
+def sign_in_again(browser: Tab) -> Tab:
     """Through the form, which makes the browser known."""
     browser.press("Sign out")
     assert sign_in(browser, PASSWORD).heading == "Overview"
     return browser
 
 
-def device_cookie(browser: DashboardBrowser) -> tuple[str, str]:
+def device_cookie(browser: Tab) -> tuple[str, str]:
     (found,) = [(name, value) for name, value in browser.cookies.items() if "device" in name]
     return found
 
 
-def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock
-) -> None:
+def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     owner.caller.app = create_app(rt)
     assert owner.open("/").heading == "Overview"
     for _ in range(3):
@@ -295,7 +273,7 @@ def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(
     assert owner.open("/").heading == "Sign in"
 
 
-def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: DashboardBrowser) -> None:
+def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: Tab) -> None:
     stolen = dict(owner.cookies)
     assert owner.press("Sign out").heading == "Sign in"
     assert not any("session" in name for name in owner.cookies)
@@ -303,14 +281,14 @@ def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: DashboardB
     assert owner.open("/").heading == "Sign in"
 
 
-def test_signing_out_clears_what_the_browser_stored(owner: DashboardBrowser) -> None:
+def test_signing_out_clears_what_the_browser_stored(owner: Tab) -> None:
     form = owner.page.form_of(owner.page.button("Sign out"))
     reply = owner.ask("POST", "/logout", f"csrf={owner.fields_of(form)[0][1]}".encode())
     assert (reply.status, reply.headers["clear-site-data"]) == (303, '"cache"')
     assert "clear-site-data" not in owner.ask("GET", "/login").headers
 
 
-def test_an_address_of_any_length_leads_to_sign_in_and_a_usual_one_back(owner: DashboardBrowser) -> None:
+def test_an_address_of_any_length_leads_to_sign_in_and_a_usual_one_back(owner: Tab) -> None:
     owner.cookies.clear()
     usual = owner.ask("GET", "/posts?search=sea")
     assert usual.headers["location"].endswith("login?next=/posts%3Fsearch%3Dsea")
@@ -318,8 +296,8 @@ def test_an_address_of_any_length_leads_to_sign_in_and_a_usual_one_back(owner: D
     assert (long.status, long.headers["location"]) == (303, "./login")
 
 
-def test_another_browser_is_listed_and_can_be_ended(owner: DashboardBrowser, app: App) -> None:
-    with DashboardBrowser(app, headers={"user-agent": "<b>Phone</b>"}) as phone:
+def test_another_browser_is_listed_and_can_be_ended(owner: Tab, app: App) -> None:
+    with Tab(app, headers={"user-agent": "<b>Phone</b>"}) as phone:
         sign_in(phone, PASSWORD)
         page = owner.open("/system")
         assert "<b>Phone</b>" in page.text  # as text
@@ -330,7 +308,7 @@ def test_another_browser_is_listed_and_can_be_ended(owner: DashboardBrowser, app
     assert owner.open("/").heading == "Overview"
 
 
-def test_another_password_ends_every_other_session(owner: DashboardBrowser, stranger: DashboardBrowser) -> None:
+def test_another_password_ends_every_other_session(owner: Tab, stranger: Tab) -> None:
     sign_in(stranger, PASSWORD)
     before = dict(owner.cookies)
     owner.open("/system")
@@ -347,7 +325,7 @@ def test_another_password_ends_every_other_session(owner: DashboardBrowser, stra
     assert sign_in(stranger, "another long one").heading == "Overview"
 
 
-def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: Tab, rt: Runtime) -> None:
     rt.instance_id = "another-installation"
     name = next(name for name in owner.cookies if "session" in name)
     owner.cookies["socialpub_session_another-"[:26]] = owner.cookies[name]
@@ -356,13 +334,13 @@ def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: DashboardBr
 
 def test_over_https_the_cookie_is_bound_to_it(rt: Runtime, app: App, password_hash: str) -> None:
     rt.write(sign_in_accounts.set_password, password_hash)
-    with DashboardBrowser(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
+    with Tab(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
         sign_in(browser, PASSWORD)
         name = next(name for name in browser.cookies if "session" in name)
         assert name.startswith("__Host-")
         reply = browser.ask("GET", "/")
         assert reply.status == 200
-    with DashboardBrowser(app) as browser:
+    with Tab(app) as browser:
         browser.open("/login")
         token = browser.page.token
         reply = browser.ask("POST", "/login", f"csrf={token}&password={PASSWORD.replace(' ', '+')}".encode())

@@ -17,16 +17,16 @@ from socialpub.sandbox import World
 from socialpub.web.http.app import create_app
 from tests.support.appliance import accept, attempts_of, state_of
 from tests.support.copies import become_restored
-from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_x
+from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
-def test_a_pause_really_pauses_and_resume_goes_on(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
+def test_pause_holds_posts_and_resume_sends_them(
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
     assert "nothing else starts" in owner.press("Pause", on="/system").role("status")
     post = accept(rt, x)
@@ -41,7 +41,7 @@ def test_a_pause_really_pauses_and_resume_goes_on(
     assert owner.open("/system").has_button("Pause")
 
 
-def test_the_system_page_and_the_doctor_show_the_version(owner: DashboardBrowser) -> None:
+def test_the_system_page_and_the_doctor_show_the_version(owner: Tab) -> None:
     assert f"socialpub {version.current()}" in " ".join(owner.open("/system").text.split())
     assert f"This is socialpub {version.current()}" in owner.open("/system/findings").text
 
@@ -55,7 +55,7 @@ def glance(page: Page) -> dict[str, str]:
 
 
 def test_the_page_begins_with_worker_disk_clock_and_backup(
-    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
+    owner: Tab, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     well()
@@ -69,9 +69,7 @@ def test_the_page_begins_with_worker_disk_clock_and_backup(
     assert found["Backup"].startswith("Backup made: The last one was made")
 
 
-def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
-    owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: False)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     found = glance(owner.open("/system"))
@@ -81,9 +79,7 @@ def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
     assert found["Backup"].startswith("Backup none yet: No backup was ever made.")
 
 
-def test_whoever_resumes_learns_before_what_is_too_late(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
-) -> None:
+def test_resume_first_shows_what_is_too_late(owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str) -> None:
     owner.press("Pause", on="/system")
     late = accept(rt, x, at=rt.now() + timedelta(hours=1))
     clock.forward(30 * 3600)
@@ -97,9 +93,7 @@ def test_whoever_resumes_learns_before_what_is_too_late(
     assert (state_of(rt, late), len(world.x.posts)) == (State.FAILED, 0)
 
 
-def test_after_a_restore_the_owner_s_word_is_needed(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, x: str
-) -> None:
+def test_after_a_restore_the_owner_decides(owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str) -> None:
     post, ahead = accept(rt, x), accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=1))
     become_restored(rt)
     assert "restored from a backup" in owner.open("/system").text
@@ -116,9 +110,7 @@ def test_after_a_restore_the_owner_s_word_is_needed(
     assert "publish" not in [step for step, _ in attempts_of(rt, post)]
 
 
-def test_the_word_that_nothing_was_sent_sends_it(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_the_word_that_nothing_was_sent_sends_it(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     post = accept(rt, connect_x(rt, world))
     become_restored(rt)
     owner.press("Resume", on="/system")
@@ -127,13 +119,11 @@ def test_the_word_that_nothing_was_sent_sends_it(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_resuming_what_is_not_paused_says_so(owner: DashboardBrowser) -> None:
+def test_resuming_what_is_not_paused_says_so(owner: Tab) -> None:
     assert "not paused" in owner.open("/system/resume").role("status")
 
 
-def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
-    owner: DashboardBrowser, rt: Runtime
-) -> None:
+def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(owner: Tab, rt: Runtime) -> None:
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, f"No credits left {MARKUP}", "402"))
     page = owner.open("/system")
     assert f"No credits left {MARKUP}" in page.text
@@ -145,7 +135,7 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
     assert not owner.open("/system").has_button("Try now")
 
 
-def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: Runtime, x: str) -> None:
+def test_the_doctor_s_findings_name_what_to_press(owner: Tab, rt: Runtime, x: str) -> None:
     rt.db.write(lambda tx: tx.update("profile", x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
     page = owner.press("Check now", on="/system")
     assert page.heading == "Findings"
@@ -159,7 +149,7 @@ def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: R
     assert first.text.startswith("fix this")
 
 
-def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: Tab, rt: Runtime) -> None:
     rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("10.0.0.1",))})
     owner.caller.app = create_app(rt)
     owner.headers["x-forwarded-for"] = "198.51.100.7"
@@ -169,7 +159,7 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrows
     assert "socialpub serve" in [code.text for code in page.root.all("code")]
 
 
-def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_what_keys_and_networks_used_today_is_counted(owner: Tab, rt: Runtime) -> None:
     rt.write(api_keys.create, MARKUP)
     key = api_keys.list_all(rt.reader)[0].id
     rt.db.write(lambda tx: counters.add_usage(tx, counters.REQUESTS, {key: 1234}))

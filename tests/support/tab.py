@@ -1,4 +1,4 @@
-"""A browser without scripts, for the dashboard: it keeps cookies, follows redirects, and sends the forms of its page.
+"""A browser tab without scripts: it keeps cookies, follows redirects, and sends the forms of its page.
 
 Controls are found as people find them: by what is written on them.
 """
@@ -197,7 +197,7 @@ def multipart(fields: Sequence[tuple[str, Value]]) -> tuple[bytes, str]:
     return body + f"--{boundary}--\r\n".encode(), f"{MULTIPART}; boundary={boundary}"
 
 
-class DashboardBrowser:
+class Tab:
     def __init__(self, app: Any, origin: str = ORIGIN, headers: dict[str, str] | None = None) -> None:
         self.caller = Caller(app, "")
         self.origin = origin
@@ -205,7 +205,7 @@ class DashboardBrowser:
         self.cookies: dict[str, str] = {}
         self.page: Page
 
-    def __enter__(self) -> "DashboardBrowser":
+    def __enter__(self) -> "Tab":
         self.caller.__enter__()
         return self
 
@@ -327,6 +327,6 @@ class DashboardBrowser:
         raise AssertionError(f"{url} leads around in a circle")
 
 
-def sign_in(browser: DashboardBrowser, password: str) -> Page:
+def sign_in(browser: Tab, password: str) -> Page:
     browser.open("/login")
     return browser.press("Sign in", {"Password": password})

@@ -17,10 +17,10 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept
-from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.tab import Element, Page, Tab
 
 
 def address(artifact_id: str) -> str:
@@ -31,9 +31,7 @@ def kept(rt: Runtime) -> list[Path]:
     return [path for path in (rt.files.root / THUMBNAILS).rglob("*") if path.is_file()]
 
 
-def test_a_picture_is_shown_small_and_made_once(
-    rt: Runtime, owner: DashboardBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg", 1600, 1200), "image/jpeg")
     first = owner.ask("GET", address(photo))
     assert (first.status, first.headers["content-type"]) == (200, "image/jpeg")
@@ -45,12 +43,12 @@ def test_a_picture_is_shown_small_and_made_once(
     assert owner.ask("GET", address(photo)).body == first.body
 
 
-def test_a_film_is_shown_by_its_first_picture(rt: Runtime, owner: DashboardBrowser, tmp_path: Path) -> None:
+def test_a_film_is_shown_by_its_first_picture(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(film)).body)).size == (128, 96)
 
 
-def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: DashboardBrowser, tmp_path: Path) -> None:
+def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     path = rt.files.path(rt.reader.value("SELECT storage_key FROM artifact"))
     path.write_bytes(path.read_bytes()[:300])  # the disk lost the rest
@@ -62,7 +60,7 @@ def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: DashboardBrowser, 
     assert "no_picture" in owner.ask("GET", address("not-an-id")).headers["location"]
 
 
-def test_it_goes_with_what_it_shows(rt: Runtime, owner: DashboardBrowser, tmp_path: Path) -> None:
+def test_it_goes_with_what_it_shows(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     owner.ask("GET", address(photo))
     assert thumbnails.clean(rt) == 0 and len(kept(rt)) == 1
@@ -71,7 +69,7 @@ def test_it_goes_with_what_it_shows(rt: Runtime, owner: DashboardBrowser, tmp_pa
 
 
 def test_a_decoder_that_cannot_begin_says_nothing_about_the_picture(
-    rt: Runtime, owner: DashboardBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     with monkeypatch.context() as broken:
@@ -112,7 +110,7 @@ def options_of(rt: Runtime) -> dict[str, object]:
 
 
 def test_uploaded_images_are_offered_by_their_pictures_newest_first(
-    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
+    owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str
 ) -> None:
     shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
     artifact(rt, film, "video/mp4")
@@ -125,7 +123,7 @@ def test_uploaded_images_are_offered_by_their_pictures_newest_first(
 
 
 def test_a_chosen_cover_goes_out_with_the_video(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path, pins: str
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path, pins: str
 ) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     owner.open("/compose")
@@ -138,9 +136,7 @@ def test_a_chosen_cover_goes_out_with_the_video(
     assert len(world.pinterest.pins) == 1
 
 
-def test_a_cover_is_uploaded_with_the_form_and_stays_chosen(
-    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
-) -> None:
+def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str) -> None:
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     sent = {"Text": "Waves", "Media": film, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
@@ -152,7 +148,7 @@ def test_a_cover_is_uploaded_with_the_form_and_stays_chosen(
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
 
-def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: DashboardBrowser, film: Path, pins: str) -> None:
+def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, film: Path, pins: str) -> None:
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     page = owner.press("Publish", {"Text": "Waves", "Media": film, "Board": board, UPLOAD: film})
@@ -161,9 +157,7 @@ def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: DashboardBrowser, 
     assert page.links()["Pinterest, Cover picture"].endswith("#options-pinterest-coverArtifactId")
 
 
-def test_an_edit_keeps_the_cover_and_takes_it_away(
-    owner: DashboardBrowser, rt: Runtime, tmp_path: Path, film: Path, pins: str
-) -> None:
+def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}
     video = artifact(rt, film, "video/mp4")
@@ -175,5 +169,5 @@ def test_an_edit_keeps_the_cover_and_takes_it_away(
     assert "coverArtifactId" not in options_of(rt)
 
 
-def test_without_pinterest_no_cover_is_offered(owner: DashboardBrowser, x: str) -> None:
+def test_without_pinterest_no_cover_is_offered(owner: Tab, x: str) -> None:
     assert radios(owner.open("/compose")) == {}

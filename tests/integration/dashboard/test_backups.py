@@ -17,12 +17,12 @@ from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import become_restored, members_of
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.tab import Tab
 
 
-def download(owner: DashboardBrowser) -> Reply:
+def download(owner: Tab) -> Reply:
     owner.open("/system")
     form = owner.page.form_of(owner.page.button("Download backup"))
     return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
@@ -33,9 +33,7 @@ def left(rt: Runtime) -> list[Path]:
     return [path for folder in (rt.settings.data_dir, rt.settings.run_dir) for path in folder.glob(f"{create.PREFIX}*")]
 
 
-def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
-    owner: DashboardBrowser, rt: Runtime, tmp_path: Path
-) -> None:
+def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     artifact(rt, media.jpeg(rt.settings.data_dir / "pin.jpg"), "image/jpeg")
     accept(rt, add_profile(rt), body="In the copy")
     reply = download(owner)
@@ -55,7 +53,7 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
 
 
 def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
-    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+    owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     reply = download(owner)
@@ -65,7 +63,7 @@ def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
     assert "failed" in owner.open("/system").text
 
 
-def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_two_copies_are_not_made_at_once(owner: Tab, rt: Runtime) -> None:
     assert download(owner).status == 200
     with FileLock(rt.settings.run_dir / "download.lock"):
         reply = download(owner)
@@ -73,7 +71,7 @@ def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -
     assert download(owner).status == 200
 
 
-def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_fails_is_told(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OperatorError("The backup could not be written.", "Check the disk.")
 
@@ -85,7 +83,7 @@ def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.
 # --- where copies stand ----------------------------------------------------------------------------------------------
 
 
-def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: DashboardBrowser, rt: Runtime) -> None:
+def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: Tab, rt: Runtime) -> None:
     told = "This installation was restored from a backup of"
     pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/trail", "/system/findings")
     assert not [path for path in pages if told in owner.open(path).text]
@@ -97,7 +95,7 @@ def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: DashboardBr
     assert not [path for path in ("/", *pages) if "restored from a backup" in owner.open(path).text]
 
 
-def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: Runtime, clock: HandClock) -> None:
+def test_the_system_page_tells_of_scheduled_copies(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     assert "scheduled" not in owner.open("/system").text
     made = schedule.make(rt)
     page = owner.open("/system").text

@@ -7,17 +7,15 @@ from socialpub.sandbox import World
 from socialpub.web.http.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, attempts_of
-from tests.support.dashboard_browser import DashboardBrowser
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_pinterest
+from tests.support.tab import Tab
 
 COMMAND = "socialpub admin"
 
 
-def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(
-    owner: DashboardBrowser, x: str
-) -> None:
+def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(owner: Tab, x: str) -> None:
     page = owner.press("Check", {"Text": "a" * 300}, on="/compose")
     assert "press “Refresh” on the profile's page." in page.role("alert")
     assert COMMAND not in page.text
@@ -33,7 +31,7 @@ def test_a_program_reads_the_command_as_well(app: App, rt: Runtime, world: World
 
 
 def test_a_post_that_failed_for_its_length_shows_its_command_as_code_on_every_page(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
+    owner: Tab, rt: Runtime, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="a" * 300)
     drain(rt, clock)
@@ -43,9 +41,7 @@ def test_a_post_that_failed_for_its_length_shows_its_command_as_code_on_every_pa
         assert "`" not in page.text, path
 
 
-def test_a_pin_without_a_board_is_told_in_the_words_of_the_form(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_a_pin_without_a_board_names_the_form_s_field(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     post = accept(rt, connect_pinterest(rt, world), body="Soup")
     drain(rt, clock)
     page = owner.open(f"/posts/{post}")
@@ -54,9 +50,7 @@ def test_a_pin_without_a_board_is_told_in_the_words_of_the_form(
     assert "boardId is needed" not in page.text
 
 
-def test_a_post_that_waits_for_its_account_names_the_button(
-    owner: DashboardBrowser, rt: Runtime, clock: HandClock, x: str
-) -> None:
+def test_a_post_that_waits_for_its_account_names_the_button(owner: Tab, rt: Runtime, clock: HandClock, x: str) -> None:
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, x, "X has ended the grant."))
     post = accept(rt, x)
     drain(rt, clock, within=60)

@@ -227,11 +227,6 @@ def test_a_copy_on_the_same_disk_leaves_rows_their_room(
     assert create.write(rt, tmp_path / "copy").media_files == 1
 
 
-def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="nowhere"):
-        create.write(rt, tmp_path / "nowhere" / "appliance.copy")
-
-
 # --- whole or not ----------------------------------------------------------------------------------------------------
 
 

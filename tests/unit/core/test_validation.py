@@ -1,4 +1,4 @@
-"""One wording for what is wrong with data, wherever it came from, and never the data itself."""
+"""What is wrong with given data is said in one wording."""
 
 from datetime import timedelta
 from typing import Annotated, Any, Literal
@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from socialpub.core import validation
-from socialpub.core.validation import AlsoCalled, Keys, did_you_mean
+from socialpub.core.validation import AlsoCalled, Keys, did_you_mean, nearest
 
 
 class Strict(BaseModel):
@@ -150,3 +150,24 @@ def test_no_message_holds_what_was_given() -> None:
 
 def test_without_a_near_name_the_known_ones_can_be_listed() -> None:
     assert did_you_mean(None, ["a", "b"]) == "is not known; known are a, b"
+
+
+# --- the nearest name ------------------------------------------------------------------------------------------------
+
+
+KEYS = ("accessToken", "refreshToken", "expiresAt")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("acessToken", "accessToken"),
+        ("access_token", "accessToken"),
+        ("REFRESHTOKEN", "refreshToken"),
+        ("expires_in", "expiresAt"),
+        ("zzzz", None),
+        ("", None),
+    ],
+)
+def test_the_nearest_name_is_found_whatever_its_case_and_underscores(given: str, meant: str | None) -> None:
+    assert nearest(given, KEYS) == meant

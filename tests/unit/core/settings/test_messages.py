@@ -1,6 +1,11 @@
-"""Everything that is wrong with a configuration is listed at once, and no secret with it."""
+"""A wrong configuration is explained by key and line, and never by the value of a secret."""
+
+import tomllib
 
 import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import loader
 
 
 def test_all_mistakes_are_listed_at_once_each_with_key_value_and_remedy(mistakes):
@@ -53,3 +58,40 @@ def test_a_value_where_a_section_belongs_says_how_a_section_is_written(mistakes)
 )
 def test_the_value_of_a_secret_is_never_shown(mistakes, text):
     assert "12345678" not in mistakes(text)
+
+
+# --- files that are no TOML ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        (
+            '[providers.x]\nclient_id = "hush"\n\n[ providers.x ]  # again\nclient_secret = "hush"\n',
+            "has the section [providers.x] twice: in line 4, first in line 1.",
+            "below one of them",
+        ),
+        (
+            'providers.x.client_id = "hush"\n[providers.x]\nclient_secret = "hush"\n',
+            "has the section [providers.x] twice: in line 2.",
+            "below one of them",
+        ),
+        (
+            '[providers.x]\nclient_secret = "hush"\nclient_secret = "hush"\n',
+            "sets client_secret twice: again in line 3.",
+            "Keep one of the two lines",
+        ),
+        ("base_url = hush\n", "is not valid TOML in line 1: Invalid value.", "in quotes"),
+        ('base_url = "hush', "is not valid TOML in line 1: ", "in quotes"),
+    ],
+)
+def test_what_is_wrong_and_where(tmp_path, text, message, remedy):
+    with pytest.raises(tomllib.TOMLDecodeError):
+        tomllib.loads(text)
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(OperatorError) as raised:
+        loader.load(file, {})
+    assert raised.value.message.startswith(f"{file} {message}")
+    assert remedy in raised.value.hint
+    assert "hush" not in f"{raised.value.message} {raised.value.hint}"

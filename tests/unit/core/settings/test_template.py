@@ -1,4 +1,4 @@
-"""`socialpub init`: all of it or nothing, and never over something that is there."""
+"""What `socialpub init` writes."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""How old the last copy is: an owner is reminded before it is needed, and never told that a failed one was made."""
+"""How old the last backup is: an owner is reminded before it is needed, and a failed one does not count."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Scheduled copies: a folder for each, media that cost room once, and old ones that go."""
+"""Scheduled backups: a folder for each, media that take space once, and old ones that go."""
 
 import os
 import signal

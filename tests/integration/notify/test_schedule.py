@@ -1,4 +1,4 @@
-"""What the owner is told, and when: one message per cause, and one when it is well again."""
+"""What the owner is told, and when: one message for each alert, and one when it has ended."""
 
 import json
 from collections.abc import Callable

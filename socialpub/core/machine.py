@@ -6,6 +6,7 @@ report, so systemd ends it. Without systemd, every call does nothing.
 
 import contextlib
 import os
+import pwd
 import socket
 import threading
 import time
@@ -51,6 +52,14 @@ def _read(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
+
+
+def user_name(uid: int) -> str:
+    """Return the name of a user of this machine, or the number of a user without one."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 MAX_ARENAS = 2

@@ -80,7 +80,7 @@ def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: dateti
         newer = unknown(before)
         if newer:
             raise OperatorError(
-                is_newer("The database", newer, upgrade_backups.version_of(Reader(connection))),
+                is_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
                 "Install the newer version again, or restore a backup that this version made.",
             )
         if not missing(before):

@@ -44,20 +44,20 @@ class UpgradeBackup:
     """The version that worked with this database. Version 1.0.0 wrote none into the name."""
 
 
-def folder_of(database: Path) -> Path:
+def backup_folder(database: Path) -> Path:
     return database.parent / FOLDER
 
 
 def list_all(database: Path) -> list[UpgradeBackup]:
     """Return the upgrade backups, newest first."""
     found = []
-    for path in folder_of(database).glob(f"*{END}"):
+    for path in backup_folder(database).glob(f"*{END}"):
         schema, _, rest = path.name.removesuffix(END).partition("@")
         instant, _, versions = rest.partition("@")
         if instant:
             former = versions.partition(_TO)[0] or None
             found.append(UpgradeBackup(path, schema, instant, path.stat().st_size, former))
-    return sorted(found, key=lambda copy: copy.instant, reverse=True)
+    return sorted(found, key=lambda backup: backup.instant, reverse=True)
 
 
 def needed_bytes(connection: sqlite3.Connection) -> int:
@@ -75,7 +75,7 @@ def free_bytes(database: Path) -> int:
     return shutil.disk_usage(database.parent).free
 
 
-def version_of(store: Reader) -> str:
+def read_version(store: Reader) -> str:
     """Return the version that last worked with this database. It is safe as a part of a file name."""
     written = appliance_state.get(store, appliance_state.VERSION)
     if written is None:
@@ -98,8 +98,8 @@ def make(
     Raises OperatorError, and then nothing was changed.
     """
     _check_room(connection, database)
-    folder = folder_of(database)
-    version = version_of(Reader(connection))
+    folder = backup_folder(database)
+    version = read_version(Reader(connection))
     instant = stamp(now).replace(":", "").replace("-", "")
     target = folder / f"{schema}@{instant}@{version}{_TO}{following}{END}"
     unfinished = folder / UNFINISHED
@@ -130,8 +130,8 @@ def _check_room(connection: sqlite3.Connection, database: Path) -> None:
         raise OperatorError(
             f"To bring the database up to date, {units.size(needed)} of room are needed for {database.parent}, half "
             f"of it for a copy from before. {units.size(free)} are free, {units.size(needed - free)} too few.",
-            f"Nothing was changed. Make room (backups of earlier upgrades in {folder_of(database)} can be removed), "
-            "and start again; until then the former version still works.",
+            f"Nothing was changed. Make room (backups of earlier upgrades in {backup_folder(database)} can be "
+            "removed), and start again; until then the former version still works.",
         )
 
 
@@ -172,9 +172,9 @@ def _remove_unfinished(folder: Path) -> None:
 
 def _forget_older(database: Path, schema: str, spared: set[Path | None]) -> None:
     kept = 1
-    for copy in list_all(database):
-        if copy.path in spared:
+    for backup in list_all(database):
+        if backup.path in spared:
             continue
-        kept += copy.schema != schema
-        if copy.schema == schema or kept > KEPT:
-            copy.path.unlink(missing_ok=True)
+        kept += backup.schema != schema
+        if backup.schema == schema or kept > KEPT:
+            backup.path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from socialpub.core import commands
 from socialpub.core.command_forms import DISK_ERRORS
+from socialpub.core.machine import user_name
 from socialpub.core.settings.loader import Settings
 from socialpub.db import errors
 
@@ -62,13 +63,6 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
 def is_closed(folder: Path) -> bool:
     """Whether this user must not enter the folder."""
     return not os.access(folder, os.X_OK, effective_ids=True)
-
-
-def user_name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _group_name(gid: int) -> str:

@@ -39,7 +39,7 @@ def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
     database, target = folder / "copied.db", folder / "former.copy"
     create.copy_database(rt, database)
     info = format.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
-    with format.create_tar(target, rt.secrets.sign_copy) as copy:
+    with format.create_tar(target, rt.secrets.sign_backup) as copy:
         copy.add(format.FIRST, info.as_json())
         copy.add_file(format.SECRET, rt.settings.secret_key_file)
         copy.add_file(format.DATABASE, database)
@@ -89,7 +89,7 @@ def forged(
                 writer.add(member.name, b"x" * member.size)
             else:
                 file.write(member.tobuf(tarfile.GNU_FORMAT))
-        writer.finish(key.sign_copy if key else None)
+        writer.finish(key.sign_backup if key else None)
     return target
 
 

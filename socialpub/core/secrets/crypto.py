@@ -9,7 +9,6 @@ import base64
 import hashlib
 import hmac
 import os
-import pwd
 import secrets
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from socialpub.core import commands
 from socialpub.core.errors import OperatorError
+from socialpub.core.machine import user_name
 from socialpub.core.secrets import redaction
 
 _FORM = b"2."
@@ -35,7 +35,7 @@ class Secrets:
     def __init__(self, key: bytes) -> None:
         self._sealing = AESGCM(_derive(key, b"sealed texts"))
         self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
-        self._copies = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
+        self._backups = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
         self.url_key = _derive(key, b"signed urls")
         self._signing = hmac.new(self.url_key, digestmod=hashlib.sha256)
         self._former_urls: list[tuple[bytes, int]] = []
@@ -76,18 +76,18 @@ class Secrets:
         except InvalidToken:
             return sealed
 
-    def sign_copy(self, digest: str) -> str:
-        """The seal of a copy whose parts have this digest: hexadecimal digits."""
-        signing = self._copies.copy()
+    def sign_backup(self, digest: str) -> str:
+        """Return the signature of a backup with this digest, as hexadecimal digits."""
+        signing = self._backups.copy()
         signing.update(digest.encode())
         return signing.hexdigest()
 
-    def has_signed_copy(self, seal: str, digest: str) -> bool:
-        """Whether the seal is that of this digest, compared in constant time."""
-        return hmac.compare_digest(seal.encode(), self.sign_copy(digest).encode())
+    def has_signed_backup(self, seal: str, digest: str) -> bool:
+        """Return whether the seal is that of this digest, in constant time."""
+        return hmac.compare_digest(seal.encode(), self.sign_backup(digest).encode())
 
     def sign(self, *parts: str) -> str:
-        """A signature over the parts: first the purpose (a method), then what it binds. URL-safe text.
+        """Return a signature over the parts as URL-safe text: first the purpose (a method), then what it binds.
 
         Parts are joined with a newline, which none of them may contain.
         """
@@ -96,15 +96,15 @@ class Secrets:
         return _as_text(signing.digest()).decode()
 
     def verify(self, signature: str, *parts: str) -> bool:
-        """Whether `signature` is that of `parts`, compared in constant time."""
+        """Return whether `signature` is that of `parts`, in constant time."""
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
 
     def accept_urls(self, url_key: bytes, until: int) -> None:
-        """Have `verify_url` take what another `secret.key` signed with its `url_key`, if it ends by then."""
+        """Let `verify_url` accept what another `secret.key` signed with its `url_key`, if it ends by then."""
         self._former_urls.append((url_key, until))
 
     def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:
-        """`verify` for an address that ends at this second, and that may be of before a change of `secret.key`."""
+        """Verify an address that ends at this second. A former `secret.key` may have signed it."""
         if self.verify(signature, *parts):
             return True
         signed = "\n".join(parts).encode()
@@ -153,9 +153,9 @@ def load(path: Path) -> Secrets:
 
 def _unreadable(path: Path) -> OperatorError:
     """Return what is wrong with the rights of a `secret.key`, such as one that root copied here."""
-    own = _user_name(os.geteuid())
+    own = user_name(os.geteuid())
     try:
-        owner = _user_name(path.stat().st_uid)
+        owner = user_name(path.stat().st_uid)
     except OSError:
         return OperatorError(f"{path} cannot be read by {own}.", "Run the command as the user that socialpub runs as.")
     if owner != own:
@@ -165,28 +165,21 @@ def _unreadable(path: Path) -> OperatorError:
     return OperatorError(f"{path} cannot be read: its mode forbids that.", f"Run `{line}`.")
 
 
-def _user_name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
-
-
 def new_key() -> bytes:
-    """The content of a new `secret.key`."""
+    """Return the content of a new `secret.key`."""
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n"
 
 
 def new_api_secret() -> str:
-    """256 random bits, URL-safe."""
+    """Return 256 random bits as URL-safe text."""
     return secrets.token_urlsafe(32)
 
 
 def digest(secret: str) -> bytes:
-    """What is stored of an API key's secret. SHA-256 is enough: the secret is random, not chosen."""
+    """Return what is stored of an API key's secret. SHA-256 is enough: the secret is random, not chosen."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def matches(secret: str, stored: bytes) -> bool:
-    """Constant-time comparison with what is stored."""
+    """Compare with what is stored, in constant time."""
     return hmac.compare_digest(digest(secret), stored)

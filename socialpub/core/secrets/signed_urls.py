@@ -7,65 +7,47 @@ reading cannot be written to.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Protocol
 from urllib.parse import parse_qsl
 
 from socialpub.core.errors import Forbidden
 from socialpub.core.secrets.crypto import Secrets
+from socialpub.core.settings.loader import Settings
 
 UPLOADS = "/storage/uploads/"
 MEDIA = "/storage/media/"
 MAX_DIGITS = 12
 
 
-class UrlLifetime(Protocol):
-    @property
-    def url_lifetime(self) -> timedelta: ...
-
-
-class UrlSettings(Protocol):
-    """The settings that URLs depend on."""
-
-    @property
-    def base_url(self) -> str: ...
-
-    @property
-    def uploads(self) -> UrlLifetime: ...
-
-    @property
-    def media(self) -> UrlLifetime: ...
-
-
-def upload_url(settings: UrlSettings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
-    """The URL that takes the bytes of a reservation, with one PUT, until `uploads.url_lifetime` is over."""
+def upload_url(settings: Settings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
+    """Return the URL that takes the bytes of a reservation, with one PUT, for `uploads.url_lifetime`."""
     expires = now + settings.uploads.url_lifetime
     return _url(settings, secrets, "PUT", UPLOADS + artifact_id, expires, required_headers(mime_type))
 
 
 def media_url(
-    settings: UrlSettings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
+    settings: Settings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
 ) -> str:
-    """The URL under which a stored file can be read until `lifetime` (by default `media.url_lifetime`) is over."""
+    """Return the URL under which a stored file can be read for `lifetime`, by default `media.url_lifetime`."""
     return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
 
 
 def required_headers(mime_type: str) -> dict[str, str]:
-    """The headers that the PUT of an upload must carry; names are lower case."""
+    """Return the headers that the PUT of an upload must carry, with names in lower case."""
     return {"content-type": mime_type}
 
 
 def check_upload(secrets: Secrets, artifact_id: str, mime_type: str, query: str, now: datetime) -> None:
-    """Raises Forbidden unless `query` is that of an upload URL of this reservation whose time is not over."""
+    """Raise Forbidden unless `query` is that of an upload URL of this reservation that has not expired."""
     _check(secrets, "PUT", UPLOADS + artifact_id, query, now, required_headers(mime_type))
 
 
 def check_media(secrets: Secrets, storage_key: str, query: str, now: datetime) -> int:
-    """The whole seconds left. Raises Forbidden unless `query` is that of a read URL of this file."""
+    """Return the whole seconds left. Raise Forbidden unless `query` is that of a read URL of this file."""
     return _check(secrets, "GET", MEDIA + storage_key, query, now, {})
 
 
 def _url(
-    settings: UrlSettings, secrets: Secrets, method: str, path: str, expires_at: datetime, headers: Mapping[str, str]
+    settings: Settings, secrets: Secrets, method: str, path: str, expires_at: datetime, headers: Mapping[str, str]
 ) -> str:
     expires = str(int(expires_at.timestamp()))
     signature = secrets.sign(*_bound(method, path, expires, headers))

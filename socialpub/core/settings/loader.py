@@ -44,7 +44,7 @@ from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
 from socialpub.core.validation import did_you_mean, format_mistakes, nearest
 
 PREFIX = "SOCIALPUB_"
-COPY_VARIABLE = "SOCIALPUB_COPY"
+BACKUP_VARIABLE = "SOCIALPUB_COPY"
 """The folder of the backup, for the command that runs after it. That command may call socialpub again."""
 
 
@@ -61,7 +61,7 @@ def merge_environment(
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in (CONFIG_VARIABLE, COPY_VARIABLE):
+        if not name.startswith(PREFIX) or name in (CONFIG_VARIABLE, BACKUP_VARIABLE):
             continue
         key = by_variable.get(name)
         if key is None:

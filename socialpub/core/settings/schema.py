@@ -58,13 +58,13 @@ class AlertKind(StrEnum):
     """There is little room left, or too little."""
 
     COPY = "copy"
-    """The last copy is old, or failed."""
+    """The last backup is old, or failed."""
 
     CLOCK = "clock"
     """The clock was set."""
 
     PAUSED = "paused"
-    """Publishing has been paused for long, as a restored copy is until it is resumed."""
+    """Publishing has been paused for long, as a restored backup is until it is resumed."""
 
 
 UNIX = "unix"
@@ -177,7 +177,7 @@ class NotifySection(Section):
 
 
 FOLDER_PLACEHOLDER = "{copy}"
-"""In the command that follows a copy: the copy's folder."""
+"""In the command that runs after a backup: the folder of the backup."""
 
 _MAX_KEPT = 3660
 

@@ -87,7 +87,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         format.expect(artifact_rows.stored(rt.reader)[1])
         copy_database(rt, database)
         format.expect(database.stat().st_size)
-        with format.create_tar(unfinished, rt.secrets.sign_copy) as tar:
+        with format.create_tar(unfinished, rt.secrets.sign_backup) as tar:
             summary = write_members(rt, tar, database, now, with_secret=with_secret, room=room)
         durable_files.move(unfinished, target)
     return summary

@@ -291,6 +291,10 @@ class BackupWriter:
         """List a file that is written."""
         self._sums.write(sums_line(digest, name))
 
+    def _write_seal(self, signature: str, digest: str) -> None:
+        seal = seal_line(signature, digest)
+        self._write(Member(io.BytesIO(seal), SEAL, len(seal)))
+
     def _write(self, member: Member) -> str:
         """Write one file. Return its SHA-256."""
         raise NotImplementedError
@@ -310,8 +314,7 @@ class TarWriter(BackupWriter):
         self._sums.seek(0)
         digest = self._write(Member(self._sums, SUMS, size))
         if sign is not None:
-            seal = seal_line(sign(digest), digest)
-            self._write(Member(io.BytesIO(seal), SEAL, len(seal)))
+            self._write_seal(sign(digest), digest)
         self._tar.close()
 
     def _write(self, member: Member) -> str:
@@ -342,8 +345,7 @@ class FolderWriter(BackupWriter):
         durable_files.flush(self._sums)
         with (self.folder / SUMS).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        seal = seal_line(sign(digest), digest)
-        self._write(Member(io.BytesIO(seal), SEAL, len(seal)))
+        self._write_seal(sign(digest), digest)
         for folder, _, _ in os.walk(self.folder):
             durable_files.flush_folder(Path(folder))
 

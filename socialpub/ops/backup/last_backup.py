@@ -22,10 +22,10 @@ _MAX_REASON = 1000
 """Characters of the reason of a failure."""
 
 
-def remedy(door: Surface = Surface.SHELL, *, failed: bool = False) -> str:
+def remedy(surface: Surface = Surface.SHELL, *, failed: bool = False) -> str:
     """Return how a backup is made. `failed`: the last attempt said what must be fixed first."""
     line = commands.line("backup", "FILE")
-    how = "press “Download backup” under System" if door is Surface.DASHBOARD else f"run `{line}`"
+    how = "press “Download backup” under System" if surface is Surface.DASHBOARD else f"run `{line}`"
     if failed:
         return f"Fix that. To make a backup in the meantime, {how}."
     return f"To make a backup, {how}. Keep the file on another disk."
@@ -86,11 +86,11 @@ def read(reader: Reader) -> LastBackup:
     )
 
 
-def next_at(copy: LastBackup, every: timedelta, now: datetime) -> datetime:
+def next_at(last: LastBackup, every: timedelta, now: datetime) -> datetime:
     """Return when the next scheduled backup is due, which may be in the past."""
-    made_at = copy.scheduled.made_at if copy.scheduled else None
-    if copy.failed_at is not None and (made_at is None or copy.failed_at > made_at):
-        due = parse(copy.failed_at) + min(every, RETRY_AFTER)
+    made_at = last.scheduled.made_at if last.scheduled else None
+    if last.failed_at is not None and (made_at is None or last.failed_at > made_at):
+        due = parse(last.failed_at) + min(every, RETRY_AFTER)
     elif made_at is None:
         due = now
     else:

@@ -17,6 +17,7 @@ from socialpub.accounts import api_keys
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError, reason_for
+from socialpub.core.machine import user_name
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -26,7 +27,7 @@ from socialpub.db.models import ApiKeyRow, HoldRow
 from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
-from socialpub.ops import file_faults, storage
+from socialpub.ops import storage
 from socialpub.ops.backup import verify
 from socialpub.ops.backup.format import DATABASE, SECRET, BackupInfo, BackupSummary
 from socialpub.ops.notify import schedule
@@ -154,7 +155,7 @@ def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) ->
 
 def _put_key(key_file: Path) -> str:
     folder = next(path for path in key_file.parents if path.exists())
-    own = f"--owner={file_faults.user_name(folder.stat().st_uid)}"
+    own = f"--owner={user_name(folder.stat().st_uid)}"
     return (
         "Put the original's secret.key there; without it no stored token can be read. If it is in FILE, "
         f"{_line('install', own, '--mode=600', 'FILE', key_file)}."
@@ -224,15 +225,14 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
             audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
         appliance_state.put(connection, appliance_state.PAUSED_AT, tx.stamp)
         appliance_state.note_restore(tx, copied_at)
-        # No worker and no readiness check have run here yet.
-        appliance_state.remove(connection, appliance_state.HEARTBEAT)
-        appliance_state.remove(connection, appliance_state.READINESS)
-        # The proxies of the original are not those of this machine.
-        appliance_state.remove(connection, appliance_state.UNTRUSTED_PROXIES)
-        # Its folder is where the original is, perhaps on another machine.
-        appliance_state.remove(connection, appliance_state.SCHEDULED_BACKUP)
-        # The original has it, and may still run.
-        appliance_state.remove(connection, appliance_state.INSTANCE_ID)
+        for name in (
+            appliance_state.HEARTBEAT,  # no worker and no readiness check have run here yet
+            appliance_state.READINESS,
+            appliance_state.UNTRUSTED_PROXIES,  # of the original's machine
+            appliance_state.SCHEDULED_BACKUP,  # its folder may be on that machine
+            appliance_state.INSTANCE_ID,  # the original has it, and may still run
+        ):
+            appliance_state.remove(connection, name)
         schedule.forget_original(tx)
 
 

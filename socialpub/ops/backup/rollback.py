@@ -107,12 +107,12 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
     if not unknown:
         return None
     schema = max(former.migrations)
-    for copy in upgrade_backups.list_all(database):
-        if copy.schema == schema:
-            return copy
+    for backup in upgrade_backups.list_all(database):
+        if backup.schema == schema:
+            return backup
     raise OperatorError(
         f"{former.version} does not know the present database ({', '.join(unknown)}), and no backup from before the "
-        f"upgrade ({schema}) is in {upgrade_backups.folder_of(database)}.",
+        f"upgrade ({schema}) is in {upgrade_backups.backup_folder(database)}.",
         "Stay with the present version, or restore a backup that the former version made into an empty data_dir.",
     )
 
@@ -153,7 +153,7 @@ def is_upgrade_backup(source: Path, settings: Settings) -> bool:
 
 
 def _is_in_its_folder(source: Path, settings: Settings) -> bool:
-    return source.resolve().parent == upgrade_backups.folder_of(settings.database_file).resolve()
+    return source.resolve().parent == upgrade_backups.backup_folder(settings.database_file).resolve()
 
 
 def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
@@ -193,11 +193,11 @@ def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
     with suppress(sqlite3.Error), open_file(source, verify.READ_ONLY) as reader:
         copied_at = appliance_state.get(reader, appliance_state.UPGRADE_BACKUP_OF)
         belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
-        version = upgrade_backups.version_of(reader)
+        version = upgrade_backups.read_version(reader)
     if copied_at is None:
         raise OperatorError(
             f"{source} is not a backup that socialpub made before an upgrade.",
-            f"Name a file of {upgrade_backups.folder_of(settings.database_file)}, or one that "
+            f"Name a file of {upgrade_backups.backup_folder(settings.database_file)}, or one that "
             f"`{commands.line('backup')}` wrote.",
         )
     if belongs_to != crypto.load(settings.secret_key_file).check_value:
@@ -218,13 +218,13 @@ def _accepted_since(put_aside: Path | None, copied_at: str) -> tuple[int, int]:
 def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> Path:
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         schema = max(upgrade.applied(connection), default="0000_empty")
-        copy = upgrade_backups.make(connection, database, schema, clock.now(), following, spare=spare)
+        backup = upgrade_backups.make(connection, database, schema, clock.now(), following, spare=spare)
         # What is left in the journal would be taken for the other database's.
         connection.execute("PRAGMA journal_mode = delete")
     for end in ("-wal", "-journal"):
         if os.path.lexists(database.with_name(database.name + end)):
             raise OperatorError(f"Another program works with {database}.", f"Find out which one: fuser {database}")
-    return copy.path
+    return backup.path
 
 
 def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[ApiKeyRow, ...]]:

@@ -33,7 +33,7 @@ from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets.redaction import redact, visible
-from socialpub.core.settings.loader import COPY_VARIABLE, PREFIX
+from socialpub.core.settings.loader import BACKUP_VARIABLE, PREFIX
 from socialpub.core.settings.schema import FOLDER_PLACEHOLDER, BackupSection
 from socialpub.db import secret_key
 from socialpub.ops.backup import create, format, verify
@@ -137,7 +137,7 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
             summary = create.write_members(
                 rt, writer, database, now, with_secret=with_secret, media_read_at=media_read_at
             )
-            writer.finish(rt.secrets.sign_copy)
+            writer.finish(rt.secrets.sign_backup)
             database_bytes = database.stat().st_size
         unfinished.rename(target)
         durable_files.flush_folder(folder)
@@ -173,7 +173,7 @@ def _free_place(folder: Path, copied_at: datetime) -> Path:
 def _list_backups(folder: Path, keys: Collection[str]) -> list[DatedBackup]:
     """Return the backups that a `secret.key` with one of these check values made, oldest first."""
     found = (_read_backup(path, keys) for path in folder.glob("[0-9]*") if _is_name(path.name))
-    return sorted((copy for copy in found if copy is not None), key=lambda copy: (copy.copied_at, copy.path))
+    return sorted((one for one in found if one is not None), key=lambda one: (one.copied_at, one.path))
 
 
 def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
@@ -189,9 +189,9 @@ def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedB
 
 def _prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
     """Remove the backups that are not kept. Return how many."""
-    copies = _list_backups(folder, keys)
-    stay = {copy.path for copy in kept(copies, settings)} | {just_made}
-    return _remove_backups(copy.path for copy in copies if copy.path not in stay)
+    backups = _list_backups(folder, keys)
+    stay = {backup.path for backup in kept(backups, settings)} | {just_made}
+    return _remove_backups(backup.path for backup in backups if backup.path not in stay)
 
 
 def _clear_unfinished(folder: Path, keys: Collection[str]) -> int:
@@ -250,7 +250,7 @@ def _is_trusted(rt: Runtime, backup: DatedBackup) -> bool:
         digest, seal = verify.read_seal(backup.path)
     except (OperatorError, OSError):
         return False
-    return seal is not None and rt.secrets.has_signed_copy(seal, digest)
+    return seal is not None and rt.secrets.has_signed_backup(seal, digest)
 
 
 # --- hard links ------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def run_post_backup_command(settings: BackupSection, backup: Path) -> None:
     with tempfile.TemporaryFile() as output:
         try:
             code = _run_command(
-                command, inherited | {COPY_VARIABLE: str(backup)}, output, settings.after_timeout.total_seconds()
+                command, inherited | {BACKUP_VARIABLE: str(backup)}, output, settings.after_timeout.total_seconds()
             )
         except OSError as error:
             raise _command_failed(backup, f"{command[0]!r} cannot be run: {error.strerror}", output) from None

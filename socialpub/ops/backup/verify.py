@@ -146,7 +146,7 @@ def _check_seal(checked: CheckedBackup, info: BackupInfo, ours: Secrets | None, 
         return Seal.NONE
     if ours is None or not is_ours:
         return Seal.UNCHECKED
-    if not ours.has_signed_copy(checked.seal, checked.digest):
+    if not ours.has_signed_backup(checked.seal, checked.digest):
         raise InvalidBackup(f"{checked.path} was changed by somebody without the secret.key.", "Use another backup.")
     return Seal.FITS
 
@@ -228,7 +228,7 @@ def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
         raise foreign(checked.path, "its database belongs to another secret.key than it holds")
     if backup.seal is not Seal.UNCHECKED:
         return backup.seal
-    if checked.seal is None or not own.has_signed_copy(checked.seal, checked.digest):
+    if checked.seal is None or not own.has_signed_backup(checked.seal, checked.digest):
         raise foreign(checked.path, "its seal does not fit the secret.key that it holds")
     return Seal.OWN
 

@@ -30,12 +30,12 @@ from socialpub.ops.health import Finding, Level, note, ok, problem
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
     """Yield what the next start does to an older database."""
-    path, folder = settings.database_file, upgrade_backups.folder_of(settings.database_file)
+    path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
     size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
     needed = upgrade_backups.needed_bytes(database)
     yield note(
         "database",
-        f"{path} was made by an older socialpub, {upgrade_backups.version_of(Reader(database))}; the next start "
+        f"{path} was made by an older socialpub, {upgrade_backups.read_version(Reader(database))}; the next start "
         f"updates it ({', '.join(missing)}). Before that it copies it to {folder}: {units.size(size)}. With that, "
         f"{units.size(needed)} of room are needed at most, and {units.size(free)} are free.",
         "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
@@ -200,7 +200,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             applied = upgrade_db.applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
-            missing, made_by = upgrade_db.missing(applied), upgrade_backups.version_of(Reader(database))
+            missing, made_by = upgrade_db.missing(applied), upgrade_backups.read_version(Reader(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}."

@@ -1,1 +1,1 @@
-"""Tells the owner what needs them: what to tell and when, and the sending of it through Apprise."""
+"""Notifies the owner: which alerts are due, what a message says, and how Apprise sends it."""

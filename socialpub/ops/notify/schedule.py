@@ -81,7 +81,7 @@ def compare(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: dat
 
 
 def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> SentAlert:
-    told = [one for one in known.values() if one.subject == alert.subject and one.told_at is not None]
+    sent = [one for one in known.values() if one.subject == alert.subject and one.told_at is not None]
     return SentAlert(
         alert.key,
         alert.subject,
@@ -90,7 +90,7 @@ def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> S
         alert.passes,
         stamp(now),
         # Each event has a key of its own.
-        returns=len(told) if alert.passes else 0,
+        returns=len(sent) if alert.passes else 0,
     )
 
 
@@ -114,20 +114,20 @@ def _missing_alert(old: SentAlert, now: datetime, *, succeeded: bool) -> SentAle
 
 def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
     """Return the alerts that have waited long enough for others to join, and all others that were not sent."""
-    untold = [one for one in known.values() if one.told_at is None and one.ended_at is None]
-    told = [one for one in known.values() if one.told_at is not None and not one.passes]
+    unsent = [one for one in known.values() if one.told_at is None and one.ended_at is None]
+    sent = [one for one in known.values() if one.told_at is not None and not one.passes]
     found = DueAlerts(
-        begun=[one for one in untold if now - parse(one.since) >= _grouping(one)],
+        begun=[one for one in unsent if now - parse(one.since) >= _grouping(one)],
         came_and_went=[one for one in known.values() if one.held_back and one.ended_at is not None],
-        lasting=[one for one in told if one.ended_at is None and now - parse(one.told_at or "") >= REMIND],
+        lasting=[one for one in sent if one.ended_at is None and now - parse(one.told_at or "") >= REMIND],
         ended=[
             one
-            for one in told
+            for one in sent
             if one.ended_at is not None and now - parse(one.ended_at) >= max(STAYS_WELL, _grouping(one))
         ],
     )
     if found:
-        found.begun.extend(one for one in untold if one not in found.begun and not one.returns)
+        found.begun.extend(one for one in unsent if one not in found.begun and not one.returns)
     return found
 
 
@@ -239,10 +239,10 @@ class Notifier:
     A lock lets one of them run a round at a time.
     """
 
-    def __init__(self, rt: Runtime, *, stands_in: bool = False) -> None:
-        """Prepare the thread. `stands_in`: it only acts while no worker reports."""
+    def __init__(self, rt: Runtime, *, is_fallback: bool = False) -> None:
+        """Prepare the thread. `is_fallback`: it only acts while no worker reports."""
         self.rt = rt
-        self._stands_in = stands_in
+        self._is_fallback = is_fallback
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
         self._begun = False
         self._accepted: dict[str, tuple[int, int]] = {}
@@ -254,7 +254,7 @@ class Notifier:
 
         The worker calls this before it delivers: a delivery that fails in its first second is reported.
         """
-        if not self._stands_in and send.list_services(self.rt):
+        if not self._is_fallback and send.list_services(self.rt):
             self._begin()
         self._thread.start()
 
@@ -265,7 +265,7 @@ class Notifier:
 
     def once(self) -> None:
         """Run one round, and send each service what it was not sent. Raises `SendingStopped`."""
-        if not send.list_services(self.rt) or (self._stands_in and not self._is_silent()):
+        if not send.list_services(self.rt) or (self._is_fallback and not self._is_silent()):
             return
         if not self._lock.try_acquire():
             return

@@ -333,7 +333,7 @@ def refuse_wrong_addresses(settings: Settings) -> None:
         raise OperatorError(" ".join(wrong), URL_FORMATS)
 
 
-def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
+def unknown_to_processes(rt: Runtime, surface: Surface) -> str | None:
     """Return the sentence that processes run with other addresses than this one, or None if all have the same."""
     changed = machine.find_changed_keys(rt)
     roles = [role for role, keys in changed.items() if "notify.urls" in keys]
@@ -341,30 +341,30 @@ def unknown_to_processes(rt: Runtime, door: Surface) -> str | None:
         return None
     names = " and the ".join("web server" if role == "web" else role for role in roles)
     run, know = ("run", "They send") if len(roles) > 1 else ("runs", "It sends")
-    restart = "Restart socialpub" if door is Surface.DASHBOARD else commands.here().restart()
+    restart = "Restart socialpub" if surface is Surface.DASHBOARD else commands.here().restart()
     return (
         f"The {names} {run} with other addresses in [notify] urls. {know} nothing to an address that it does not list. "
         f"{restart}."
     )
 
 
-def check_services(rt: Runtime, door: Surface) -> Iterator[Finding]:
+def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     """Yield the findings for the doctor."""
     found = read_service_health(rt, rt.reader)
     if not found:
-        yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(door))
+        yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(surface))
         return
     for sentence in wrong_addresses(rt.settings):
         yield problem("notify", sentence, URL_FORMATS)
     for one in found:
-        yield _service_finding(one, door)
+        yield _service_finding(one, surface)
 
 
-def _service_finding(service: ServiceHealth, door: Surface) -> Finding:
+def _service_finding(service: ServiceHealth, surface: Surface) -> Finding:
     state = service.state
     if state is not None and state.failing_since is not None:
         fix = f"Check its address {_place(service)}."
-        test = hints.test_message(door)
+        test = hints.test_message(surface)
         if not state.waiting:
             return problem(
                 "notify", f"{service.name} did not accept the last test: {state.failure}.", f"{fix} Then {test}."
@@ -378,7 +378,7 @@ def _service_finding(service: ServiceHealth, door: Surface) -> Finding:
         )
     if state is None or state.sent_at is None:
         message = f"{service.name} has received no message yet."
-        return note("notify", message, f"To test it, {hints.test_message(door)}.")
+        return note("notify", message, f"To test it, {hints.test_message(surface)}.")
     return ok("notify", f"{service.name} accepted its last message at {state.sent_at}.")
 
 

@@ -143,7 +143,7 @@ def run(rt: Runtime, sockets: list[socket.socket]) -> int:
     descriptors = raise_descriptors()
     server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))
     log.info("listening", address=addresses(sockets), base_url=rt.settings.base_url)
-    notifier = Notifier(rt, stands_in=True)
+    notifier = Notifier(rt, is_fallback=True)
     notifier.start()
     server.run(sockets=sockets)
     notifier.join()

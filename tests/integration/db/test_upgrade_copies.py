@@ -53,7 +53,7 @@ class Upgrading(NamedTuple):
 
     @property
     def in_folder(self) -> int:
-        folder = upgrade_backups.folder_of(self.settings.database_file)
+        folder = upgrade_backups.backup_folder(self.settings.database_file)
         return len(list(folder.iterdir())) if folder.exists() else 0
 
     def add(self, name: str, content: str) -> None:
@@ -116,7 +116,7 @@ def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went
 def test_a_database_without_a_version_is_of_1_0_0_and_the_names_that_it_gave_are_known(
     upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = upgrade_backups.folder_of(upgrading.settings.database_file)
+    folder = upgrade_backups.backup_folder(upgrading.settings.database_file)
     folder.mkdir()
     (folder / "0012_consent_door@20260101T000000.000Z.db").touch()
     with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
@@ -132,7 +132,7 @@ def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandC
     settings = settings_in(tmp_path)
     build(settings, clock=clock, role="test").close()
     with closing(sqlite3.connect(settings.database_file)) as connection:
-        assert upgrade_backups.version_of(Reader(connection)) == version.current()
+        assert upgrade_backups.read_version(Reader(connection)) == version.current()
 
 
 def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgrading) -> None:

@@ -126,7 +126,7 @@ def test_what_fails_in_the_first_second_of_the_first_worker_is_reported(
 
 def test_the_web_server_that_stands_in_begins_nothing_while_a_worker_reports(rt: Runtime) -> None:
     rt.stopping.set()
-    Notifier(rt, stands_in=True).start()
+    Notifier(rt, is_fallback=True).start()
     assert notifications.services(rt.reader) == []
 
 
@@ -332,7 +332,7 @@ def test_a_worker_that_is_gone_is_told_by_the_web_server(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)
-    stands_in = Notifier(rt, stands_in=True)
+    stands_in = Notifier(rt, is_fallback=True)
     for _ in range(8):
         clock.forward(60)
         stands_in.once()

@@ -1,7 +1,6 @@
 """Signed URLs: each good for one purpose, one file, one while."""
 
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from socialpub.core.errors import Forbidden
 from socialpub.core.secrets import signed_urls
 from socialpub.core.secrets.crypto import Secrets
+from socialpub.core.settings.loader import Settings
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECRETS = Secrets(b"k" * 32)
@@ -17,8 +17,7 @@ KEY = f"01/{ARTIFACT}-0123456789abcdef.png"
 
 
 def settings(base_url="http://127.0.0.1:8000"):
-    hour = SimpleNamespace(url_lifetime=timedelta(hours=1))
-    return SimpleNamespace(base_url=base_url, uploads=hour, media=hour)
+    return Settings(base_url=base_url)
 
 
 def upload_query(**more):

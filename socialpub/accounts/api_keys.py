@@ -50,7 +50,6 @@ class Caller:
         return self.providers is not None or self.profiles is not None
 
     def sees(self, provider: str, profile_id: str) -> bool:
-        """Whether a profile is in this key's scope."""
         return (self.providers is None or provider in self.providers) and (
             self.profiles is None or profile_id in self.profiles
         )
@@ -61,12 +60,10 @@ OWNER = Caller("owner", "write")
 
 
 def new_id() -> str:
-    """Return the id for a key that will be created."""
     return secrets.token_hex(ID_LETTERS // 2)
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text has the form of `new_id`."""
     return len(text) == ID_LETTERS and all(letter in "0123456789abcdef" for letter in text)
 
 
@@ -117,7 +114,6 @@ def create(
 
 
 def list_all(reader: Reader) -> list[ApiKeyRow]:
-    """Return every key ever created, oldest first."""
     return access_rows.list_keys(reader)
 
 
@@ -161,7 +157,6 @@ def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
 
 
 def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
-    """Return those of these keys that are expired or revoked."""
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 

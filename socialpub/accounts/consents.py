@@ -66,7 +66,6 @@ def insert(
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
-    """Return the attempt that this state belongs to."""
     return access_rows.find_consent(reader, provider, crypto.digest(state))
 
 

@@ -87,7 +87,6 @@ def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
 
 
 def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
-    """Note that the session is used now, from this address."""
     tx.change(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 
@@ -152,12 +151,10 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
 
 
 def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
-    """Return whether the link still works, without using it."""
     return access_rows.is_link_valid(reader, crypto.digest(token), purpose, rt.instance_id, rt.stamp())
 
 
 def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
-    """Use the link; return whether it worked."""
     return access_rows.use_link(tx, crypto.digest(token), purpose, rt.instance_id)
 
 

@@ -332,7 +332,6 @@ def _store_account_data(rt: Runtime, tx: Tx, profile_id: str, identity: Identity
 
 
 def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
-    """Return what is different, as sentences."""
     found = []
     if now.username != before.username and now.username:
         found.append(f"The handle is @{now.username} now.")

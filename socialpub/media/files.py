@@ -44,19 +44,12 @@ _KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f-]{36}-[0-9a-f]{16}\.[a-z0-9]{2,4}")
 _RENDITION_KEY = re.compile(RENDITIONS + r"/[0-9a-z-]{1,36}/[0-9a-f]{24}")
 
 
-def new_storage_key(artifact_id: str, mime_type: str) -> str:
-    """A key that was never used."""
-    # The end of an id is random; its beginning is the time, which would fill one folder after the other.
-    return f"{artifact_id[-2:]}/{artifact_id}-{secrets.token_hex(8)}.{_SUFFIXES[mime_type]}"
-
-
 def rendition_key(delivery_id: str, name: str) -> str:
     """The key of a version made for a delivery; `name` is 24 hexadecimal digits."""
     return f"{RENDITIONS}/{delivery_id}/{name}"
 
 
 def is_storage_key(text: str) -> bool:
-    """Whether this has the form of an artifact's key."""
     return _KEY.fullmatch(text) is not None
 
 
@@ -220,7 +213,8 @@ class Files:
 
     def new_key(self, artifact_id: str, mime_type: str) -> str:
         """A storage key that was never used: every PUT of an artifact gets one of its own."""
-        return new_storage_key(artifact_id, mime_type)
+        # The end of an id is random; its beginning is the time, which would fill one folder after the other.
+        return f"{artifact_id[-2:]}/{artifact_id}-{secrets.token_hex(8)}.{_SUFFIXES[mime_type]}"
 
     def receive(self, artifact_id: str | None = None) -> IncomingFile:
         """A place for arriving bytes. Raises Unavailable, and Conflict when too many are on their way for the same
@@ -251,7 +245,6 @@ class Files:
         self.path(storage_key).unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
-        """How much can still be written."""
         disk = os.statvfs(self.root)
         return disk.f_bavail * disk.f_frsize
 

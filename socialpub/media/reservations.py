@@ -32,7 +32,6 @@ _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 def disk_full() -> Unavailable:
-    """Return the error of a full disk."""
     return Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
 
 
@@ -46,8 +45,6 @@ def as_unavailable(error: OSError) -> Exception:
 
 
 class DiskReservations:
-    """The reservations of this process."""
-
     def __init__(
         self, folder: Path, floor_bytes: int, free_bytes: Callable[[], int], monotonic: Callable[[], float]
     ) -> None:
@@ -156,7 +153,6 @@ class DiskReservations:
             self._announced_bytes = self._left_bytes
 
     def _others(self) -> int:
-        """Return the bytes that other processes have reserved."""
         own = None if self._announced_in is None else self._announced_in[1]
         paths = self._folder.glob(f"*{RESERVATION_SUFFIX}")
         return sum(_read_bytes(path) for path in paths if path != own and not locks.remove_if_unlocked(path))

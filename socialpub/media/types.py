@@ -103,7 +103,6 @@ def media_kind(mime_type: str) -> str | None:
 
 
 def type_mismatch(found: str, declared: str) -> MediaRejected:
-    """The rejection that names both types."""
     return MediaRejected(f"The file was declared as {declared}, but its content is {found}.")
 
 

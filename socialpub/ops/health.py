@@ -142,8 +142,8 @@ def beat(rt: Runtime, tx: Tx) -> None:
     report = WorkerReport(
         read_process_figures(),
         0.0 if oldest is None else round(now - oldest),
-        client.start_failure(),
-        client.missing_decoders(),
+        client.last_start.failure,
+        client.last_start.lacks,
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 
@@ -253,7 +253,7 @@ def check_without_writing(rt: Runtime) -> Readiness:
     """Check everything but a write. Not from the event loop."""
     reader, now = rt.db.reader, rt.now()
     reasons = list(_storage_problems(rt))
-    if (failure := client.start_failure()) is not None:
+    if (failure := client.last_start.failure) is not None:
         reasons.append(_decoder(f"Media cannot be examined: {failure}"))
     try:
         return Readiness(

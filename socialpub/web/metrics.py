@@ -61,21 +61,18 @@ Rows = Iterable[tuple[str | int | float, ...]]
 
 
 def gauge(name: str, meaning: str, labels: list[str], rows: Rows) -> GaugeMetricFamily:
-    """What goes up and down."""
     family = GaugeMetricFamily(name, meaning, labels=labels)
     _fill(family, rows)
     return family
 
 
 def counter(name: str, meaning: str, labels: list[str], rows: Rows) -> CounterMetricFamily:
-    """What only grows; `name` without its `_total`."""
     family = CounterMetricFamily(name, meaning, labels=labels)
     _fill(family, rows)
     return family
 
 
 def one(name: str, meaning: str, value: float) -> GaugeMetricFamily:
-    """A single number that goes up and down."""
     return GaugeMetricFamily(name, meaning, value=value)
 
 

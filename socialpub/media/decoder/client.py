@@ -15,7 +15,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -117,35 +117,16 @@ def _jpeg_sides(file: IO[bytes]) -> tuple[int, int] | None:
 
 
 @dataclass(slots=True)
-class _LastStart:
+class LastStart:
+    """How the last child began."""
+
     failure: str | None = None
+    """Why it could not; None when it could, or when none was wanted yet."""
     lacks: tuple[str, ...] | None = None
+    """What the kernel lacked to confine it (`confinement.py`); None when no child has answered."""
 
 
-_last = _LastStart()
-
-
-def start_failure() -> str | None:
-    """Why the last child could not begin; None when it could, or when none was wanted yet."""
-    return _last.failure
-
-
-def missing_decoders() -> tuple[str, ...] | None:
-    """What the kernel lacked to confine the last child (`decoder_confinement`); None when no child has answered."""
-    return _last.lacks
-
-
-def note_missing(names: Iterable[str]) -> None:
-    _last.lacks = tuple(names)
-
-
-def note_start_failure(why: str) -> None:
-    _last.failure = why
-
-
-def note_start() -> None:
-    _last.failure = None
-
+last_start = LastStart()
 
 # --- requests to a child ---------------------------------------------------------------------------------------------
 
@@ -199,19 +180,19 @@ def share_memory_in(folder: Path) -> None:
     The budget is half of the machine's memory, and no more than one largest child per core can use.
     """
     global _turns
-    note_start()
+    last_start.failure = None
     _turns = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
 
 
 def try_starting() -> None:
-    """Find out whether a child can begin (`decoder_starts`). Takes a quarter of a second of processor time."""
+    """Find out whether a child can begin (`last_start`). Takes a quarter of a second of processor time."""
     with contextlib.suppress(MediaRejected, DecoderFailed):
         inspect_file(Path(__file__), "image/png", MediaLimits(), timeout_seconds=60.0)
 
 
 def retry_starting() -> None:
     """Try again if the last child could not start: the next request may be far away."""
-    if start_failure() is not None:
+    if last_start.failure is not None:
         try_starting()
 
 
@@ -376,7 +357,7 @@ def _our_own_faults() -> Iterator[None]:
     except (OSError, MemoryError, LockTimeout) as error:
         if not isinstance(error, LockTimeout):
             name = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
-            note_start_failure(f"its process cannot be started ({name}).")
+            last_start.failure = f"its process cannot be started ({name})."
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
 
 
@@ -395,10 +376,10 @@ def _fair_turns() -> FairSemaphore:
 def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
     """The child's response, or what the way it ended means. Raises as `inspect_file` does, and `_MoreMemory`."""
     if not output.startswith(READY):
-        note_start_failure(f"its process ended with {code} before it could begin.")
+        last_start.failure = f"its process ended with {code} before it could begin."
         last = errors.decode(errors="replace").strip()[-500:]
         raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
-    note_start()
+    last_start.failure = None
     if code == -signal.SIGXCPU:
         raise MediaRejected("The file takes more processor time to decode than one upload may take.")
     if code < 0 and code not in _CRASHES:
@@ -407,7 +388,7 @@ def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any])
         response = json.loads(output[len(READY) :] if code not in _CRASHES else b"")
     except ValueError:
         raise _refusal("Decoding the file crashed the decoder.", request) from None
-    note_missing(response.get("lacks", ()))
+    last_start.lacks = tuple(response.get("lacks", ()))
     if "rejected" in response:
         raise _refusal(str(response["rejected"]), request)
     if "failed" in response:

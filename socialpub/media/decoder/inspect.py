@@ -96,7 +96,6 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
 
 
 def detect_type(path: Path) -> str:
-    """libmagic's name for the file's content."""
     return str(load_libmagic().from_file(str(path)))
 
 

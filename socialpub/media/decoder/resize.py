@@ -64,7 +64,6 @@ def profile_for(mode: str, profile: bytes | None) -> dict[str, Any]:
 
 
 def scale_image(picture: Image.Image, sides: tuple[int, int]) -> Image.Image:
-    """The image with these sides."""
     if picture.size == sides:
         return picture
     return picture.resize(sides, Image.Resampling.LANCZOS, reducing_gap=3.0)

@@ -36,7 +36,6 @@ async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
 
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """The appliance works, or the reasons why not."""
     # Anyone may ask: the machine's paths are none of their business.
     with commands.in_public():
         return _answer(await _look(rt, request.state))

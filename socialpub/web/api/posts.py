@@ -27,7 +27,6 @@ from socialpub.web.http.request import Request
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
-    """Whether the path names a post that this key may see."""
     return posts.visible(rt.reader, caller, path_params["postId"])
 
 
@@ -53,7 +52,6 @@ def replay(rt: Runtime, stored: StoredResponse) -> Answer:
 
 
 async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
-    """Accept a post together with its files."""
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]
     files = await drafts.verify_files(rt, form, fields, caller.key_id)
@@ -65,7 +63,6 @@ _FORM = FormBody(read=drafts.read_form, shape=FormDraft, handler=create_with_fil
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Accept a post: published now, or at its time."""
     return await _create(rt, request, request.body.to_draft(), caller)
 
 
@@ -79,7 +76,6 @@ async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -
 
 @endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
 async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Publish a post again where it failed."""
     failed_id, include_unknown = request.path_params["postId"], request.body.include_unknown
     post_id = await write_once(rt, request, _store, retries.retry, failed_id, caller, include_unknown)
     return _created(rt, _show(rt.reader, post_id), post_id)
@@ -111,7 +107,6 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 
 @endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Change a scheduled post whose time is still to come."""
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.edit, post_id, request.body.to_change(), caller)
     return ok(_show(rt.reader, post_id))
@@ -119,7 +114,6 @@ async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 @endpoint(scope="write", resource=is_visible)
 async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Cancel a scheduled post that has not started."""
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)
     return ok(_show(rt.reader, post_id))
@@ -156,7 +150,6 @@ async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # 
 
 @endpoint(scope="read", query=PostsQuery)
 async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
-    """The posts that this key may see, newest first."""
     query: PostsQuery = request.query
     wanted = PostFilter(
         status=query.status,

@@ -14,20 +14,17 @@ from socialpub.web.http.request import Request
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
-    """Whether the path names a profile in this key's scope."""
     profile = profile_rows.find(rt.reader, path_params["id"])
     return profile is not None and caller.sees(profile.provider, profile.id)
 
 
 @endpoint(scope="read")
 async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Every profile in this key's scope, oldest first."""
     return ok(api_json.profiles(rt.reader, caller))
 
 
 @endpoint(scope="read", resource=is_visible)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """One profile."""
     shown = api_json.profile(rt.reader, request.path_params["id"])
     if shown is None:
         raise NotFound("There is no profile with this id.")
@@ -49,7 +46,6 @@ _MAX_SKIPPED_IN_PLACE = 2000
 
 @endpoint(scope="read", query=LogsQuery)
 async def logs(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """What happened to deliveries, newest first."""
     query: LogsQuery = request.query
 
     def read(reader: Reader) -> bytes:

@@ -37,7 +37,6 @@ def _replay(rt: Runtime, stored: StoredResponse) -> Answer:
 
 @endpoint(scope="write", body=UploadRequest, replay=_replay)
 async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Reserve room for one file and say where to send it."""
     body: UploadRequest = request.body
 
     def store(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
@@ -55,7 +54,6 @@ async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 def _render_reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
-    """A reservation as the API shows it (spec 2.5)."""
     declared_type = mime_type.strip().lower()
     return orjson.dumps(
         {
@@ -67,7 +65,6 @@ def _render_reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
 
 
 def _render_artifact(rt: Runtime, artifact: VerifiedArtifact) -> bytes:
-    """A verified artifact as the API shows it (spec 2.6)."""
     return orjson.dumps(
         {
             "artifactId": artifact.id,
@@ -177,7 +174,6 @@ _FILE_HEADERS: tuple[Header, ...] = (
 
 @endpoint(scope=None)
 async def read_file(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
-    """Send the bytes of a verified artifact, or a range of them."""
     storage_key = request.path_params["key"]
     query = request.query_string.decode("latin-1")
     left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())

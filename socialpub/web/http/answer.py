@@ -25,7 +25,6 @@ def ok(content: bytes) -> Answer:
 
 
 def created(content: bytes, location: str | None = None) -> Answer:
-    """201 with this JSON as `data`, and where the resource is found."""
     headers = () if location is None else ((b"location", location.encode()),)
     return Answer(201, b'{"data":' + content + b"}", headers)
 

@@ -31,8 +31,6 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class App:
-    """The ASGI callable of one web process."""
-
     def __init__(self, rt: Runtime) -> None:
         self.state = WebState(rt)
         first = verification_routes(rt.settings.providers.tiktok.verification_file)
@@ -140,7 +138,6 @@ class App:
 
 
 def create_app(rt: Runtime) -> App:
-    """The ASGI application over these parts."""
     return App(rt)
 
 

@@ -106,8 +106,6 @@ log = logging.get_logger("socialpub.requests")
 
 
 class UntrustedForwarders:
-    """What one web process noticed."""
-
     def __init__(self, rt: Runtime, trusted: TrustedProxies) -> None:
         self._rt = rt
         self._trusted = trusted

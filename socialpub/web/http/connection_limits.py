@@ -33,8 +33,6 @@ Scope = MutableMapping[str, Any]
 
 
 class BodyMemory:
-    """How much memory all bodies of one process use."""
-
     __slots__ = ("most_bytes", "used_bytes")
 
     def __init__(self, most_bytes: int = MAX_MEMORY_BYTES) -> None:
@@ -62,13 +60,11 @@ class BodyShare:
         return True
 
     def remove(self, size_bytes: int) -> None:
-        """Stop counting bytes that are no longer in memory."""
         self.held_bytes -= size_bytes
         self._memory.used_bytes -= size_bytes
 
 
 def memory_full() -> Unavailable:
-    """The refusal of a request whose body finds no room."""
     return Unavailable(
         "The bodies of all requests together use as much memory as they may. Send the request again in a moment."
     )
@@ -192,7 +188,6 @@ class ConnectionWatch:
         return True
 
     def forget(self, connection: Connection) -> None:
-        """Stop counting a connection that has ended."""
         place = self._open.pop(connection, None)
         if place is not None:
             same_address = self._of_address[place]
@@ -243,7 +238,6 @@ class ConnectionWatch:
     # --- how long ----------------------------------------------------------------------------------------------------
 
     def sweep(self, connections: Iterable[Connection], now: float) -> None:
-        """Close every connection whose time is over."""
         for connection in list(connections):
             reached = connection.overdue(now)
             if reached is not None:

@@ -93,9 +93,6 @@ COMPRESSED = {".ico", ".png", ".woff2"}
 """Types that gain nothing from gzip. An .ico holds PNG pictures."""
 
 HASH_CHARACTERS = 16
-STATIC_PIECE_BYTES = 64 * 1024
-"""Sent at once: a reader who takes nothing holds no more than this."""
-
 _ALWAYS: tuple[Header, ...] = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
     (b"vary", b"Accept-Encoding"),
@@ -156,7 +153,6 @@ class StaticFile:
 
 @cache
 def list_static() -> dict[str, StaticFile]:
-    """Every file that is served, by its name."""
     found = (StaticFile(path) for path in sorted(FOLDER.rglob("*")) if path.is_file())
     return {file.name: file for file in found if file.is_served}
 
@@ -214,8 +210,8 @@ async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | N
     if request.method == "HEAD":
         await request.send(b"", more=False)
         return None
-    for at in range(0, len(body), STATIC_PIECE_BYTES) or (0,):
-        await request.send(body[at : at + STATIC_PIECE_BYTES], more=at + STATIC_PIECE_BYTES < len(body))
+    for at in range(0, len(body), PIECE_BYTES) or (0,):
+        await request.send(body[at : at + PIECE_BYTES], more=at + PIECE_BYTES < len(body))
     return None
 
 

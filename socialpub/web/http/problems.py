@@ -21,7 +21,6 @@ PROBLEM_JSON = b"application/problem+json"
 
 
 def render_problem(error: SocialpubError, base_url: str) -> Answer:
-    """This failure as an answer."""
     problem: dict[str, object] = {
         "type": f"{base_url}/problems/{error.slug}",
         "title": error.title,
@@ -63,8 +62,6 @@ MAX_DISCARDED_SECONDS = 2.0
 
 
 class RequestStream:
-    """The body of one request."""
-
     def __init__(self, request: Request) -> None:
         self._request = request
 

@@ -62,7 +62,6 @@ class RateLimit:
         return headers
 
     def forget(self, identifier: str) -> None:
-        """End the window of this identifier."""
         self._windows.pop(identifier, None)
 
     def _make_room(self, now: float) -> None:
@@ -75,8 +74,6 @@ class RateLimit:
 
 
 class RateLimits:
-    """Every limit of one web process."""
-
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         failures = settings.failed_keys_per_minute
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sends too many requests.")

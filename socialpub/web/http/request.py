@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import re
 import secrets
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -25,7 +26,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.http import answer
 from socialpub.web.http.answer import Answer, Header
 from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarders
-from socialpub.web.http.connection_limits import BODY, BodyShare, memory_full
+from socialpub.web.http.connection_limits import BODY, BodyMemory, BodyShare, memory_full
 from socialpub.web.http.rate_limit import RateLimits
 
 # --- `?wait=`: answered as soon as a post is settled or canceled (contract section 4) --------------------------------
@@ -152,6 +153,8 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ANONYMOUS_BODY_BYTES = 8 * 1024
 """The same for a request without a valid key or session (contract 1.20)."""
 
+_UNCOUNTED = BodyShare(BodyMemory(sys.maxsize))
+"""For requests that reach the application without the server."""
 _OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
 _process = secrets.token_hex(6).encode()
@@ -271,7 +274,6 @@ class Request:
         return "../" * (raw_path.count(b"/") - 1) or "./"
 
     def prefers_page(self) -> bool:
-        """Whether the caller is a browser."""
         return answer.prefers_page(self.headers.get(b"accept"))
 
     @property
@@ -297,25 +299,20 @@ class Request:
 
     def hold(self, size_bytes: int) -> None:
         """Count bytes of the body that stay in memory after their piece is released. Raises Unavailable."""
-        share = self._share
-        if share is not None and not share.add(size_bytes):
+        if not self._share.add(size_bytes):
             raise memory_full()
 
     def release(self, size_bytes: int) -> None:
         """Stop counting bytes that were received and are no longer in memory."""
-        share = self._share
-        if share is not None:
-            share.remove(size_bytes)
+        self._share.remove(size_bytes)
 
     def send_body_to_file(self) -> None:
         """Declare that each piece of the body goes to a file: the body is judged by its progress, not by its time."""
-        share = self._share
-        if share is not None:
-            share.goes_to_file = True
+        self._share.goes_to_file = True
 
     @property
-    def _share(self) -> BodyShare | None:
-        return self.scope.get(BODY)
+    def _share(self) -> BodyShare:
+        return self.scope.get(BODY) or _UNCOUNTED
 
     async def read(self) -> bytes:
         """Return the whole body. Raises PayloadTooLarge as soon as it is more than this caller may send, and
@@ -364,7 +361,6 @@ class Request:
     # --- what goes out -----------------------------------------------------------------------------------------------
 
     async def answer(self, answer: Answer) -> None:
-        """Send a whole answer."""
         status, body, headers, content_type = answer
         framing: tuple[Header, ...] = ()
         if body:

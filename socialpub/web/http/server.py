@@ -241,7 +241,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _busy(self) -> list[HttpProtocol]:
-        """The connections over which a request is being answered."""
         return [each for each in self._connections() if each.cycle is not None and not each.cycle.response_complete]
 
     def _connections(self) -> list[HttpProtocol]:

@@ -156,7 +156,6 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-
 
 
 def read_instant(value: Any) -> datetime:
-    """The instant, in UTC, with milliseconds."""
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
         raise wrong("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
     try:
@@ -277,14 +276,12 @@ LARGEST = 2**53 - 1
 
 
 def read_number(value: Any) -> int:
-    """A whole number as a query writes it."""
     if not _NUMBER.fullmatch(value):
         raise wrong("must be a whole number")
     return int(value)
 
 
 def read_flag(value: Any) -> bool:
-    """`true` or `false` as a query writes it."""
     if value not in ("true", "false"):
         raise wrong("must be true or false")
     return bool(value == "true")

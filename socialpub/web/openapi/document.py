@@ -25,12 +25,10 @@ from socialpub.web.pages.pages import PROBLEM_PAGES, ReferencePages
 
 
 def option_component(provider: str) -> str:
-    """The name of a network's options in the document."""
     return f"{LABELS[provider]}Options"
 
 
 def option_schemas() -> dict[str, dict[str, Any]]:
-    """Every network's options, by component."""
     return {
         option_component(provider): {
             **_option_schema(LABELS[provider], table),
@@ -203,7 +201,6 @@ def path_parameters(path: str) -> list[dict[str, Any]]:
 
 
 def query_parameters(query: type[Query] | None, schemas: Mapping[type[Query], dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parameters of a query whose schema is among `schemas`."""
     if query is None:
         return []
     found = []
@@ -242,7 +239,6 @@ _OF_STATUS: Mapping[int, type[errors.SocialpubError]] = {kind.status: kind for k
 
 
 def responses(base_url: str, target: Endpoint, operation: Operation) -> dict[str, Any]:
-    """Every answer by its status."""
     responses: dict[str, Any] = {}
     for status, (description, shape, example) in operation.answers.items():
         replayed = ("Idempotency-Replayed",) if target.replay is not None else ()
@@ -267,7 +263,6 @@ def _usual_problems(target: Endpoint) -> set[int]:
 
 
 def _problem(base_url: str, status: int, target: Endpoint, operation: Operation) -> dict[str, Any]:
-    """The answer of this failing status."""
     kind = _OF_STATUS[status]
     meaning = operation.problems.get(status, PROBLEM_PAGES[kind.slug].meaning)
     example: dict[str, Any] = {
@@ -377,7 +372,6 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
 
 
 def endpoints(routes: Iterable[Route]) -> Iterable[tuple[str, str, Endpoint]]:
-    """Every endpoint with its path and method."""
     for route in routes:
         if isinstance(route.endpoint, Methods):
             for method, target in route.endpoint.by_method.items():

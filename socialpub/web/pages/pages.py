@@ -77,7 +77,6 @@ def _prose(text: str) -> Markup:
 
 
 def _anchor(name: str) -> str:
-    """A name as the target of a link, which holds no space."""
     return name.lower().replace(" ", "-")
 
 
@@ -279,7 +278,6 @@ _KINDS = {kind.slug: kind for kind in errors.ALL}
 
 @endpoint(scope=None)
 async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """What a problem means."""
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
         raise NotFound("There is no problem of this name.")

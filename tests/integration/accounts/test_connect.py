@@ -1,5 +1,6 @@
 """Accounts are connected through the networks' own pages, and every other way back connects nothing."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_addres
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db.states import State
+from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
 from socialpub.providers.oauth import Identity
 from socialpub.providers.oauth import Tokens as Grant
-from socialpub.providers.responses import NoAnswer, NotSent, Rejected
+from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -25,6 +27,7 @@ from tests.support.appliance import accept, add_profile, open_appliance, state_o
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import HOST, FaultTransport, http_over
 from tests.support.scripted_network import ScriptedNetwork
 
 HERE = "http://127.0.0.1:8000/oauth/x/callback"
@@ -72,18 +75,6 @@ def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Bro
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
     assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_the_same_account_again_revives_its_profile_and_what_was_scheduled_for_it(
-    rt: Runtime, browser: Browser, network: str, clock: HandClock
-) -> None:
-    first = connected(rt, browser, network)
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
-    again = connected(rt, browser, network)
-    assert (again.profile_id, again.revived) == (first.profile_id, True)
-    (profile,) = rows(rt)
-    assert (profile["status"], profile["reason"]) == ("active", None)
 
 
 def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
@@ -528,3 +519,61 @@ def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
     connected(rt, browser, "tiktok")
     assert upkeep.revoke_disconnected(rt) == 1
     assert world.tiktok.counts["revoke"] == 0
+
+
+# --- An X app without a secret (a public client) connects, posts, refreshes and gives its tokens back -----------------
+
+
+X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
+
+
+def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, world: World) -> None:
+    world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
+    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
+    try:
+        begun = connect.begin(rt, "x")
+        profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
+        first = tokens.load_fresh(rt, profile)
+
+        post = accept(rt, profile)
+        drain(rt, clock)
+        assert state_of(rt, post) is State.PUBLISHED
+        assert len(world.x.posts) == 1
+
+        clock.forward(3 * 3600)
+        second = tokens.load_fresh(rt, profile)
+        assert second != first
+        assert world.x.tokens.bearer(second)
+
+        rt.write(profiles.disconnect, profile)
+        assert upkeep.revoke_disconnected(rt) == 1
+        assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
+        assert world.x.tokens.bearer(second) is None
+    finally:
+        rt.close()
+
+
+@pytest.fixture
+def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterator[tuple[Runtime, str]]:
+    """An account that was connected with a secret, which was then taken out of the configuration."""
+    world.x.add_app("native", "secret")
+    with_secret = XSection.model_validate({**X.model_dump(), "client_secret": "secret"})
+    rt = open_appliance(
+        tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=with_secret)
+    )
+    begun = connect.begin(rt, "x")
+    profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
+    rt.close()
+    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
+    clock.forward(3 * 3600)
+    yield rt, profile
+    rt.close()
+
+
+def test_a_secret_that_is_missing_is_told_and_costs_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
+    rt, profile = without_its_secret
+    with pytest.raises(AppRefused, match="set client_secret"):
+        tokens.load_fresh(rt, profile)
+    row = profile_rows.find(rt.reader, profile)
+    assert row is not None
+    assert row.status is ProfileStatus.ACTIVE

@@ -193,8 +193,3 @@ def test_a_page_looks_at_no_more_of_each_group_however_many_groups_there_are(rt:
 
     rt.db.write(lambda tx: tx.execute("INSERT INTO audience VALUES (1, '[]')"))
     assert steps(400) < 4 * steps(40)
-
-
-def test_an_unknown_status_is_refused(client: Client) -> None:
-    reply = client.send("GET", "/posts?deliveryStatus=unconfirmed")
-    assert (reply.status, reply.paths()) == (400, [["deliveryStatus"]])

@@ -218,9 +218,9 @@ def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime,
     rt.write(health.beat)
     assert client.send("GET", "/readyz", key=None).status == 200
     clock.forward(3600)
-    decoder_client.note_start_failure("its process was ended.")
+    decoder_client.last_start.failure = "its process was ended."
     rt.write(health.beat)
-    decoder_client.note_start()
+    decoder_client.last_start.failure = None
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["housekeepingLate", "decoderFailing"]
     assert "has not come round for 2 hours" in told["reasons"][0]

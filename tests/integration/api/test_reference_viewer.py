@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
+from socialpub.web.pages import pages
+from tests.integration.api.client import document
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
@@ -201,3 +203,25 @@ def test_when_the_viewer_does_not_load_the_plain_page_is_one_click_away(reader: 
     page.goto(f"{address}{REFERENCE}")
     page.get_by_role("link", name="the plain page").click()
     expect(page.locator("article").first.get_by_role("heading")).to_have_text("POST /api/v1/posts")
+
+
+# --- The reference in a real browser: readable on a phone, and nothing on it is hidden that a newcomer needs ----------
+
+
+PHONE, DESK = 390, 1280
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_the_reference_fits_and_shows_options_and_examples_without_a_click(browser: Browser, width: int) -> None:
+    with browser.new_context(viewport={"width": width, "height": 844}) as context:
+        page = context.new_page()
+        wrong: list[str] = []
+        page.on("console", lambda said: wrong.append(said.text))
+        page.set_content(pages.render("reference.html", **pages.reference_values(document())).decode())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for text in ("privacyLevel", "boardId", "replySettings"):
+            assert page.locator("article[id$=Options]").get_by_text(text, exact=True).first.is_visible()
+        samples = page.locator("article pre", has_text="curl ")
+        assert samples.count() >= len(document()["paths"])
+        assert all(one.is_visible() for one in samples.all())
+        assert wrong == []

@@ -4,16 +4,21 @@
 own ids among them. `make endurance` sends every boundary case of every schema, and many fresh requests.
 """
 
+import copy
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from schemathesis.pytest.lazy import get_all_tests
 
 from tests.integration.api.client import document
 from tests.integration.api.fuzzed_appliance import CHECKS_OF_ALL, FuzzedAppliance, fuzzed_appliance, known_document
+from tests.sandbox.files import picture
+from tests.support.generated import examples
 
 FEW, MANY = 6, 100
 """Generated requests of each operation."""
@@ -63,3 +68,77 @@ def send(schema: Any, operation: str, appliance: FuzzedAppliance, examples: int)
     )
     _, requests = made.ok()
     requests()
+
+
+# --- The whole API as a caller walks through it: what one answer tells is what the next request asks for --------------
+#
+# schemathesis finds the ways by itself, from the ids in the answers; those that lead through storage or into a new post
+# are shown to it here. Every answer on every way is held against the document, as in `test_schemathesis.py`.
+
+
+WAYS, STEPS = (25, 150), 12
+PNG = picture(kind="PNG")
+ID = "$response.body#/data/artifactId"
+
+
+def linked_document() -> dict[str, Any]:
+    """The document, in which uploads are small pictures and lead to artifacts, and artifacts to posts."""
+    linked = copy.deepcopy(known_document())
+    upload = linked["components"]["schemas"]["UploadRequest"]["properties"]
+    upload["mimeType"] = {"type": "string", "enum": ["image/png"]}
+    upload["fileSize"] = {"type": "integer", "enum": [len(PNG)]}
+    paths = linked["paths"]
+    paths["/api/v1/uploads"]["post"]["responses"]["201"]["links"] = {
+        "complete": {"operationId": "completeUpload", "requestBody": {"artifactId": ID}}
+    }
+    paths["/api/v1/uploads/complete"]["post"]["responses"]["200"]["links"] = {
+        name: {"operationId": name, "requestBody": {"media": [{"artifactId": ID}]}}
+        for name in ("createPost", "validatePost")
+    }
+    linked["components"]["schemas"]["MediaReference"] = copy.deepcopy(
+        document()["components"]["schemas"]["MediaReference"]
+    )
+    return linked
+
+
+@pytest.mark.hypothesis
+def test_no_way_through_the_api_leads_to_an_answer_that_the_document_does_not_know(tmp_path: Path) -> None:
+    answered: Counter[tuple[str, int]] = Counter()
+    with fuzzed_appliance(tmp_path) as appliance:
+        machine = walker(appliance, answered)
+        machine.run(
+            settings=settings(
+                max_examples=examples(*WAYS),
+                stateful_step_count=STEPS,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+        )
+    # A walk that never gets through a door has seen nothing behind it.
+    went_well = {name for name, status in answered if status < 300}
+    assert went_well == {
+        f"{method.upper()} {path}" for path, methods in document()["paths"].items() for method in methods
+    }
+
+
+def walker(appliance: FuzzedAppliance, answered: Counter[tuple[str, int]]) -> Any:
+    """The machine that walks, over this appliance; what it was answered is counted."""
+
+    class Walker(schemathesis.openapi.from_dict(linked_document()).as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            return appliance.call()
+
+        def after_call(self, response: Any, case: Any) -> None:
+            super().after_call(response, case)
+            answered[case.operation.label, response.status_code] += 1
+            if case.operation.label == "POST /api/v1/uploads" and response.status_code == 201:
+                appliance.put(response.json()["data"], PNG)
+
+        def validate_response(self, response: Any, case: Any, additional_checks: Any = None, **kwargs: Any) -> None:
+            case.validate_response(response, checks=CHECKS_OF_ALL, transport_kwargs=appliance.call())
+
+        def teardown(self) -> None:
+            super().teardown()
+            appliance.begin_anew()
+
+    return Walker

@@ -26,11 +26,6 @@ def test_one_to_sixty_seconds(client: Client, scheduled: str, wait: str) -> None
     assert client.send("GET", f"/posts/{scheduled}?wait={wait}").paths() == [["wait"]]
 
 
-def test_an_unknown_post_is_not_waited_for(client: Client) -> None:
-    assert client.send("GET", "/posts/019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01?wait=60").status == 404
-    assert client.send("GET", "/posts/019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01?wait=x").status == 404
-
-
 def test_a_final_post_is_answered_at_once(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
     rt.write(posts.cancel, scheduled, OWNER)
     assert client.send("GET", f"/posts/{scheduled}?wait=60").data["status"] == "canceled"

@@ -98,7 +98,7 @@ def offers_landlock() -> bool:
 @pytest.fixture(autouse=True)
 def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
-    found = client.missing_decoders()
+    found = client.last_start.lacks
     assert found is not None
     assert (confinement.LANDLOCK in found) is not offers_landlock(), "what the kernel offers is used"
     yield found
@@ -113,7 +113,9 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     (tmp_path / "secret.key").write_text("never to be seen")
     path = media.png(tmp_path / "a.png")
-    older = f"{TRIES}\n{OLDER.format(version=version)}\nprocess._DO['inspect'] = taken_over"
+    older = (
+        f"{TRIES}\n{OLDER.format(version=version)}\nprocess._load_work = lambda request: lambda: taken_over(request)"
+    )
     monkeypatch.setattr(client, "_COMMAND", child(older))
     tried = client.inspect_file(path, "image/png", MediaLimits()).facts
     assert {name for name, worked in tried.items() if worked} == {"read its file", "limit itself", "start a thread"}
@@ -130,7 +132,7 @@ def test_what_it_made_to_fit_is_the_only_file_it_writes(
     attack = (
         f"def attack(request):\n    {writes}\n    target.write_bytes(b'its own')\n"
         "    target.with_name('c.jpg').write_bytes(b'another')\n"
-        "process._DO['fit'] = attack"
+        "process._load_work = lambda request: lambda: attack(request)"
     )
     limits = FitLimits(("image/jpeg",), 100_000, max_width=160)
     assert client.fit(source, target, limits)["width"] == 160
@@ -176,15 +178,15 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     if lacks:
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(client._last, "lacks", None)
+    monkeypatch.setattr(client.last_start, "lacks", None)
     rt.write(health.beat)
     assert not decoder_findings(rt), "no decoder has answered yet"
-    client.note_missing(lacks)
+    client.last_start.lacks = tuple(lacks)
     rt.write(health.beat)
     assert [finding.level for finding in decoder_findings(rt)] == [Level.OK]
     monkeypatch.setattr(client, "_COMMAND", child(without))
     assert client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
-    assert client.missing_decoders() == lacking
+    assert client.last_start.lacks == lacking
     rt.write(health.beat)
     (found,) = decoder_findings(rt)
     assert found.level is Level.NOTE
@@ -194,7 +196,7 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
 def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = "process._DO['inspect'] = lambda request: __import__('no_such_decoder')"
+    lost = "process._load_work = lambda request: lambda: __import__('no_such_decoder')"
     monkeypatch.setattr(client, "_COMMAND", child(lost))
     with pytest.raises(client.DecoderFailed, match="could not load the module no_such_decoder"):
         client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())

@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from socialpub.providers.base import ImageLimits, MediaFile
+from socialpub.providers.base import Account, Again, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.responses import HttpResponse
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
 
 def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
@@ -63,3 +66,40 @@ class ScriptedCalls:
     @property
     def over(self) -> bool:
         return not self._answers
+
+
+def scripted_job(
+    script: ScriptedCalls,
+    content: Content,
+    account: Account,
+    token: str,
+    options: dict[str, Any],
+    *,
+    memo: Memo | None = None,
+    seconds: float = 0.0,
+    back: dict[str, int] | None = None,
+    **more: Any,
+) -> Job:
+    """A run of one step, `seconds` after NOW; `more` are other fields of the job."""
+    return Job(
+        content=content,
+        options=options,
+        account=account,
+        memo=memo or {},
+        token=token,
+        call=script.call,
+        now=NOW + timedelta(seconds=seconds),
+        times_back=back or {},
+        **{"fit": as_it_is, "slice_over": lambda: False, **more},
+    )
+
+
+def counted(outcome: Outcome, back: dict[str, int] | None) -> Outcome:
+    """The outcome as the engine settles it; `back` holds how often each reason led back, and is counted on."""
+    if not isinstance(outcome, Again):
+        return outcome
+    times = 0 if back is None else back.get(outcome.reason, 0)
+    result = outcome.after(times)
+    if isinstance(result, Again) and back is not None:
+        back[outcome.reason] = times + 1
+    return result

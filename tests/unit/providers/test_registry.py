@@ -1,10 +1,21 @@
-"""A network is registered in one place; these are the few others that name it, and whoever adds one is told of each."""
+"""What is registered about every network: its section, its redirect addresses, and options that do what they say."""
 
-from typing import get_args
+import re
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
 
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
+from socialpub.providers.base import Content
+from socialpub.providers.options import Option
+from socialpub.providers.pinterest import upload
+from socialpub.providers.registry import OPTIONS
+from socialpub.providers.tiktok import upload as upload_tiktok
+from socialpub.providers.x import options as x_options
 from socialpub.sandbox import World
 from socialpub.web.api.drafts import ProviderOptions
 from socialpub.web.api.requests import Provider
@@ -25,3 +36,94 @@ def test_every_network_is_in_the_documents_of_the_api() -> None:
 
 def test_every_network_is_played_by_the_sandbox() -> None:
     assert set(World().networks) == set(registry.PROVIDERS)
+
+
+# --- redirect addresses ----------------------------------------------------------------------------------------------
+
+RULES = {name: one.oauth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}
+LOCAL, NAMED, PUBLIC = "http://127.0.0.1:8000/cb", "http://localhost:8000/cb", "https://social.example.com/cb"
+
+
+@pytest.mark.parametrize(
+    ("network", "accepted", "refused"),
+    [
+        ("x", [LOCAL, "http://127.0.0.1/cb", PUBLIC], [NAMED, "https://localhost/cb", "http://box.lan/cb"]),
+        (
+            "tiktok",
+            [LOCAL, NAMED, "https://127.0.0.1:8443/cb", PUBLIC],
+            ["http://127.0.0.1/cb", "http://box.lan/cb", "http://box.lan:8000/cb", f"{PUBLIC}?a=b"],
+        ),
+        ("pinterest", [NAMED, "http://localhost/cb", PUBLIC], [LOCAL, "http://box.lan/cb"]),
+    ],
+)
+def test_each_network_accepts_addresses_of_its_own_rule(
+    network: str, accepted: Iterable[str], refused: Iterable[str]
+) -> None:
+    assert [address for address in accepted if RULES[network].find(address) is None] == []
+    assert [address for address in refused if RULES[network].find(address) is not None] == []
+
+
+def test_tiktok_has_one_kind_of_app_for_this_machine_and_another_for_https() -> None:
+    kinds = {address: row.app for address in (LOCAL, NAMED, PUBLIC) if (row := RULES["tiktok"].find(address))}
+    assert kinds == {LOCAL: "desktop", NAMED: "desktop", PUBLIC: "web"}
+
+
+def test_tiktok_wants_fewer_than_512_characters() -> None:
+    base = "https://social.example.com/"
+    assert RULES["tiktok"].find(base + "a" * (511 - len(base))) is not None
+    assert RULES["tiktok"].find(base + "a" * (512 - len(base))) is None
+
+
+@pytest.mark.parametrize("network", RULES)
+def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network: str) -> None:
+    rules = RULES[network]
+    for row in rules.rows:
+        assert row.source
+        assert row.takes
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", row.read_on), row
+    suggested = rules.local(8000, "/cb")
+    assert suggested is not None
+    assert rules.find(suggested) is not None
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+EVERY_OPTION = [pytest.param(name, option, id=option.name) for name, table in OPTIONS.items() for option in table]
+WITH_DEFAULT = [param for param in EVERY_OPTION if param.values[1].default is not None]
+NEEDED = {"tiktok": {"privacyLevel": "SELF_ONLY"}}
+
+
+def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
+    """What the network is told about a post with these options, in every kind of call that carries any."""
+    job: Any = SimpleNamespace(options=chosen, content=Content("Hello", ()), memo={"video": {"id": "1"}})
+    if network == "x":
+        return [x_options.body_fields(chosen)]
+    if network == "tiktok":
+        return [upload_tiktok.post_info(job), upload_tiktok.request_body(job, [])]
+    return [upload.video_source(job)]
+
+
+@pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
+def test_every_option_says_what_it_does_and_what_each_of_its_values_means(network: str, option: Option) -> None:
+    assert option.meaning.endswith(".")
+    for value in option.values:
+        assert f"`{value}`" in option.meaning
+
+
+@pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
+def test_a_default_that_is_given_changes_nothing(network: str, option: Option) -> None:
+    chosen = NEEDED.get(network, {})
+    assert sent(network, {**chosen, option.name: option.default}) == sent(network, chosen)
+
+
+@pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
+def test_what_is_no_default_changes_something(network: str, option: Option) -> None:
+    chosen, other = NEEDED.get(network, {}), None
+    match option.default:
+        case bool():
+            other = not option.default
+        case int():
+            other = option.default + 1
+        case str():
+            other = next(value for value in option.values if value != option.default)
+    assert sent(network, {**chosen, option.name: other}) != sent(network, chosen)

@@ -1,22 +1,19 @@
 """A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.base import Account, Content, Job, MediaFile, Outcome
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.responses import HttpResponse
-from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, as_it_is
+from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, counted, scripted_job
 from tests.unit.providers.pinterest import official
 
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 API = "https://api.pinterest.com/v5"
 STORAGE = "https://pinterest-media-upload.s3-accelerate.amazonaws.com/"
 BOARD, SECTION, PIN, MEDIA = "2000000000000000001", "2100000000000000001", "4000000000000000001", "3000000000000000001"
@@ -62,35 +59,18 @@ def film(path: Path = Path("/media/film"), size_bytes: int = 2_500_000, **other:
     return replace(MediaFile(0, "video", "video/mp4", size_bytes, path, "studio.mp4", facts=facts), **other)
 
 
+FIELDS_OF_A_JOB = frozenset({"memo", "seconds", "fit", "since", "back"})
+
+
 def job(
-    script: Script,
-    *media: MediaFile,
-    text: str = "",
-    memo: Memo | None = None,
-    seconds: float = 0.0,
-    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
-    since: Callable[[], datetime] | None = None,
-    back: dict[str, int] | None = None,
-    files: Mapping[str, MediaFile] | None = None,
-    **options: Any,
+    script: Script, *media: MediaFile, text: str = "", files: Mapping[str, MediaFile] | None = None, **more: Any
 ) -> Job:
-    found = Job(
-        content=Content(text, media, files or {}),
-        options={"boardId": BOARD, **options},
-        account=Account("1000000000000000001", "studio_nord"),
-        memo=memo or {},
-        token="pina_1",
-        call=script.call,
-        fit=fit,
-        now=NOW + timedelta(seconds=seconds),
-        slice_over=lambda: False,
-        times_back=back or {},
-    )
-    if since is not None:
-        found.since = since
-    return found
+    """Everything in `more` that is no field of a job is an option."""
+    fields = {name: value for name, value in more.items() if name in FIELDS_OF_A_JOB}
+    options = {"boardId": BOARD, **{name: value for name, value in more.items() if name not in FIELDS_OF_A_JOB}}
+    account = Account("1000000000000000001", "studio_nord")
+    return scripted_job(script, Content(text, media, files or {}), account, "pina_1", options, **fields)
 
 
 def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:
-    back = {} if (given := more.get("back")) is None else given
-    return counted(adapter.run(step, job(script, *media, **more)), back)
+    return counted(adapter.run(step, job(script, *media, **more)), more.get("back"))

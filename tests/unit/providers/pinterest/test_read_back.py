@@ -8,18 +8,8 @@ import pytest
 
 from socialpub.providers.base import CannotTell, Published, Readback
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
-from tests.unit.providers.pinterest.script import (
-    ADAPTER,
-    BOARD,
-    NOW,
-    SECTION,
-    Script,
-    answer,
-    error,
-    film,
-    job,
-    picture,
-)
+from tests.support.scripted_calls import NOW
+from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, film, job, picture
 
 COMMIT = NOW - timedelta(minutes=1)
 SINCE = COMMIT - timedelta(minutes=2)

@@ -9,9 +9,9 @@ from socialpub.providers.base import Again, Done, Held, Refused, Wait
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.pinterest import upload
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
+from tests.support.scripted_calls import NOW
 from tests.unit.providers.pinterest.script import (
     MEDIA,
-    NOW,
     SECTION_OF_THE_CONFIGURATION,
     STORAGE,
     Script,

@@ -1,23 +1,19 @@
 """A written conversation with TikTok: each call gets the next answer, and every request has its endpoint's form."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, CallTrace, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.base import Account, CallTrace, Content, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import TikTok
-from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall, as_it_is
+from tests.support.scripted_calls import NOW, ScriptedCalls, SentCall, counted, scripted_job
 
-NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
 ADDRESS = "https://open-upload.tiktokapis.com/video/?upload_id=7000&upload_token=demo"
 PUBLISH_ID = "v_pub_file~v2-1.7000000000000000001"
@@ -115,37 +111,21 @@ def job(
     *media: MediaFile,
     text: str = "Evening light #demo",
     options: dict[str, Any] | None = None,
-    memo: Memo | None = None,
     account: Account | None = None,
-    seconds: float = 0.0,
-    slice_over: Callable[[], bool] = lambda: False,
-    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
-    public_url: Callable[[MediaFile], str] = lambda media: f"https://box.example.net/m{media.path}?signature=s",
-    unknown_before: bool = False,
-    back: dict[str, int] | None = None,
+    **more: Any,
 ) -> Job:
-    return Job(
-        content=Content(text, media or (film(),)),
-        options=DIRECT if options is None else options,
-        account=account or Account("oid", "owner"),
-        memo=memo or {},
-        token="act.1",
-        call=script.call,
-        fit=fit,
-        now=NOW + timedelta(seconds=seconds),
-        slice_over=slice_over,
-        committed_at=NOW,
-        unknown_before=unknown_before,
-        times_back=back or {},
-        public_url=public_url,
-        seal=lambda text: f"sealed {text}",
-        open=lambda sealed: sealed.removeprefix("sealed "),
-        trace=script.trace,
-    )
+    given = {
+        "committed_at": NOW,
+        "public_url": lambda media: f"https://box.example.net/m{media.path}?signature=s",
+        "seal": lambda text: f"sealed {text}",
+        "open": lambda sealed: sealed.removeprefix("sealed "),
+        "trace": script.trace,
+    }
+    content, chosen = Content(text, media or (film(),)), DIRECT if options is None else options
+    return scripted_job(script, content, account or Account("oid", "owner"), "act.1", chosen, **{**given, **more})
 
 
 def run(step: str, script: Script, *media: MediaFile, **more: Any) -> Outcome:
-    back = {} if (given := more.get("back")) is None else given
-    outcome = counted(ADAPTER.run(step, job(script, *media, **more)), back)
+    outcome = counted(ADAPTER.run(step, job(script, *media, **more)), more.get("back"))
     assert script.over, "not everything was asked"
     return outcome

@@ -11,20 +11,8 @@ from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused, Unfit
 from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.tiktok import TikTok
-from tests.unit.providers.tiktok.script import (
-    ADAPTER,
-    DIRECT,
-    DRAFT,
-    Script,
-    as_it_is,
-    envelope,
-    film,
-    job,
-    ok,
-    page,
-    photo,
-    run,
-)
+from tests.support.scripted_calls import as_it_is
+from tests.unit.providers.tiktok.script import ADAPTER, DIRECT, DRAFT, Script, envelope, film, job, ok, page, photo, run
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}
 

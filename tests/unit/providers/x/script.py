@@ -1,23 +1,20 @@
 """A written conversation with X: each call gets the next answer, and is held against X's own documents."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.base import Account, Content, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X
-from tests.support.going_back import counted
-from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, as_it_is
+from tests.support.scripted_calls import NOW, ScriptedCalls, SentCall, answer, counted, scripted_job
 from tests.unit.providers.x import official
 
-NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://api.x.test"
 
 
@@ -87,39 +84,13 @@ def account(*scopes: str, **facts: Any) -> Account:
 
 
 def job(
-    script: Script,
-    text: str = "Hello",
-    *media: MediaFile,
-    memo: Memo | None = None,
-    seconds: float = 0.0,
-    slice_over: Callable[[], bool] = lambda: False,
-    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
-    options: dict[str, Any] | None = None,
-    unknown_before: bool = False,
-    committed_at: datetime | None = None,
-    since: Callable[[], datetime] | None = None,
-    back: dict[str, int] | None = None,
+    script: Script, text: str = "Hello", *media: MediaFile, options: dict[str, Any] | None = None, **more: Any
 ) -> Job:
-    return Job(
-        content=Content(text, media),
-        options=options or {},
-        account=account(),
-        memo=memo or {},
-        token="AT",
-        call=script.call,
-        fit=fit,
-        now=NOW + timedelta(seconds=seconds),
-        slice_over=slice_over,
-        unknown_before=unknown_before,
-        committed_at=committed_at,
-        **({"since": since} if since else {}),
-        times_back=back or {},
-    )
+    return scripted_job(script, Content(text, media), account(), "AT", options or {}, **more)
 
 
 def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -> Outcome:
-    back = {} if (given := more.get("back")) is None else given
-    return counted(ADAPTER.run(step, job(script, text, *media, **more)), back)
+    return counted(ADAPTER.run(step, job(script, text, *media, **more)), more.get("back"))
 
 
 def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:

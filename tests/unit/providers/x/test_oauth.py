@@ -204,38 +204,21 @@ PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
 @pytest.mark.parametrize(
     "call",
     [
-        lambda client: PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
-        lambda client: PUBLIC.refresh(client, "RT-1"),
-        lambda client: PUBLIC.revoke(client, "AT", None),
+        lambda side, client: side.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
+        lambda side, client: side.refresh(client, "RT-1"),
+        lambda side, client: side.revoke(client, "AT", None),
     ],
     ids=["exchange", "refresh", "revoke"],
 )
-def test_an_app_without_a_secret_names_itself_in_the_body_and_sends_no_basic(call: Callable[[Http], Any]) -> None:
+@pytest.mark.parametrize(("side", "name", "basic"), [(OAUTH, "client", ("client", "hush")), (PUBLIC, "native", None)])
+def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
+    call: Callable[[XOAuth, Http], Any], side: XOAuth, name: str, basic: object
+) -> None:
     client, script = http(answer(200, PAIR))
-    call(client)
+    call(side, client)
     (request,) = [one.request for one in script.calls]
-    assert request["form"]["client_id"] == "native"
+    assert (request["form"]["client_id"], request["auth"]) == (name, basic)
     assert "client_secret" not in request["form"]
-    assert request["auth"] is None
-
-
-def test_an_app_without_a_secret_proves_the_consent_with_pkce() -> None:
-    url = PUBLIC.authorize_url("http://a/b", "s" * 40, "v" * 43)
-    assert "code_challenge_method=S256" in url
-    client, script = http(answer(200, PAIR))
-    PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v" * 43)
-    assert script.calls[0].request["form"]["code_verifier"] == "v" * 43
-
-
-@pytest.mark.parametrize("call", ["exchange", "refresh", "revoke"])
-def test_an_app_with_a_secret_sends_basic_everywhere(call: str) -> None:
-    client, script = http(answer(200, PAIR))
-    {
-        "exchange": lambda: OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
-        "refresh": lambda: OAUTH.refresh(client, "RT-1"),
-        "revoke": lambda: OAUTH.revoke(client, "AT", None),
-    }[call]()
-    assert script.calls[0].request["auth"] == ("client", "hush")
 
 
 @pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "set client_secret"), (OAUTH, "leaves client_secret empty")])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from socialpub.core.errors import FieldError
@@ -97,7 +97,6 @@ CODEC_NAMES: Mapping[str, str] = {
     "opus": "Opus",
     "mp3": "MP3",
 }
-"""By FFmpeg's name, which facts have and a rare codec keeps."""
 
 
 def codec_name(codec: str) -> str:
@@ -281,10 +280,8 @@ class CallTrace:
     """When the run began; noted by the engine."""
 
 
-class Call(Protocol):
-    """`Http.call` with the gate before it: see `http.py` for the arguments."""
-
-    def __call__(self, method: str, url: str, **kwargs: Any) -> HttpResponse: ...
+Call = Callable[..., HttpResponse]
+"""`Http.call` with the gate before it."""
 
 
 def _not_given(_: object) -> str:

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 from urllib.parse import urlencode
 
@@ -26,8 +25,6 @@ BASE64_PIECE_BYTES = 48 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A slice of a file as one part of a multipart body."""
-
     path: Path
     offset: int
     length: int
@@ -83,7 +80,7 @@ class _Slice:
 
 
 class Body:
-    """Bytes and slices of open files, in order. Use it as a context: leaving it closes the files."""
+    """Bytes and slices of open files, in order. `close` closes the files."""
 
     def __init__(self, content_type: str | None = None) -> None:
         self.content_type = content_type
@@ -123,18 +120,8 @@ class Body:
             if not isinstance(segment, bytes):
                 segment.handle.close()
 
-    def __enter__(self) -> "Body":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class BodyStream(httpx2.AsyncByteStream):
-    """A `Body` as the client wants it."""
-
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces
 

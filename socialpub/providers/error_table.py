@@ -62,7 +62,6 @@ class ErrorRow:
     are given, one of the codes is in the body or one of the wordings in a sentence of it; with `both`, one of each."""
 
     advice: str = ""
-    """What to do about it."""
     statuses: Set[int] = frozenset()
     codes: Set[int | str] = frozenset()
     wordings: tuple[str, ...] = ()
@@ -101,7 +100,6 @@ class ErrorTable:
     """One network's rows, and the functions that are its own."""
 
     network: str
-    """As people write it."""
     rows: tuple[ErrorRow, ...]
     unlisted: ErrorRow
     """Stands for a refusal that no row knows."""

@@ -17,8 +17,6 @@ from socialpub.providers.responses import positive_int_at, text_at
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The account that a token belongs to."""
-
     account_id: str
     username: str | None
     name: str | None
@@ -28,8 +26,6 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A token answer."""
-
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
     expires_in_seconds: int | None = None

@@ -69,7 +69,6 @@ class Option:
 
     @property
     def snake_name(self) -> str:
-        """The name in the spelling of most networks: `board_id`."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
 
 
@@ -127,7 +126,6 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 TOO_LARGE = f"may take at most {units.size(MAX_BYTES)} as JSON"
-"""The message for options that are too large."""
 
 
 def is_too_large(options: Mapping[str, Any]) -> bool:

@@ -20,7 +20,6 @@ class TextMeasure:
     """How long a network finds a text, in its own units."""
 
     label: str
-    """Of which text: `Text`, `Title`."""
     used: int
     allowed: int
     unit: str = "characters"

@@ -18,7 +18,6 @@ PROVIDERS = tuple(network.name for network in NETWORKS)
 LABELS = {network.name: network.label for network in NETWORKS}
 """Their names as people write them."""
 OPTIONS: dict[str, Table] = {network.name: network.option_table for network in NETWORKS}
-"""What an owner may say about a post on each of them."""
 DRAFT_MODES = {TikTok.name: DRAFT}
 """The `mode` of posts that end in the network's own app, where the owner finishes them."""
 

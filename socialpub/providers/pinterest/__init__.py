@@ -55,8 +55,6 @@ CODE_NO_MEDIA = "404"
 
 
 class Pinterest(Provider, BoardOwner):
-    """Keeps no state but its section of the configuration."""
-
     name = "pinterest"
     label = "Pinterest"
     option_table = TABLE

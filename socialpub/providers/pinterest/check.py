@@ -1,6 +1,6 @@
 """What Pinterest would refuse, found before anything is sent. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from socialpub.core import units
@@ -17,7 +17,6 @@ from socialpub.providers.preview import utf16_units
 def list_problems(
     content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
 ) -> list[FieldError]:
-    """Return everything about this post that Pinterest would refuse."""
     found = [
         *missing(options),
         *(
@@ -35,7 +34,6 @@ def list_problems(
 
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
-    """Return what the owner may like to know although nothing is wrong."""
     found = []
     at = options.get("coverImageKeyFrameTime")
     if at is not None and content.media and not content.has_video:
@@ -81,7 +79,7 @@ def _check_media(media: Sequence[MediaFile]) -> list[FieldError]:
     if len(media) > max_images:
         return [FieldError(("media",), f"{rule}, not {len(media)} images.")]
     if videos:
-        return _check_video(videos[0])
+        return [FieldError(("media", videos[0].position), fault) for fault in _check_video(videos[0])]
     return _check_sizes(media)
 
 
@@ -98,29 +96,24 @@ def _check_sizes(images: Sequence[MediaFile]) -> list[FieldError]:
     return []
 
 
-def _check_video(video: MediaFile) -> list[FieldError]:
-    path = ("media", video.position)
+def _check_video(video: MediaFile) -> Iterator[str]:
     facts = video.facts
-    messages = []
     if video.mime_type not in limits.VIDEO_TYPES:
-        messages.append(f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
+        yield f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
         taken = " or ".join(codec_name(one) for one in limits.VIDEO_CODECS)
-        messages.append(f"Pinterest takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
+        yield f"Pinterest takes videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
-        messages.append(
-            f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
-        )
+        yield f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
     shortest, longest = limits.VIDEO_SECONDS
     seconds = facts.get("duration_seconds")
     if seconds is not None and not shortest - limits.SLACK <= seconds <= longest + limits.SLACK:
-        messages.append(f"A video needs {shortest} to {longest} seconds and lasts {seconds:.1f}.")
+        yield f"A video needs {shortest} to {longest} seconds and lasts {seconds:.1f}."
     width, height = facts.get("width"), facts.get("height")
     tallest, widest = limits.VIDEO_SHAPES
     if width and height and not tallest - limits.SLACK <= width / height <= widest + limits.SLACK:
-        messages.append(f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}.")
-    return [FieldError(path, message) for message in messages]
+        yield f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}."
 
 
 def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldError]:

@@ -6,9 +6,9 @@ answer that is not in Pinterest's own form comes from something in between, and 
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from socialpub.core import commands
 from socialpub.core.secrets.redaction import redact
@@ -33,8 +33,7 @@ MAX_PAGES = 20
 BUSY_SECONDS, MAX_BUSY_SECONDS = 3.0, 900.0
 
 
-class GetPage(Protocol):
-    def __call__(self, url: str, params: dict[str, str]) -> HttpResponse: ...
+GetPage = Callable[[str, dict[str, str]], HttpResponse]
 
 
 def read_id(found: dict[str, Any], name: str) -> str | None:

@@ -17,7 +17,6 @@ _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic pe
 
 
 def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
-    """Return the pin as it opens."""
     first, rest = preview.cut(preview.within(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
     return Preview(
         text=_parts(first),

@@ -30,8 +30,6 @@ class _NotReadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Pin:
-    """A pin of the kind that was sent."""
-
     id: str
     made_at: datetime | None
     fits: bool

@@ -134,7 +134,6 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
 
 
 def register_forgotten(job: Job, message: str) -> Outcome:
-    """Register again a video whose media id Pinterest does not know."""
     return _register_again(job, FORGOTTEN, limit=1, otherwise=message)
 
 
@@ -151,7 +150,6 @@ def video_source(job: Job) -> dict[str, Any]:
 
 
 def pause_after(polls: int, waited_seconds: float) -> float:
-    """Return how long to wait before the next poll."""
     if polls < len(FIRST_PAUSES):
         return FIRST_PAUSES[polls]
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
@@ -160,12 +158,9 @@ def pause_after(polls: int, waited_seconds: float) -> float:
 def _broke_off(job: Job, message: str) -> Outcome:
     """Register again after a break: it is not known how much arrived."""
     otherwise = f"The video could not be uploaded: {message}"
-    return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=_pause(job, BROKEN))
-
-
-def _pause(job: Job, because: str) -> float:
-    """Return a longer pause each time: every registration is one of the writes that the app has in a day."""
-    return float(min(5 * 2 ** min(job.times(because), 10), 900))
+    # The pauses grow: every registration is one of the writes that the app has in a day.
+    seconds = float(min(5 * 2 ** min(job.times(BROKEN), 10), 900))
+    return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=seconds)
 
 
 def _register_again(
@@ -214,14 +209,13 @@ def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     """Find and store the limits within which every image of the pin fits, all in one size."""
     chosen = _limits(job)
     for _ in range(ROUNDS):
-        sizes = [_size(picture) for picture in _fitted(job, chosen)]
-        if len(set(sizes)) <= 1 or None in sizes:
-            return Done({**job.memo, "fit": _side_limits(chosen)})
+        facts = [picture.facts for picture in _fitted(job, chosen)]
+        sizes = [(one["width"], one["height"]) for one in facts if one.get("width") and one.get("height")]
+        if len(set(sizes)) <= 1 or len(sizes) < len(facts):
+            sides = {"max_width": chosen.max_width, "max_height": chosen.max_height}
+            return Done({**job.memo, "fit": {name: side for name, side in sides.items() if side is not None}})
         # An image that lost pixels to lose bytes makes the others smaller as well.
-        known = [size for size in sizes if size is not None]
-        chosen = replace(
-            chosen, max_width=min(width for width, _ in known), max_height=min(height for _, height in known)
-        )
+        chosen = replace(chosen, max_width=min(sizes)[0], max_height=min(height for _, height in sizes))
     raise Unfit(
         "The pictures of the pin could not be brought to one size: give them in the same size, below 2 MB each."
     )
@@ -259,11 +253,6 @@ def _limits(job: Job) -> ImageLimits:
     return ImageLimits(limits.IMAGE_TYPES, max_image_bytes(job), found.get("max_width"), found.get("max_height"))
 
 
-def _side_limits(chosen: ImageLimits) -> dict[str, int]:
-    sides = {"max_width": chosen.max_width, "max_height": chosen.max_height}
-    return {name: side for name, side in sides.items() if side is not None}
-
-
 def _fitted(job: Job, chosen: ImageLimits) -> Sequence[MediaFile]:
     return [job.fit(picture, chosen) for picture in _images(job)]
 
@@ -276,11 +265,6 @@ def _images(job: Job) -> Sequence[MediaFile]:
     if found is None:
         raise Unfit(f"The cover {artifact_id} is missing in socialpub's storage: upload it again.")
     return [found]
-
-
-def _size(picture: MediaFile) -> tuple[int, int] | None:
-    width, height = picture.facts.get("width"), picture.facts.get("height")
-    return (width, height) if width and height else None
 
 
 def _item(picture: MediaFile) -> dict[str, Any]:

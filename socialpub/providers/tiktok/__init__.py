@@ -45,8 +45,6 @@ STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
 
 
 class TikTok(Provider):
-    """Keeps no state but its section of the configuration."""
-
     name = "tiktok"
     label = "TikTok"
     option_table = options.TABLE

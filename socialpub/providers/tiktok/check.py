@@ -3,7 +3,7 @@
 What only TikTok can know (the levels it offers, a creator's longest video) is asked for just before a direct post.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +23,6 @@ KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 def list_problems(
     content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection
 ) -> list[FieldError]:
-    """Return everything about this post that TikTok would refuse."""
     return [
         *contradictions(chosen),
         *_scope(chosen, account, section.scopes),
@@ -35,7 +34,6 @@ def list_problems(
 
 
 def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
-    """Return what the owner may like to know although nothing is wrong."""
     found = []
     video, draft = content.has_video, is_draft(chosen)
     if draft:
@@ -95,35 +93,30 @@ def _media(media: Sequence[MediaFile]) -> list[FieldError]:
         return [FieldError(("media",), message)]
     if len(media) > limits.PHOTOS:
         return [FieldError(("media",), f"TikTok takes at most {limits.PHOTOS} photos, not {len(media)}.")]
-    return [problem for video in videos for problem in _video(video)]
+    return [FieldError(("media", video.position), fault) for video in videos for fault in _video(video)]
 
 
-def _video(video: MediaFile) -> list[FieldError]:
-    path = ("media", video.position)
+def _video(video: MediaFile) -> Iterator[str]:
     facts = video.facts
-    messages = []
     if video.mime_type not in limits.VIDEO_TYPES:
-        messages.append(f"TikTok takes {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
+        yield f"TikTok takes {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
         taken = ", ".join(codec_name(one) for one in limits.VIDEO_CODECS)
-        messages.append(f"TikTok takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
+        yield f"TikTok takes videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
-        messages.append(
-            f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
-        )
+        yield f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
     seconds = facts.get("duration_seconds")
     if seconds is not None and seconds > limits.VIDEO_MAX_SECONDS:
-        messages.append(f"A video may last at most {limits.VIDEO_MAX_SECONDS} seconds and lasts {seconds:.1f}.")
+        yield f"A video may last at most {limits.VIDEO_MAX_SECONDS} seconds and lasts {seconds:.1f}."
     slowest, fastest = limits.VIDEO_FRAME_RATES
     rate = facts.get("frame_rate")
     if rate is not None and not slowest - limits.FRAME_RATE_SLACK <= rate <= fastest + limits.FRAME_RATE_SLACK:
-        messages.append(f"A video needs {slowest:g} to {fastest:g} frames per second and has {rate:g}.")
+        yield f"A video needs {slowest:g} to {fastest:g} frames per second and has {rate:g}."
     shortest, longest = limits.VIDEO_SIDES
     width, height = facts.get("width"), facts.get("height")
     if width and height and not shortest <= min(width, height) <= max(width, height) <= longest:
-        messages.append(f"Each side needs {shortest} to {longest} pixels; the video has {width}×{height}.")
-    return [FieldError(path, message) for message in messages]
+        yield f"Each side needs {shortest} to {longest} pixels; the video has {width}×{height}."
 
 
 def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]:

@@ -5,7 +5,6 @@ without a code was not written by TikTok. A refusal without a row ends the post,
 """
 
 from collections.abc import Sequence, Set
-from datetime import datetime
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
@@ -178,10 +177,6 @@ def named_wait(response: HttpResponse) -> float | None:
     return max(named, MIN_PAUSE_SECONDS) if named is not None and named > 0 else named
 
 
-def _wait_seconds(response: HttpResponse, _: ErrorBody, __: datetime | None) -> float | None:
-    return named_wait(response)
-
-
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
     if row.action is Action.NO_ANSWER:
         return f"TikTok gave no usable answer (HTTP {status})."
@@ -194,4 +189,4 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> st
     return row.advice
 
 
-TABLE = ErrorTable("TikTok", ROWS, UNLISTED, read_error, _wait_seconds, _message)
+TABLE = ErrorTable("TikTok", ROWS, UNLISTED, read_error, lambda response, *_: named_wait(response), _message)

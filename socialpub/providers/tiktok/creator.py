@@ -31,8 +31,6 @@ BARS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CreatorInfo:
-    """What TikTok says of an account at the moment."""
-
     nickname: str | None
     username: str | None
     avatar_url: str | None
@@ -120,7 +118,6 @@ DIRECT_ONLY = ("privacyLevel", *INTERACTIONS.values(), *BRANDS)
 
 
 def is_commercial(chosen: Mapping[str, Any]) -> bool:
-    """Whether a post discloses commercial content."""
     return any(chosen.get(key) is True for key in BRANDS)
 
 
@@ -155,7 +152,6 @@ def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldErr
 
 
 def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[FieldError]:
-    """A level that this account does not have at the moment."""
     level = chosen.get("privacyLevel")
     if is_draft(chosen) or level is None or level in privacy_levels:
         return []
@@ -163,7 +159,6 @@ def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], accoun
 
 
 def too_long(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:
-    """Videos that this account may not post."""
     found = []
     for media in content.media:
         seconds = media.facts.get("duration_seconds")

@@ -30,7 +30,6 @@ _SEEN_BY = dict(
 
 
 def preview_post(content: Content, chosen: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
-    """What viewers see; of a draft what will lie in the inbox."""
     draft, video = is_draft(chosen), content.has_video
     has_text = bool(content.media) and not (draft and video)
     max_units = limits.VIDEO_CAPTION_UNITS if video else limits.PHOTO_DESCRIPTION_UNITS

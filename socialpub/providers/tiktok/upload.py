@@ -18,7 +18,6 @@ lapsed (`read_back.py`).
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,6 @@ class Chunks:
     count: int
 
     def slice(self, index: int) -> tuple[int, int]:
-        """Return offset and length of one chunk."""
         offset = index * self.chunk_bytes
         return offset, self.total_bytes - offset if index == self.count - 1 else self.chunk_bytes
 
@@ -341,7 +339,10 @@ def limits_for(photo: MediaFile) -> ImageLimits:
 
 
 def init_photos(job: Job, section: TikTokSection) -> Outcome:
-    photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
+    photos = [
+        replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
+        for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)
+    ]
     if not all(_is_whole(photo) for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
         return Again(options.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
@@ -385,7 +386,3 @@ def _is_whole(photo: MediaFile) -> bool:
         return photo.path.stat().st_size == photo.size_bytes
     except FileNotFoundError:
         return False
-
-
-def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
-    return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])

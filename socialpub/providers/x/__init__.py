@@ -31,14 +31,6 @@ from socialpub.providers.x.oauth import XOAuth
 from socialpub.providers.x.preview import preview_post
 
 CREATE = "create_post"
-FILE_STEPS = {
-    upload.UPLOAD_IMAGE: upload.upload_image,
-    upload.INIT: upload.initialize,
-    upload.APPEND: upload.append,
-    upload.FINALIZE: upload.finalize,
-    upload.AWAIT: upload.await_processing,
-    upload.ALT_TEXT: upload.set_alt_text,
-}
 CREATES, UPLOADS = 3, 2
 """In all, when X keeps saying that the media ids are invalid."""
 NOT_ACCEPTED = "X does not accept the media: they are sent once more."
@@ -78,7 +70,7 @@ class X(Provider):
 
     def run(self, step: str, job: Job) -> Outcome:
         name, _, index = step.partition(":")
-        return self._create(job) if name == CREATE else FILE_STEPS[name](job, self.section, int(index))
+        return self._create(job) if name == CREATE else upload.run_step(name, job, self.section, int(index))
 
     def recover(self, job: Job) -> Readback | CannotTell:
         return read_back.check_account(job, self.section, self._spoken)

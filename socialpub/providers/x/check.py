@@ -18,7 +18,6 @@ BODY = ("post", "body")
 
 
 def list_problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
-    """Return everything about this post that X would refuse."""
     found = [*_text(content, weigh(content.text), account), *_media(content, account)]
     if content.media and options.get("quotePostId"):
         path = ("providerOptions", "x", "quotePostId")
@@ -27,7 +26,6 @@ def list_problems(content: Content, options: Mapping[str, Any], account: Account
 
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
-    """Return what the owner may like to know although nothing is wrong."""
     account = account or Account("")
     found = [
         f"{option.name}: {option.closed} and will most likely refuse the post; leave it out."

@@ -98,8 +98,6 @@ OWN_LOOK_UP_PRICE = "0.001"
 
 @dataclass(frozen=True, slots=True)
 class Entitlement:
-    """What an account may do beyond the default."""
-
     text_length: int
     video_seconds: int
     video_bytes: int
@@ -110,7 +108,6 @@ SUBSCRIBED = Entitlement(LONG_TEXT_LENGTH, VIDEO_MAX_SECONDS_SUBSCRIBED, VIDEO_B
 
 
 def entitlement(facts: Mapping[str, Any]) -> Entitlement:
-    """By what X said about the account when it was connected."""
     subscribed = facts.get("subscription_type") in SUBSCRIPTIONS
     return SUBSCRIBED if subscribed or facts.get("verified_type") in VERIFIED_ORGANIZATIONS else DEFAULT
 

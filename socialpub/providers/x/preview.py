@@ -21,7 +21,6 @@ UNIT = "characters as X counts them: a link 23, an emoji or a CJK character 2"
 
 
 def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:
-    """What followers of the account see."""
     allowed = limits.entitlement(account.facts).text_length
     text = nfc(content.text)
     length = weigh(content.text).length

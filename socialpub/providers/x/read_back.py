@@ -28,8 +28,6 @@ NAME = re.compile(r"@[A-Za-z0-9_]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as a list of X has it."""
-
     text: str
     targets: Mapping[str, str] = field(default_factory=dict)
     """Where its short links lead, as far as X says so."""
@@ -47,8 +45,6 @@ class ShownText:
 
 @dataclass(frozen=True, slots=True)
 class SentText:
-    """A text as it was sent."""
-
     words: tuple[Sequence[str], ...]
     """Of each of its readings."""
     is_long: bool
@@ -268,7 +264,6 @@ def _read_posts(response: HttpResponse) -> tuple[list[Any], str]:
 
 
 def _is_older(post: Any, since: datetime) -> bool:
-    """Return whether a post has a date before anything of ours."""
     try:
         dated = datetime.fromisoformat(post["created_at"])
     except (KeyError, TypeError, ValueError):

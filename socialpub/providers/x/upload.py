@@ -5,7 +5,7 @@ upload gone goes back to its beginning.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -36,7 +36,6 @@ UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "appen
 
 
 def plan(content: Content) -> list[Step]:
-    """Return what the uploads of a post take, before the post."""
     return [step for index, media in enumerate(content.media) for step in _plan_item(index, media)]
 
 
@@ -67,8 +66,6 @@ IMAGE_MIN_BYTES = 500_000
 
 
 def upload_image(job: Job, section: XSection, index: int) -> Outcome:
-    if ready(job, index):
-        return Done(job.memo)
     media = job.content.media[index]
     max_bytes = recall(job.memo, index).get("max_bytes", limits.IMAGE_BYTES)
     # Drawings stay sharp as PNG. For everything else the file's own type comes first.
@@ -94,10 +91,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
 
 
 def initialize(job: Job, section: XSection, index: int) -> Outcome:
-    upload = recall(job.memo, index)
-    if is_open(job, upload):
-        return Done(job.memo)
-    media = _chunked(job, index)
+    upload, media = recall(job.memo, index), _chunked(job, index)
     response = call(
         job,
         "POST",
@@ -121,11 +115,7 @@ def chunk_bytes(total_bytes: int) -> int:
 
 def append(job: Job, section: XSection, index: int) -> Outcome:
     """Send segments until the file or this run's time is over."""
-    if ready(job, index):
-        return Done(job.memo)
     media, upload = _chunked(job, index), recall(job.memo, index)
-    if not is_open(job, upload):
-        return start_over_expired(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
     while (offset := upload["segment"] * chunk) < media.size_bytes:
         if upload["segment"] > began_at and job.slice_over():
@@ -161,11 +151,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
 
 
 def finalize(job: Job, section: XSection, index: int) -> Outcome:
-    if ready(job, index):
-        return Done(job.memo)
     upload = recall(job.memo, index)
-    if not is_open(job, upload):
-        return start_over_expired(job, index)
     # Without a JSON object as its body the call is refused.
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
@@ -183,11 +169,7 @@ def finalize(job: Job, section: XSection, index: int) -> Outcome:
 
 
 def await_processing(job: Job, section: XSection, index: int) -> Outcome:
-    if ready(job, index):
-        return Done(job.memo)
     upload = recall(job.memo, index)
-    if not is_open(job, upload):
-        return start_over_expired(job, index)
     what = "video" if job.content.media[index].kind == "video" else "GIF"
     if pause := upload.pop("pause", None):
         return Wait(pause, f"X is processing the {what}", remember(job.memo, index, upload))
@@ -311,7 +293,6 @@ def remember(memo: Memo, index: int, upload: dict[str, Any]) -> Memo:
 
 
 def read_upload(job: Job, response: HttpResponse) -> dict[str, Any]:
-    """Return the upload that a response of X opened."""
     lifetime = read_data(response).get("expires_after_secs")
     seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
     return {"id": read_id(response, "upload"), "expires_at": usable_until(job, seconds)}
@@ -338,7 +319,6 @@ def _expired(job: Job, upload: dict[str, Any]) -> bool:
 
 
 def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
-    """Go back to the first step of this upload."""
     reason = f"Media item {index + 1} is sent anew: {because}."
     step = next(_plan_item(index, job.content.media[index])).name
     return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
@@ -348,3 +328,25 @@ def start_over_expired(job: Job, index: int) -> Again:
     """Send a file again that X no longer has, or does not keep long enough."""
     message = f"X kept media item {index + 1} for too short a time to post it. Post it again."
     return start_over(job, index, "X keeps uploads for a day, and this one is over", 2, Refused(message))
+
+
+# --- which steps there are --------------------------------------------------------------------------------------------
+
+STEPS: Mapping[str, Callable[[Job, XSection, int], Outcome]] = {
+    UPLOAD_IMAGE: upload_image,
+    INIT: initialize,
+    APPEND: append,
+    FINALIZE: finalize,
+    AWAIT: await_processing,
+    ALT_TEXT: set_alt_text,
+}
+
+
+def run_step(name: str, job: Job, section: XSection, index: int) -> Outcome:
+    """Run one step of an upload. It does nothing when X has what it brings, and starts over when X has it no more."""
+    is_known = is_open(job, recall(job.memo, index))
+    if name != ALT_TEXT and (ready(job, index) or (name == INIT and is_known)):
+        return Done(job.memo)
+    if name in (APPEND, FINALIZE, AWAIT) and not is_known:
+        return start_over_expired(job, index)
+    return STEPS[name](job, section, index)

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ def sent(body: Body) -> bytes:
     async def collect() -> bytes:
         return b"".join([piece async for piece in body.stream(lambda: None, lambda: None)])
 
-    with body:
+    with closing(body):
         return asyncio.run(collect())
 
 
@@ -69,7 +70,7 @@ def test_a_large_file_never_lies_in_memory_whole(tmp_path: Path) -> None:
 
     tracemalloc.start()
     try:
-        with made(json={"data": Base64File(tmp_path / "a", size)}) as body:
+        with closing(made(json={"data": Base64File(tmp_path / "a", size)})) as body:
             assert asyncio.run(swallow(body)) == body.length_bytes
         _, peak = tracemalloc.get_traced_memory()
     finally:

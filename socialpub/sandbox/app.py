@@ -21,7 +21,7 @@ from socialpub.sandbox.pinterest import api as pinterest_api
 from socialpub.sandbox.pinterest import pins
 from socialpub.sandbox.tiktok import api as tiktok_api
 from socialpub.sandbox.tiktok import media as tiktok_media
-from socialpub.sandbox.world import World
+from socialpub.sandbox.world import World, current_world
 from socialpub.sandbox.x import api as x_api
 from socialpub.sandbox.x import media as x_media
 
@@ -127,8 +127,7 @@ async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:  # noq
 async def _refuse(request: Request, error: Exception) -> Response:
     """Respond 404 and 405 in the words of the network."""
     assert isinstance(error, HTTPException)
-    world: World = request.app.state.world
-    network = world.networks.get(request.scope["path"].split("/")[1])
+    network = current_world(request).networks.get(request.scope["path"].split("/")[1])
     if network is None:
         return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
     reply = network.http_error(error.status_code)

@@ -25,17 +25,18 @@ from dataclasses import asdict
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from socialpub.sandbox.faults import FAULTS
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.world import World
+from socialpub.sandbox.world import current_world
 
 ControlBody = dict[str, Any]
 ControlAction = Callable[[Any, ControlBody], Any]
-"""What a network can be asked to do. It raises for a mistake, and the API responds 400."""
+"""What a network can be asked to do. It raises for a mistake, and the API responds 400. None: an empty object."""
 
 
 def routes() -> list[Route]:
@@ -49,7 +50,7 @@ def routes() -> list[Route]:
 
 
 async def overview(request: Request) -> Response:
-    networks = _world(request).networks
+    networks = current_world(request).networks
     for network in networks.values():
         await network.before_view()
     return JSONResponse({name: _counts(network) for name, network in networks.items()})
@@ -57,34 +58,29 @@ async def overview(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     network = _network(request)
-    if network is None:
-        return _not_found()
     await network.before_view()
     return JSONResponse(_counts(network) | network.view())
 
 
 async def calm(request: Request) -> Response:
-    network = _network(request)
-    if network is None:
-        return _not_found()
-    network.calm()
+    _network(request).calm()
     return JSONResponse({})
 
 
 async def reset(request: Request) -> Response:
-    _world(request).reset()
+    current_world(request).reset()
     return JSONResponse({})
 
 
 async def act(request: Request) -> Response:
     network, action = _network(request), ACTIONS.get(request.path_params["action"])
-    if network is None or action is None:
-        return _not_found()
+    if action is None:
+        raise HTTPException(404, "no such action")
     try:
         body = json.loads(await request.body() or b"{}")
-        if action in BLOCKING:
-            return JSONResponse(await run_in_threadpool(action, network, body))
-        return JSONResponse(action(network, body))
+        blocks = action is verify_property
+        result = await run_in_threadpool(action, network, body) if blocks else action(network, body)
+        return JSONResponse({} if result is None else result)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         return JSONResponse({"error": f"{type(error).__name__}: {error}"}, 400)
 
@@ -99,23 +95,17 @@ def _counts(network: SandboxNetwork[Any]) -> dict[str, Any]:
     }
 
 
-def _world(request: Request) -> World:
-    world: World = request.app.state.world
-    return world
-
-
-def _network(request: Request) -> SandboxNetwork[Any] | None:
-    return _world(request).networks.get(request.path_params["network"])
-
-
-def _not_found() -> Response:
-    return JSONResponse({"error": "no such network or action"}, 404)
+def _network(request: Request) -> SandboxNetwork[Any]:
+    network = current_world(request).networks.get(request.path_params["network"])
+    if network is None:
+        raise HTTPException(404, "no such network")
+    return network
 
 
 # --- actions ---------------------------------------------------------------------------------------------------------
 
 
-def end_tokens(network: SandboxNetwork[Any], body: ControlBody) -> Any:
+def end_tokens(network: SandboxNetwork[Any], body: ControlBody) -> None:
     match body["end"]:
         case "removed":
             network.remove_access(body["username"])
@@ -123,18 +113,16 @@ def end_tokens(network: SandboxNetwork[Any], body: ControlBody) -> Any:
             network.tokens.expire(network.existing_account(body["username"]).id)
         case other:
             raise ValueError(f"tokens end as expired or removed, not {other!r}")
-    return {}
 
 
-def add_fault(network: SandboxNetwork[Any], body: ControlBody) -> Any:
+def add_fault(network: SandboxNetwork[Any], body: ControlBody) -> None:
     if body["fault"] not in FAULTS:
         raise ValueError(f"no such fault: {body['fault']} (known: {', '.join(FAULTS)})")
     script = network.next(body["endpoint"]).skipping(int(body.get("skipping", 0)))
     getattr(script, body["fault"])(**body.get("args", {})).times(float(body.get("times", 1)))
-    return {}
 
 
-def change_settings(network: SandboxNetwork[Any], body: ControlBody) -> Any:
+def change_settings(network: SandboxNetwork[Any], body: ControlBody) -> None:
     for name, value in body.items():
         present = getattr(network, name, None)
         if name.startswith("_") or not isinstance(present, str | int | float | dict | list):
@@ -143,36 +131,24 @@ def change_settings(network: SandboxNetwork[Any], body: ControlBody) -> Any:
             present.update(value)
         else:
             setattr(network, name, type(present)(value))
-    return {}
 
 
 def verify_property(network: Any, body: ControlBody) -> Any:
+    """Fetch the file. Not on the event loop."""
     return {"verified": network.verify(**body)}
-
-
-def _done(action: Callable[[Any, ControlBody], object]) -> ControlAction:
-    """Make an action without a result one that returns an empty object."""
-
-    def act(network: Any, body: ControlBody) -> Any:
-        action(network, body)
-        return {}
-
-    return act
 
 
 ACTIONS: dict[str, ControlAction] = {
     "grant": lambda network, body: network.grant(body.pop("username"), **body),
     "accounts": lambda network, body: asdict(network.add_account(**body)),
-    "apps": _done(lambda network, body: network.add_app(body.pop("client_key", None) or body.pop("client_id"), **body)),
+    "apps": lambda network, body: network.add_app(body.pop("client_key", None) or body.pop("client_id"), **body),
     "faults": add_fault,
-    "chaos": _done(lambda network, body: network.chaos(**body)),
+    "chaos": lambda network, body: network.chaos(**body),
     "settings": change_settings,
     "users": lambda network, body: asdict(network.change_account(**body)),
     "tokens": end_tokens,
-    "fates": _done(lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1)))),
+    "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
     "properties": verify_property,
     "drafts": lambda network, body: {"posts": [post.id for post in network.tasks.finish_draft(**body)]},
     "boards": lambda network, body: {"id": network.add_board(**body).id},
 }
-BLOCKING = frozenset({verify_property})
-"""They fetch, so they never run on the event loop."""

@@ -135,6 +135,8 @@ class FaultPlayback:
 
     async def play(self, fault: Fault, reply: Reply | None) -> Reply | None:
         """Return what the caller gets instead of `reply`. None: no whole response."""
+        if self.instant and fault.kind in ("cut", "hang", "trickle"):
+            raise ConnectionCut(self.endpoint) if fault.kind == "cut" else Hang(self.endpoint)
         match fault.kind:
             case "answer":
                 assert fault.make is not None
@@ -144,12 +146,8 @@ class FaultPlayback:
                     await wait_for(fault.event)
                 return reply
             case "cut":
-                if self.instant:
-                    raise ConnectionCut(self.endpoint)
                 await self._cut()
             case "hang":
-                if self.instant:
-                    raise Hang(self.endpoint)
                 self.log.held += 1
                 try:
                     await self._hang()
@@ -157,8 +155,6 @@ class FaultPlayback:
                     self.log.held -= 1
                 await self._cut()
             case "trickle":
-                if self.instant:
-                    raise Hang(self.endpoint)
                 await self._trickle()
         return None
 

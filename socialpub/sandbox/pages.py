@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from socialpub.sandbox.endpoint import OWN_FORM
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.world import World
+from socialpub.sandbox.world import current_world
 
 SOURCES = (
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -77,7 +77,7 @@ def routes() -> list[Route]:
 
 
 async def show_front(request: Request) -> Response:
-    world = _world(request)
+    world = current_world(request)
     posts = {"x_posts": len(world.x.posts), "tiktok_posts": len(world.tiktok.posts)}
     return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins))
 
@@ -111,7 +111,7 @@ async def show_accounts(request: Request) -> Response:
 async def change_account(request: Request) -> Response:
     """Change one account. Blank texts stay as they are."""
     sent = await read_form(request)
-    network = _world(request).networks.get(sent.pop("network", ""))
+    network = current_world(request).networks.get(sent.pop("network", ""))
     username = sent.pop("username", "")
     if network is None:
         return _accounts_page(request, "There is no such network.")
@@ -125,7 +125,7 @@ async def change_account(request: Request) -> Response:
 
 
 def _accounts_page(request: Request, problem: str = "") -> Response:
-    networks = _world(request).networks.values()
+    networks = current_world(request).networks.values()
     forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")
     if changed not in {form["username"] for form in forms}:
@@ -147,8 +147,3 @@ def _account_form(network: SandboxNetwork[Any], account: Any) -> dict[str, Any]:
         "texts": [(name, FIELD_LABELS[name], value) for name, value in texts.items()],
         "choices": [(name, CHOICE_LABELS[name], value, options) for name, options, value in (*chosen, *flags)],
     }
-
-
-def _world(request: Request) -> World:
-    world: World = request.app.state.world
-    return world

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import Request
+
 from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, SandboxClock, SandboxContext
 from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
@@ -131,3 +133,8 @@ class World:
         """End every call that hangs, from any thread. The world stays usable."""
         self.closing.send()
         self._journal.close()
+
+
+def current_world(request: Request) -> World:
+    world: World = request.app.state.world
+    return world

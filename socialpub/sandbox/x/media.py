@@ -1,7 +1,6 @@
 """X's upload endpoints: an image in one call, GIFs and videos in segments, their status, and alt text."""
 
 import base64
-import binascii
 import re
 from typing import Annotated, Any, Literal
 
@@ -43,8 +42,7 @@ class MediaMetadata(SandboxShape):
 
 @api_call("POST /2/media/upload", "media.write")
 def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
-    fields = _fields(x, request, "media", "media_category")
-    part, category = _file(x, fields), fields.get("media_category")
+    part, category = _file_and_field(x, request, "media_category")
     if category != IMAGE:
         raise invalid(x, f"media_category must be one of ['{IMAGE}']", media_category=category)
     _refuse_size(x, category, part.body.size)
@@ -69,11 +67,10 @@ def initialize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
 @api_call("POST /2/media/upload/:id/append", "media.write")
 def append(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     media = _own(x, request.path_params["id"], caller)
-    fields = _fields(x, request, "media", "segment_index")
-    written = str(fields.get("segment_index"))
+    part, index = _file_and_field(x, request, "segment_index")
+    written = str(index)
     if not SEGMENT.fullmatch(written) or int(written) > 999:
         raise invalid(x, "SegmentIndex must be between 0 and 999.", segment_index=written)
-    part = _file(x, fields)
     if part.body.size > MAX_SEGMENT_BYTES:
         raise Refusal(Reply(413))
     if media.finalized:
@@ -165,17 +162,17 @@ def _refuse_size(x: XSandbox, category: str, size: int) -> None:
         raise invalid(x, message, total_bytes=size)
 
 
-def _fields(x: XSandbox, request: SandboxRequest, *names: str) -> dict[str, Any]:
-    """Return the fields of a multipart or JSON body, with the file as a `BodyPart`. Only `names`, each at most once."""
+def _file_and_field(x: XSandbox, request: SandboxRequest, name: str) -> tuple[BodyPart, Any]:
+    """Return the file `media` and the one field beside it, of a multipart or JSON body. Raise Refusal."""
     if request.content_type == "application/json":
         fields = json_object(x, request)
-        if isinstance(fields.get("media"), str):
-            part = BodyPart("media", None)
-            try:
-                part.body.write(base64.b64decode(fields["media"], validate=True))
-            except (binascii.Error, ValueError):
-                raise invalid(x, "media is not base64.", media="") from None
-            fields["media"] = part
+        try:
+            data = base64.b64decode(fields.get("media", ""), validate=True)
+        except (TypeError, ValueError):
+            raise invalid(x, "media is not base64.", media="") from None
+        if "media" in fields:
+            fields["media"] = BodyPart("media", None)
+            fields["media"].body.write(data)
     else:
         try:
             parts = request.parts()
@@ -184,14 +181,8 @@ def _fields(x: XSandbox, request: SandboxRequest, *names: str) -> dict[str, Any]
         fields = {part.name: part if part.name == "media" else part.text for part in parts}
         if len(fields) < len(parts):
             raise invalid(x, "A field is given twice.")
-    for name in fields:
-        if name not in names:
-            raise invalid(x, f"$.{name}: is not defined in the schema", **{name: ""})
-    return fields
-
-
-def _file(x: XSandbox, fields: dict[str, Any]) -> BodyPart:
-    part = fields.get("media")
-    if not isinstance(part, BodyPart):
+    for unknown in fields.keys() - {"media", name}:
+        raise invalid(x, f"$.{unknown}: is not defined in the schema", **{unknown: ""})
+    if "media" not in fields:
         raise invalid(x, "media is missing but it is required", media="")
-    return part
+    return fields["media"], fields.get(name)

@@ -27,8 +27,6 @@ from socialpub.sandbox.x import media as x_media
 
 
 class NetworkRoutes:
-    """Builds the routes of one network."""
-
     def __init__(self, world: World, network: str) -> None:
         self._world = world
         self._network = network

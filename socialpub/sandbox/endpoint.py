@@ -33,8 +33,6 @@ Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class SandboxEndpoint:
-    """An endpoint of a network as an ASGI application."""
-
     world: World
     network: str
     name: str

@@ -79,12 +79,10 @@ class FaultScript:
         return self
 
     def skipping(self, calls: int) -> Self:
-        """Let this number of calls through first."""
         self._skip = calls
         return self
 
     def times(self, count: float) -> Self:
-        """Repeat the fault."""
         if self._fault is None:
             raise ValueError("say first what happens, then how often: next(…).fails_with(503).times(2)")
         self._fault.left = count
@@ -180,7 +178,6 @@ FAULTS = (
 
 
 def take_fault(queue: list[Fault]) -> Fault | None:
-    """Return the fault for this call, if there is one."""
     if not queue:
         return None
     fault = queue[0]

@@ -247,7 +247,6 @@ class TikTokPages(NetworkPages[TikTokSandbox]):
         )
 
     async def finish_draft(self, request: Request) -> Response:
-        """Post a draft, as its user does in the app."""
         tiktok, chosen = self.network(request), (await read_form(request)).get("publish_id", "")
         task = tiktok.tasks.all.get(chosen)
         if task is not None and task.status == IN_INBOX:

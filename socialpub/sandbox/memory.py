@@ -120,7 +120,7 @@ class IdSequence:
 
 @dataclass(slots=True)
 class SandboxContext:
-    """A network's share of the world. All networks share the ids and the journal."""
+    """What all networks share."""
 
     clock: SandboxClock
     ids: IdSequence
@@ -166,7 +166,6 @@ class CallLog:
             del self.calls[:-KEPT_CALLS]
 
     def statuses(self, endpoint: str) -> list[int]:
-        """Return the statuses of one endpoint's calls, oldest first."""
         return [status for name, status in self.calls if name == endpoint]
 
 
@@ -358,7 +357,6 @@ class TokenStore:
         return True
 
     def end_all(self, account_id: str) -> None:
-        """End every family of an account."""
         for token in self.of(account_id):
             if not token.dead:
                 self.end_family(token.family)
@@ -370,7 +368,6 @@ class TokenStore:
                 token.expires_at = 0
 
     def of(self, account_id: str) -> list[Token]:
-        """Return all pairs of an account, oldest first."""
         return [token for token in list(self._by_access.values()) if token.account_id == account_id]
 
     def _now(self) -> float:

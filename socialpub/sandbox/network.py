@@ -39,7 +39,6 @@ class ApiCaller(Generic[CallerT]):
     account: CallerT
 
     def may(self, *scopes: str) -> bool:
-        """Return whether the token has all of these scopes."""
         return set(scopes) <= set(self.token.scopes)
 
 
@@ -124,7 +123,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         return self.context.clock.now() + timedelta(seconds=self.clock_skew_seconds)
 
     def timestamp(self) -> float:
-        """Return the time in Unix seconds."""
         return self.now().timestamp()
 
     def seconds_since(self, at: datetime) -> float:
@@ -138,7 +136,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.context.ids.reserve(used)
 
     def write(self, kind: str, **facts: Any) -> None:
-        """Write one line of the journal."""
         self.context.journal.write(self.name, kind, **facts)
 
     def replay(self, kind: str, facts: dict[str, Any]) -> None:
@@ -161,7 +158,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self._chaos = Chaos(self, seed, rate)
 
     def calm(self) -> None:
-        """End the chaos and all scripted faults."""
         self._chaos = None
         for queue in self._faults.values():
             queue.clear()

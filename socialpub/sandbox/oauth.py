@@ -134,7 +134,6 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
     def answer(self, network: NetworkT, pair: Token, grant_type: str) -> Reply: ...
 
     def fits(self, code: AuthorizationCode, verifier: str) -> bool:  # noqa: ARG002  # Pinterest has no verifier
-        """Return whether the verifier fits the code's challenge."""
         return True
 
     @abstractmethod

@@ -81,7 +81,6 @@ class World:
     def __init__(self, clock: SandboxClock | None = None, *, journal: Path | None = None) -> None:
         """`journal` keeps accounts, tokens and posts over a restart."""
         self.clock = clock or MachineClock()
-        self._serving = False
         self.listens_on = ""
         """The host of its own address."""
         self.instant_faults = False
@@ -90,38 +89,26 @@ class World:
         """Keep every request in `requests`."""
         self.requests: deque[RecordedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.closing = ClosingSignal()
-        self._ids, self._journal = IdSequence(self.clock), Journal(journal)
+        self._context = SandboxContext(self.clock, IdSequence(self.clock), Journal(journal))
         self._begin()
-        for entry in self._journal.read():
+        for entry in self._context.journal.read():
             network = self.networks.get(str(entry.pop("network", "")))
             if network is not None:
                 network.replay(str(entry.pop("kind", "")), entry)
 
     def _begin(self) -> None:
-        self.x, self.tiktok, self.pinterest = (
-            XSandbox(self._network_context()),
-            TikTokSandbox(self._network_context()),
-            PinterestSandbox(self._network_context()),
-        )
-        self.networks: dict[str, SandboxNetwork[Any]] = {
-            "x": self.x,
-            "tiktok": self.tiktok,
-            "pinterest": self.pinterest,
-        }
-
-    def _network_context(self) -> SandboxContext:
-        return SandboxContext(self.clock, self._ids, self._journal, self._serving)
+        context = self._context
+        self.x, self.tiktok, self.pinterest = XSandbox(context), TikTokSandbox(context), PinterestSandbox(context)
+        self.networks: dict[str, SandboxNetwork[Any]] = {one.name: one for one in (self.x, self.tiktok, self.pinterest)}
 
     def serve(self) -> None:
         """Note that the world listens on a port from now on."""
-        self._serving = True
-        for network in self.networks.values():
-            network.context.serving = True
+        self._context.serving = True
 
     def reset(self) -> None:
         """Forget everything, including the journal. Calls that hang end."""
         self.close()
-        self._journal.clear()
+        self._context.journal.clear()
         self.requests.clear()
         self._begin()
 
@@ -132,7 +119,7 @@ class World:
     def close(self) -> None:
         """End every call that hangs, from any thread. The world stays usable."""
         self.closing.send()
-        self._journal.close()
+        self._context.journal.close()
 
 
 def current_world(request: Request) -> World:

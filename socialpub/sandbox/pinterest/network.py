@@ -223,7 +223,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
             self.media[pin.film_id].pinned_in.append(pin.id)
 
     def pins_on(self, board: PinterestBoard) -> list[Pin]:
-        """Return the pins of a board and its sections, oldest first."""
         return list(self._pins_on.get(board.id, ()))
 
     def find_pin(self, pin_id: str) -> Pin | None:
@@ -322,7 +321,6 @@ def refused(pinterest: PinterestSandbox, name: str) -> Refusal:
 
 
 def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
-    """Replace the rate headers of a reply."""
     reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
     return reply
 

@@ -186,7 +186,6 @@ def list_pins(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pint
 
 
 def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, caller: PinterestCaller) -> dict[str, Any]:
-    """Return a pin as Pinterest's API shows it."""
     board = pinterest.boards[pin.board_id]
     creative = {"image": "REGULAR", "carousel": "CAROUSEL", "video": "VIDEO"}[pin.kind]
     return {

@@ -15,7 +15,6 @@ TikTokCaller = ApiCaller[TikTokAccount]
 
 
 def json_object(tiktok: TikTokSandbox, request: SandboxRequest) -> dict[str, Any]:
-    """Return the body if it is a JSON object declared as such. Raise Refusal."""
     body = request.json_object()
     if body is None:
         raise tiktok.invalid("The request body is not a JSON object.")

@@ -163,8 +163,6 @@ class TikTokMedia:
 
 @dataclass(slots=True)
 class TikTokPost:
-    """A post as readers see it."""
-
     id: str
     """In the API for public posts only."""
     publish_id: str
@@ -244,7 +242,6 @@ class PublishTask:
         return self.is_open and self.source == PULL_FROM_URL and self.whole_at is None and not self.fetching
 
     def received_by(self, moment: datetime) -> int:
-        """Return the bytes that had arrived by then."""
         return max((count for at, count in self.arrivals if at <= moment), default=0)
 
     def chunk_at(self, first: int) -> tuple[int, int]:

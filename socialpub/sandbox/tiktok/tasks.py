@@ -252,7 +252,6 @@ class TaskStore:
         return task.posts
 
     def remove_access(self, open_id: str) -> None:
-        """Fail the open shares of a user who withdraws the app's permission."""
         for task in self.open_tasks():
             if task.open_id == open_id:
                 self.fail(task, "auth_removed")

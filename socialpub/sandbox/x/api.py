@@ -117,7 +117,6 @@ MESSAGES = {
 
 
 def json_object(x: XSwitches, request: SandboxRequest) -> dict[str, Any]:
-    """Return the body if it is a JSON object declared as such. Raise Refusal."""
     if request.body and request.content_type != "application/json":
         raise invalid(x, "Requests with bodies must have content-type of application/json.")
     try:
@@ -130,7 +129,6 @@ def json_object(x: XSwitches, request: SandboxRequest) -> dict[str, Any]:
 
 
 def require_valid(x: XSwitches, shape: type[SandboxShape], body: dict[str, Any]) -> None:
-    """Raise Refusal with everything that is wrong with the body."""
     if found := check_shape(shape, body):
         raise invalid_fields(x, [({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
 
@@ -256,7 +254,6 @@ def _check_text(x: XSandbox, account: XAccount, text: str, body: dict[str, Any])
 
 
 def _parent(x: XSandbox, account: XAccount, parent_id: str) -> XPost:
-    """Return the post that is replied to. Raise Refusal."""
     parent = x.find_post(parent_id)
     if parent is None:
         raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")

@@ -101,7 +101,6 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
     # --- posts ---------------------------------------------------------------------------------------------------
 
     def posts_of(self, account: XAccount) -> list[XPost]:
-        """Return the posts of an account, oldest first."""
         return list(self._posts_of.get(account.id, ()))
 
     def find_post(self, post_id: str) -> XPost | None:

@@ -146,13 +146,6 @@ def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path: Path, netwo
     assert (account.picture, getattr(account, again.name_field)) == ("Zebra", "Renamed")
 
 
-def test_a_subscription_decides_how_long_a_post_may_be(web: TestClient, x: XClient) -> None:
-    assert x.post("word " * 80).status_code == 400
-    changed = web.post("/_control/x/users", json={"username": "demo", "subscription_type": "Premium"})
-    assert changed.json()["subscription_type"] == "Premium"
-    assert x.post("word " * 80).status_code == 201
-
-
 # --- the record of requests -------------------------------------------------------------------------------------------
 
 

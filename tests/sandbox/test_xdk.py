@@ -122,13 +122,6 @@ def test_a_pair_that_has_run_out_is_renewed_within_the_next_call(client: Client,
     assert post(client, "Renewed on the way").text == "Renewed on the way"
 
 
-def test_who_am_i(client: Client, world: World) -> None:
-    me = known(client.users.get_me(user_fields=["profile_image_url", "subscription_type", "verified_type"]))
-    assert (me.id, me.username) == (world.x.existing_account("demo").id, "demo")
-    assert me.subscription_type == "None"
-    assert me.profile_image_url.endswith("_normal.png")
-
-
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,9 @@ DISK_ERRORS = "sudo dmesg --level=err,warn"
 class Commands(Protocol):
     """Where the appliance runs. A method that returns an instruction leaves out its period."""
 
-    def in_public(self) -> "Commands": ...
+    def in_public(self) -> "Commands":
+        """Return these commands for people without a session or a key."""
+        return self
 
     def line(self, *words: str) -> str: ...
 
@@ -62,16 +64,18 @@ class Commands(Protocol):
 
     def move_socket(self) -> str:
         """Return the instruction after which the web server listens where the configuration says."""
+        return self.restart()
 
     def log(self, *services: str) -> str:
         """Return where the processes log, as the object of "Read"."""
 
     def while_stopped(self, *words: str) -> str:
         """Return the instruction to stop the appliance, run a command and start the appliance again."""
+        return f"{self.stop()}, then `{self.line(*words)}`, then {self.start().removeprefix('Run ')}"
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalCommands:
+class TerminalCommands(Commands):
     """A person's own shell. The appliance is a `serve` that this person started.
 
     `path` finds the program from every folder, and with sudo. `config` is what `--config` must name.
@@ -97,7 +101,7 @@ class TerminalCommands:
         return shlex.join([*(["sudo"] if root else []), *words])
 
     def make_folder(self, folder: Path) -> str:
-        return self.system_line("mkdir", "-m", "700", str(folder), root=False)
+        return self.system_line("mkdir", "-m", "700", str(folder))
 
     def mount_writable(self, point: Path) -> str:
         return remount(point)
@@ -114,9 +118,6 @@ class TerminalCommands:
     def start(self, *services: str) -> str:
         return f"Start `{self.line('serve')}`"
 
-    def move_socket(self) -> str:
-        return self.restart()
-
     def log(self, *services: str) -> str:
         return f"the output of `{self.line('serve')}`"
 
@@ -125,7 +126,7 @@ class TerminalCommands:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceCommands:
+class ServiceCommands(Commands):
     """Units of systemd. `program` is what root types for it, `path` the installed program itself.
 
     `confined`: this process is one of the units, which may write in few places.
@@ -135,9 +136,6 @@ class ServiceCommands:
     path: str = "/opt/socialpub/.venv/bin/socialpub"
     user: str = NAME
     confined: bool = False
-
-    def in_public(self) -> Commands:
-        return self
 
     def line(self, *words: str) -> str:
         if words[0] in OF_THE_MACHINE and self.program[1] != NAME:
@@ -181,22 +179,15 @@ class ServiceCommands:
         units = " ".join(f"--unit={service}" for service in services or SERVICES)
         return f"`sudo journalctl {units} --lines=50`"
 
-    def while_stopped(self, *words: str) -> str:
-        units = " ".join(UNITS)
-        return f"{self.stop()}, then `{self.line(*words)}`, then `sudo systemctl start {units}`"
-
 
 @dataclass(frozen=True, slots=True)
-class ContainerCommands:
+class ContainerCommands(Commands):
     """The image, run by podman or docker. Its volume outlives it, so a stopped appliance is another container."""
 
     engine: str = "podman"
     name: str = README_NAME
     volume: str = IMAGE
     config: Path | None = None
-
-    def in_public(self) -> Commands:
-        return self
 
     def line(self, *words: str) -> str:
         option = _option(self.config, words)
@@ -236,14 +227,8 @@ class ContainerCommands:
     def start(self, *services: str) -> str:
         return f"Run `{self.engine} start {self.name}`"
 
-    def move_socket(self) -> str:
-        return self.restart()
-
     def log(self, *services: str) -> str:
         return f"`{self.engine} logs {self.name}`"
-
-    def while_stopped(self, *words: str) -> str:
-        return f"{self.stop()}, then `{self.line(*words)}`, then `{self.engine} start {self.name}`"
 
     def _run(self, options: list[str], words: tuple[str, ...]) -> str:
         return shlex.join([self.engine, "run", "--rm", *options, "--volume", f"{self.volume}:{MOUNT}", IMAGE, *words])

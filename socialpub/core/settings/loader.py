@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo
-from pydantic.fields import FieldInfo
 
 from socialpub.core import commands, units
 from socialpub.core.commands import CONFIG_VARIABLE
@@ -53,11 +52,9 @@ def variable_name(key: Key) -> str:
     return PREFIX + "__".join(key).upper()
 
 
-def merge_environment(
-    values: dict[str, Any], environ: Mapping[str, str], keys: Mapping[Key, FieldInfo]
-) -> tuple[list[str], dict[Key, str]]:
-    """Put the variables into `values`. Returns the mistakes, and for each key that was set so its variable."""
-    by_variable = {variable_name(key): key for key in keys}
+def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tuple[list[str], dict[Key, str]]:
+    """Put the variables into `values`. Return the mistakes, and for each key that was set so its variable."""
+    by_variable = {variable_name(key): key for key in KEYS}
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
@@ -75,7 +72,7 @@ def merge_environment(
             if not isinstance(section, dict):  # the file has a value where a section belongs; reported by the check
                 break
         else:
-            section[key[-1]] = _typed(environ[name], keys[key].annotation)
+            section[key[-1]] = _typed(environ[name], KEYS[key].annotation)
             variables[key] = name
     return mistakes, variables
 
@@ -104,29 +101,27 @@ def _whole_addresses(parts: list[str]) -> list[str]:
     return found
 
 
-def read_secret_files(
-    values: dict[str, Any], folder: Path, credentials: str | None, keys: Mapping[Key, FieldInfo]
-) -> list[str]:
-    """Fill in every `<key>` of `values` whose `<key>_file` is set. Returns the mistakes.
+def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | None) -> list[str]:
+    """Fill in every `<key>` of `values` whose `<key>_file` is set. Return the mistakes.
 
     A relative name is looked for in `credentials` (systemd's folder for them), then in `folder`.
     """
     mistakes = []
     folders = [Path(credentials), folder] if credentials else [folder]
-    for key in keys:
-        target = (*key[:-1], key[-1].removesuffix("_file"))
+    for key in KEYS:
+        target = _without_file(key)
         section: Any = values
         for part in key[:-1]:
             section = section.get(part) if isinstance(section, dict) else None
         name = section.get(key[-1]) if isinstance(section, dict) else None
-        if target == key or target not in keys or not isinstance(name, str) or not name.strip():
+        if target == key or not isinstance(name, str) or not name.strip():
             continue
         if section.get(target[-1]):
             mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set: keep one of them")
             continue
         try:
             secret = _read_secret([place / name.strip() for place in folders])
-            is_list = keys[target].annotation is not SecretStr
+            is_list = KEYS[target].annotation is not SecretStr
             section[target[-1]] = _lines(secret) if is_list else secret
         except ValueError as error:
             mistakes.append(f"{'.'.join(key)} = {name!r}: {error}")
@@ -343,8 +338,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     except tomllib.TOMLDecodeError as error:
         mistake, remedy = messages.explain_toml(text, error)
         raise SettingsError(f"{file} {mistake}.", remedy) from None
-    mistakes, variables = merge_environment(values, environ, KEYS)
-    mistakes += read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"), KEYS)
+    mistakes, variables = _merge_environment(values, environ)
+    mistakes += _read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"))
     try:
         settings = Settings.model_validate(values, context={"folder": file.parent})
     except ValidationError as error:

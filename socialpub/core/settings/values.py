@@ -3,6 +3,7 @@
 Values are strict (`"5"` is not 5). A refusal is a sentence that states what is accepted.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
@@ -33,35 +34,22 @@ def _read_duration(value: Any) -> Any:
     raise ValueError("must be written in quotes and with its unit, such as 90s, 15m, 24h or 90d")
 
 
-def _read_duration_or_forever(value: Any) -> Any:
-    if value is None or value in (FOREVER, "for ever"):
-        return None
-    duration = _read_duration(value)
-    if duration == NONE:
-        raise ValueError("must be longer than 0s")
-    return duration
+def _duration_or(words: tuple[str, ...], min_duration: timedelta, too_short: str) -> Callable[[Any], Any]:
+    """Return a function that reads a duration, or None for one of the words."""
 
+    def read(value: Any) -> Any:
+        if value is None or value in words:
+            return None
+        duration = _read_duration(value)
+        if duration < min_duration:
+            raise ValueError(too_short)
+        return duration
 
-def _read_duration_or_never(value: Any) -> Any:
-    if value is None or value == NEVER:
-        return None
-    duration = _read_duration(value)
-    if isinstance(duration, timedelta) and duration < timedelta(minutes=1):
-        raise ValueError("must be at least 1m: lists of posts lag")
-    return duration
+    return read
 
 
 def _read_size_or_unlimited(value: Any) -> Any:
     return None if value == UNLIMITED else value
-
-
-def _read_interval_or_off(value: Any) -> Any:
-    if value is None or value == OFF:
-        return None
-    interval = _read_duration(value)
-    if isinstance(interval, timedelta) and interval < timedelta(hours=1):
-        raise ValueError("must be at least 1h: each time the whole database is read")
-    return interval
 
 
 def read_list(value: Any) -> Any:
@@ -130,11 +118,22 @@ def _check_address(value: str) -> None:
 
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
 Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
-DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
-DurationOrNever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_never)]
+DurationOrForever = Annotated[
+    timedelta | None,
+    BeforeValidator(_duration_or((FOREVER, "for ever"), timedelta.resolution, "must be longer than 0s")),
+]
+DurationOrNever = Annotated[
+    timedelta | None,
+    BeforeValidator(_duration_or((NEVER,), timedelta(minutes=1), "must be at least 1m: lists of posts lag")),
+]
 Kept = Annotated[DurationOrForever, AfterValidator(_check_kept)]
 SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
-IntervalOrOff = Annotated[timedelta | None, BeforeValidator(_read_interval_or_off)]
+IntervalOrOff = Annotated[
+    timedelta | None,
+    BeforeValidator(
+        _duration_or((OFF,), timedelta(hours=1), "must be at least 1h: each time the whole database is read")
+    ),
+]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_trim_each)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]

@@ -57,13 +57,23 @@ def make_download(rt: Runtime) -> StoredFile:
     The file has no name any more, so its space is free when the reader is done or its process dies. Raises
     OperatorError, and Conflict while another one is being made.
     """
-    lock = FileLock(rt.settings.run_dir / "download.lock")
+    busy = Conflict("A backup is being made already. Wait until its download begins.")
+    with (
+        one_at_a_time(rt, "download.lock", busy),
+        temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,
+    ):
+        write(rt, temp_dir / "download")
+        return StoredFile(temp_dir / "download")
+
+
+@contextmanager
+def one_at_a_time(rt: Runtime, lock_file: str, busy: Exception) -> Iterator[None]:
+    """Keep other processes from doing the same. Raises `busy` if one does."""
+    lock = FileLock(rt.settings.run_dir / lock_file)
     if not lock.try_acquire():
-        raise Conflict("A backup is being made already. Wait until its download begins.")
+        raise busy
     try:
-        with temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir:
-            write(rt, temp_dir / "download")
-            return StoredFile(temp_dir / "download")
+        yield
     finally:
         lock.release()
 

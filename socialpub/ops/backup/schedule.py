@@ -20,8 +20,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,6 @@ from socialpub.core import commands, durable_files, logging, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
-from socialpub.core.locks import FileLock
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.loader import BACKUP_VARIABLE, PREFIX
 from socialpub.core.settings.schema import FOLDER_PLACEHOLDER, BackupSection
@@ -108,15 +107,9 @@ def _make_folder(rt: Runtime, folder: Path) -> None:
         )
 
 
-@contextmanager
-def _exclusive_backup(rt: Runtime, folder: Path) -> Iterator[None]:
-    lock = FileLock(rt.settings.run_dir / "scheduled-copy.lock")
-    if not lock.try_acquire():
-        raise BackupInProgress(f"A backup into {folder} is being made already.", "Wait until it is done.")
-    try:
-        yield
-    finally:
-        lock.release()
+def _exclusive_backup(rt: Runtime, folder: Path) -> AbstractContextManager[None]:
+    busy = BackupInProgress(f"A backup into {folder} is being made already.", "Wait until it is done.")
+    return create.one_at_a_time(rt, "scheduled-copy.lock", busy)
 
 
 def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:

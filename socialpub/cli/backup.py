@@ -56,7 +56,7 @@ def progress_bar(doing: str) -> Iterator[None]:
 UNSEALED = click.option(
     "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a former version wrote."
 )
-COPY = click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
+BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 
 
 @click.command("backup")
@@ -106,27 +106,27 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
 
 
 @click.command()
-@COPY
+@BACKUP_FILE
 @UNSEALED
 @pass_command_context
-def verify_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
+def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """Read a backup, a file or a folder, to its end: is every byte as it was written, and the database sound?
 
     Where a configuration is found, the backup's seal must fit its secret.key. Then the backup was not changed without
     that key. Elsewhere the command says what is not known.
     """
     with progress_bar("Reading"):
-        summary = verify.verify(copy, _secrets_here(context), unsealed=unsealed)
-    print_line(f"{copy} is whole.")
+        summary = verify.verify(file, _secrets_here(context), unsealed=unsealed)
+    print_line(f"{file} is whole.")
     _describe(summary)
     _describe_seal(summary)
 
 
 @click.command("restore")
-@COPY
+@BACKUP_FILE
 @UNSEALED
 @pass_command_context
-def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
+def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """Restore a backup, a file or a folder, into the data_dir of the configuration. It may contain no posts or media
     yet. The empty database of a new installation is moved aside.
 
@@ -138,11 +138,11 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     """
     settings = context.settings()
     storage.refuse_root(settings)
-    if rollback.is_upgrade_backup(copy, settings):
-        _roll_back(context, settings, copy, unsealed)
+    if rollback.is_upgrade_backup(file, settings):
+        _roll_back(context, settings, file, unsealed)
         return
     with progress_bar("Restoring"), act_as(COMMAND):
-        summary = restore.restore(copy, settings, context.clock(), unsealed=unsealed)
+        summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)
     _describe_seal(summary)
@@ -161,9 +161,9 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     print_note(f"   that the original sent none of it, run `{commands.line('admin', 'resume', '--nothing-was-sent')}`.")
 
 
-def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed: bool) -> None:
+def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed: bool) -> None:
     with progress_bar("Restoring"), act_as(COMMAND):
-        done = rollback.roll_back(copy, settings, context.clock(), unsealed=unsealed)
+        done = rollback.roll_back(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.database_file))
     describe_rollback(done)
     print_note("Restored, and paused: the API can be used, and nothing is published.")

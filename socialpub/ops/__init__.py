@@ -1,1 +1,1 @@
-"""Operations: copies of everything, the checks of the doctor, health, and what the owner is told."""
+"""Operations: backups, the checks of the doctor, health, alerts and notifications."""

@@ -68,15 +68,15 @@ class Needs:
     clock_jump: str | None
     """A sentence."""
     disk: DiskRoom
-    copy: LastBackup
-    copy_reminder: str | None
+    backup: LastBackup
+    backup_reminder: str | None
     """A sentence."""
 
 
 def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
     """Return the facts, with remedies for this surface."""
     reader, now = rt.reader, rt.now()
-    copy = last_backup.read(reader)
+    backup = last_backup.read(reader)
     return Needs(
         paused_at=appliance_state.paused_at(reader),
         restored_from=appliance_state.restored_from(reader),
@@ -91,8 +91,8 @@ def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.clock_jump(reader, now),
         disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
-        copy=copy,
-        copy_reminder=copy.reminder(now, rt.settings.backup.max_age),
+        backup=backup,
+        backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
     )
 
 
@@ -268,21 +268,21 @@ def _clock(rt: Runtime, needs: Needs) -> Iterator[Alert]:
 
 
 def _backup(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
-    if needs.copy_reminder is None:
+    if needs.backup_reminder is None:
         return
     # Without posts there is nothing to lose, and no reason to notify the owner.
     calls = True
-    if needs.copy.made_at is None and needs.copy.failed_at is None:
+    if needs.backup.made_at is None and needs.backup.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
         calls = first is not None and rt.now() - parse(first) > rt.settings.backup.max_age
-    state = "failed" if needs.copy.failed_at else "old"
+    state = "failed" if needs.backup.failed_at else "old"
     yield Alert(
         AlertKind.COPY,
         f"copy:{state}",
-        needs.copy_reminder,
-        last_backup.remedy(surface, failed=needs.copy.failed_at is not None),
+        needs.backup_reminder,
+        last_backup.remedy(surface, failed=needs.backup.failed_at is not None),
         "/system",
         # A scheduled backup that fails is more than a reminder: its owner relies on it.
-        must_be_fixed=needs.copy.failed_at is not None,
+        must_be_fixed=needs.backup.failed_at is not None,
         calls=calls,
     )

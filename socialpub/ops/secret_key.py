@@ -112,7 +112,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
                 following = next_key_file(key_file)
                 _write_key(following)
                 new = crypto.load(following)
-                at = _seal_anew(settings, clock, connection, old, new, keep_urls)
+                at = _reseal(settings, clock, connection, old, new, keep_urls)
             former = secret_key.swap_key_files(key_file, at)
     except OSError as error:
         raise OperatorError(
@@ -155,12 +155,12 @@ def _write_key(key_file: Path) -> None:
     durable_files.flush_folder(key_file.parent)
 
 
-def _seal_anew(
+def _reseal(
     settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
 ) -> str:
     """Encrypt everything again in one transaction. Return its instant."""
 
-    def anew(sealed: bytes, *place: str) -> bytes:
+    def reseal(sealed: bytes, *place: str) -> bytes:
         try:
             return new.seal(old.open(sealed, *place), *place)
         except OperatorError:
@@ -169,7 +169,7 @@ def _seal_anew(
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         tx = Tx(connection, clock.now(), actor.current())
-        secret_key.reseal(tx, anew)
+        secret_key.reseal(tx, reseal)
         if keep_urls:
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:

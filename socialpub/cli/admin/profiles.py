@@ -138,7 +138,7 @@ def _check_way_back(rt: Runtime, provider_name: str) -> None:
             "Correct base_url, or what answers there, and try again; or connect by hand: add --paste",
         )
     local = addresses.local_url(rt.settings)
-    if who is Answering.NOBODY and addresses.find_answering(rt, local)[0] is not Answering.THIS:
+    if who is Answering.NOTHING and addresses.find_answering(rt, local)[0] is not Answering.THIS:
         raise CommandError(
             f"Nothing answers at {base_url}, to which {label} would send your browser back.",
             f"{commands.here().start()}, and try again. To connect by hand, add --paste.",

@@ -33,12 +33,7 @@ FOLDER = click.Path(readable=False, path_type=Path)  # other users get the messa
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for the places. All commands of an installation need the same."""
     for name, parameter, usual, what in (
-        (
-            "--destdir",
-            "destdir",
-            None,
-            "Put all below DIR, for a package; make no user, tell systemd nothing.",
-        ),
+        ("--destdir", "destdir", None, "Put all below DIR, for a package; make no user, tell systemd nothing."),
         ("--user", "user", DEFAULT_PLACES.user, "The user that the service runs as."),
         ("--unit-dir", "units", DEFAULT_PLACES.units, "The folder of the units."),
         ("--command-dir", "commands", DEFAULT_PLACES.commands, "The folder of the command `socialpub`."),
@@ -198,7 +193,7 @@ class WayBack:
     places: InstallationPlaces
     settings: Settings
     former: Environment
-    copy: UpgradeBackup | None
+    backup: UpgradeBackup | None
     """The backup that takes the place of the database. None: the former version works with the present one."""
     running: list[str]
     done: Rollback | None = None
@@ -228,25 +223,26 @@ class WayBack:
             )
         _refuse_configuration(places, former)
         with installer.acting_as_user(places):
-            copy = rollback.backup_needed(former, settings)
-        return cls(places, settings, former, copy, [unit for unit in UNITS if installer.is_active(unit)])
+            backup_needed = rollback.backup_needed(former, settings)
+        return cls(places, settings, former, backup_needed, [unit for unit in UNITS if installer.is_active(unit)])
 
     @property
     def summary(self) -> str:
-        if self.copy is None:
+        if self.backup is None:
             return f"{self.former.version} works with the present database: every post stays."
         return (
             f"{self.former.version} does not know the present database. The backup from before the upgrade takes its "
-            f"place: {self.copy.path}. Posts that were accepted since then are only in the present one, which is kept."
+            f"place: {self.backup.path}. Posts that were accepted since then are only in the present one, which is "
+            "kept."
         )
 
     def plan(self) -> Iterator[InstallationStep]:
         places, former = self.places, self.former
         if self.running:
             yield InstallationStep(f"Stop {', '.join(self.running)}", partial(_each, "stop", self.running))
-        if self.copy is not None:
+        if self.backup is not None:
             yield InstallationStep(
-                f"Put {self.copy.path} in the place of {self.settings.database_file}, which is kept beside it",
+                f"Put {self.backup.path} in the place of {self.settings.database_file}, which is kept beside it",
                 self._roll_back,
             )
         yield InstallationStep(f"Have {places.environment} lead to {former.folder}", self._switch)
@@ -274,9 +270,9 @@ class WayBack:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _roll_back(self) -> None:
-        assert self.copy is not None
+        assert self.backup is not None
         with installer.acting_as_user(self.places), progress_bar("Restoring"), actor.act_as(actor.COMMAND):
-            self.done = rollback.roll_back(self.copy.path, self.settings, SystemClock())
+            self.done = rollback.roll_back(self.backup.path, self.settings, SystemClock())
 
     def _switch(self) -> None:
         environment.put_in_place(self.places, self.former.folder)

@@ -118,7 +118,7 @@ class Answering(StrEnum):
 
     THIS = "this appliance"
     OTHER = "something else"
-    NOBODY = "nobody"
+    NOTHING = "nothing"
 
 
 def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
@@ -126,7 +126,7 @@ def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
     try:
         answer = rt.http.call("GET", f"{base}/healthz", deadline_seconds=CALL_SECONDS)
     except NotSent as error:
-        return Answering.NOBODY, error.message
+        return Answering.NOTHING, error.message
     except ProviderError as error:
         return Answering.OTHER, error.message
     found = text_at(json_object(answer), "instance")

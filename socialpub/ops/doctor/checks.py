@@ -75,8 +75,8 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.PAUSED]
     yield from _check_restored_keys(needs.restored_keys, surface)
     yield from known[AlertKind.WORKER] or _check_worker(rt)
-    where = f" {needs.copy.scheduled.sentence}" if needs.copy.scheduled else ""
-    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup is of {needs.copy.made_at}.{where}")]
+    where = f" {needs.backup.scheduled.sentence}" if needs.backup.scheduled else ""
+    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup is of {needs.backup.made_at}.{where}")]
     yield from send.check_services(rt, surface)
     yield from offline.check_upgrade_backups(rt.settings)
     yield from _check_configuration_in_use(rt)

@@ -91,7 +91,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         names=labels.profile_names(profile_rows.list_all(rt.reader)),
         steps=None if steps["post"] and steps["profile"] else steps,
         # Before the first post there is nothing to lose.
-        copy_reminder=needs.copy_reminder if steps["post"] else None,
+        backup_reminder=needs.backup_reminder if steps["post"] else None,
         alerts=alerts,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
     )

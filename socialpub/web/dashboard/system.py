@@ -76,7 +76,7 @@ async def render(
         problem=f"The address is not added. {notify_error}" if notify_error else None,
         needs=needs,
         glance=list(_glance(rt, needs)),
-        next_copy_at=_next_copy_at(rt, needs.copy),
+        next_copy_at=_next_copy_at(rt, needs.backup),
         services=send.read_service_health(rt, rt.reader),
         notify_url=notify_url,
         notify_error=notify_error,
@@ -131,12 +131,12 @@ def _clock(rt: Runtime, needs: Needs) -> AtAGlance:
 
 
 def _backup(needs: Needs) -> AtAGlance:
-    copy = needs.copy
+    copy = needs.backup
     if copy.failed_at is not None:
         return AtAGlance("Backup", Badge("failed", "bad"), "The last backup failed", copy.failed_at, more="#copies")
     if copy.made_at is None:
         return AtAGlance("Backup", Badge("none yet", "warn"), "No backup was ever made.", more="#copies")
-    state = Badge("too old", "warn") if needs.copy_reminder else Badge("made", "good")
+    state = Badge("too old", "warn") if needs.backup_reminder else Badge("made", "good")
     return AtAGlance("Backup", state, "The last one was made", copy.made_at, more="#copies")
 
 

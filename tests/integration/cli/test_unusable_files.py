@@ -13,13 +13,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from socialpub.cli.install import installer
+from socialpub.cli.install.files import InstallationPlaces
 from socialpub.cli.output import as_command_error
 from socialpub.core import commands
 from socialpub.core.command_forms import ContainerCommands, ServiceCommands
@@ -89,18 +91,8 @@ def test_too_many_open_files_are_told_as_that(opened: Terminal, limit: int) -> N
         assert "socialpub/cli" not in shown.stderr, "no traceback of ours"
 
 
-@contextmanager
-def as_user() -> Iterator[None]:
-    groups = os.getgroups()
-    os.setgroups([])
-    os.setegid(USER.pw_gid)
-    os.seteuid(USER.pw_uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(groups)
+def as_user() -> AbstractContextManager[None]:
+    return installer.acting_as_user(InstallationPlaces(user=USER.pw_name))
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_everything_that_needs_its_owner_is_there_with_what_to_do(
     assert held.probe_at == "2026-10-12T09:15:00.000Z"
     assert needs.paused_at == "2026-10-12T09:00:00.000Z"
     assert "has not reported" in needs.worker[0].message
-    assert str(needs.copy_reminder).startswith("The last backup was made 8 days ago")
+    assert str(needs.backup_reminder).startswith("The last backup was made 8 days ago")
 
 
 def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(

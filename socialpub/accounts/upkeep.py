@@ -6,7 +6,6 @@ the original uses.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from socialpub.accounts import grants, hints, profiles, questions, tokens
@@ -65,8 +64,7 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
         # The profile's status says the same.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        seconds = max(RETRY_SECONDS, named_wait(error) or 0.0)
-        rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, seconds, error.message)
+        rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, _seconds_after(error), error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
         log.info("idle tokens were renewed", profile=profile_id)
@@ -95,6 +93,10 @@ def _must_be_renewed(rt: Runtime, row: ProfileRow, now: datetime) -> bool:
 
 def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
     return stamp is not None and clock.parse(stamp) - now < before
+
+
+def _seconds_after(error: ProviderError) -> float:
+    return max(RETRY_SECONDS, named_wait(error) or 0.0)
 
 
 def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
@@ -135,40 +137,6 @@ def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) ->
     ends = clock.parse(row.expires_at)
     when = f"ended on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"ends on {ends:%Y-%m-%d %H:%M} UTC"
     return f"{what} {when}. {remedy}"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenHealth:
-    """How long an account can be used without its owner. Instants are stamps; None: not known, or no such token."""
-
-    refused: bool
-    """The network no longer accepts them: the owner must connect the account again."""
-    access_expires_at: str | None
-    refresh_expires_at: str | None
-    renewed_at: str | None
-    """When the network last issued tokens."""
-    renewable: bool
-    """Whether a new access token needs no owner, unless they are refused."""
-    warning: str | None
-    """What the owner has to do within a week, and why."""
-    missing: tuple[str, ...]
-    """What the grant does not allow and what that costs, as sentences."""
-
-
-def read_health(rt: Runtime, row: ProfileRow, surface: Surface) -> TokenHealth | None:
-    """Return the health of a profile's tokens (row of `profiles.load_for_owner`); None when it is disconnected."""
-    if row.status == ProfileStatus.DISCONNECTED:
-        return None
-    missing = rt.providers[row.provider].oauth.missing_scopes(frozenset(row.scopes.split()))
-    return TokenHealth(
-        refused=row.status == ProfileStatus.REAUTH_REQUIRED,
-        access_expires_at=row.access_expires_at,
-        refresh_expires_at=row.refresh_expires_at,
-        renewed_at=row.issued_at,
-        renewable=row.renewable,
-        warning=warning(row, rt.now(), surface),
-        missing=tuple(missing),
-    )
 
 
 # --- revocation -------------------------------------------------------------------------------------------------------
@@ -263,7 +231,6 @@ def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
 # and is tried again later. X bills each fetch as the read of a user.
 
 FETCHED_EVERY = timedelta(days=7)
-ACCOUNT_RETRY_SECONDS = 3600.0
 ACCOUNT_ENDPOINT = "account"
 """Under this name the next fetch waits in `not_before`."""
 
@@ -298,8 +265,7 @@ def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     except Withdrawn:
         return None
     except ProviderError as error:
-        seconds = max(ACCOUNT_RETRY_SECONDS, named_wait(error) or 0.0)
-        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, seconds, error.message)
+        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, _seconds_after(error), error.message)
         account_log.info(
             "account data could not be fetched and is fetched later", profile=profile_id, why=error.message
         )
@@ -310,7 +276,7 @@ def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
             _begin_wait,
             profile_id,
             ACCOUNT_ENDPOINT,
-            ACCOUNT_RETRY_SECONDS,
+            RETRY_SECONDS,
             "The account data has not changed.",
         )
     account_log.info("account data was fetched", profile=profile_id, changes=len(changes))

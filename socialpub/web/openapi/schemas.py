@@ -6,7 +6,7 @@ answer against it. The answers themselves are built by SQLite (`db/json_views.py
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema, create_model
 
 from socialpub.web.api.requests import (
     ArtifactStatus,
@@ -211,10 +211,12 @@ class ProblemSchema(Shape):
     errors: list[FailingFieldSchema] = optional("On 400: every failing field, at most 100 of them")
 
 
-class PostAnswer(Shape):
-    """A post."""
+def _answer(name: str, words: str, data: Any, meaning: str) -> type[Shape]:
+    """Return the shape of an answer that has only `data`."""
+    return create_model(name, __base__=Shape, __doc__=words, data=(data, required(meaning)))
 
-    data: PostSchema = required("The post")
+
+PostAnswer = _answer("PostAnswer", "A post.", PostSchema, "The post")
 
 
 class PostsAnswer(Shape):
@@ -224,43 +226,19 @@ class PostsAnswer(Shape):
     pagination: PaginationSchema = required("Where this page stands")
 
 
-class AttemptsAnswer(Shape):
-    """The attempts of a post."""
-
-    data: list[AttemptSchema] = required("The attempts of all its deliveries, oldest first")
-
-
-class ValidationAnswer(Shape):
-    """What each network would say about a post."""
-
-    data: ValidationSchema = required("What each network would say")
-
-
-class ProfileAnswer(Shape):
-    """A profile."""
-
-    data: ProfileSchema = required("The profile")
-
-
-class ProfilesAnswer(Shape):
-    """Profiles."""
-
-    data: list[ProfileSchema] = required("Every profile that the key can see, oldest first")
-
-
-class ReservationAnswer(Shape):
-    """A reservation."""
-
-    data: ReservationSchema = required("Where the bytes go")
-
-
-class ArtifactAnswer(Shape):
-    """A verified upload."""
-
-    data: ArtifactSchema = required("The artifact, ready for posts")
-
-
-class LogsAnswer(Shape):
-    """Entries of the publishing log."""
-
-    data: list[LogEntrySchema] = required("The entries, newest first")
+AttemptsAnswer = _answer(
+    "AttemptsAnswer",
+    "The attempts of a post.",
+    list[AttemptSchema],
+    "The attempts of all its deliveries, oldest first",
+)
+ValidationAnswer = _answer(
+    "ValidationAnswer", "What each network would say about a post.", ValidationSchema, "What each network would say"
+)
+ProfileAnswer = _answer("ProfileAnswer", "A profile.", ProfileSchema, "The profile")
+ProfilesAnswer = _answer(
+    "ProfilesAnswer", "Profiles.", list[ProfileSchema], "Every profile that the key can see, oldest first"
+)
+ReservationAnswer = _answer("ReservationAnswer", "A reservation.", ReservationSchema, "Where the bytes go")
+ArtifactAnswer = _answer("ArtifactAnswer", "A verified upload.", ArtifactSchema, "The artifact, ready for posts")
+LogsAnswer = _answer("LogsAnswer", "Entries of the publishing log.", list[LogEntrySchema], "The entries, newest first")

@@ -89,16 +89,6 @@ def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
     assert [one.text for one in world.x.posts] == ["Good evening"]
 
 
-def test_a_disconnected_account_comes_back_as_a_new_profile(rt: Runtime, browser: Browser) -> None:
-    first = connected(rt, browser)
-    rt.write(profiles.disconnect, first.profile_id)
-    second = connected(rt, browser)
-    assert second.profile_id != first.profile_id
-    assert not second.revived
-    with pytest.raises(OperatorError, match="disconnected"):
-        connect.begin(rt, "x", profile_id=first.profile_id)
-
-
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_picture_that_a_network_names_is_fetched_from_there(rt: Runtime, browser: Browser, network: str) -> None:
     finished = connected(rt, browser, network)
@@ -257,17 +247,6 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
     assert again.value.hint == "To begin again, press “Connect X” under Profiles."
 
 
-def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: Browser, clock: HandClock) -> None:
-    begun = connect.begin(rt, "x")
-    query = query_of(browser.decides(begun.url))
-    clock.forward(31)
-    with pytest.raises(OperatorError, match="returned no tokens") as refused:
-        connect.finish(rt, "x", query)
-    assert "connect-profile x" in str(refused.value.hint)
-    assert query["code"] not in refused.value.message
-    assert isinstance(consents.outcome(rt, begun.id), Failed)
-
-
 def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     world.x.next("me").fails_with(503)
@@ -362,6 +341,9 @@ def test_what_cannot_be_begun_is_told_before_anybody_opens_a_browser(rt: Runtime
         connect.begin(rt, "tiktok", profile_id=profile)
     with pytest.raises(InvalidRequest):
         connect.begin(rt, "x", "two\nlines")
+    rt.write(profiles.disconnect, profile)
+    with pytest.raises(OperatorError, match="disconnected"):
+        connect.begin(rt, "x", profile_id=profile)
 
 
 def test_neither_state_nor_verifier_can_be_read_in_the_database(rt: Runtime, browser: Browser) -> None:

@@ -8,7 +8,6 @@ import pytest
 from socialpub.accounts import profiles, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock as clocks
-from socialpub.core.errors import NotFound
 from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -77,35 +76,27 @@ def test_what_may_be_public_already_is_not_lost_by_disconnecting(rt: Runtime, wo
 def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World, clock: HandClock) -> None:
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
     tokens.renew(rt, profile)
-    health = upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD)
-    assert health is not None
-    assert health.renewable
-    assert health.renewed_at == rt.stamp()
-    assert health.access_expires_at == clocks.after(rt.stamp(), DAY)
-    assert health.warning is None
-    assert health.missing == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
+    row = profiles.load_for_owner(rt.reader, profile)
+    assert row.renewable
+    assert row.issued_at == rt.stamp()
+    assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
+    assert upkeep.warning(row, rt.now(), Surface.DASHBOARD) is None
+    missing = rt.providers["tiktok"].oauth.missing_scopes(profiles.get(rt.reader, profile).scopes)
+    assert tuple(missing) == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
-    ending = upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD)
-    assert ending is not None
-    assert (ending.warning or "").startswith("Its refresh token ends on 2027-10-")
-    assert (ending.warning or "").endswith("To connect the account again, press “Reconnect” on the profile's page.")
+    warning = upkeep.warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
+    assert warning.startswith("Its refresh token ends on 2027-10-")
+    assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
 def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: Runtime, world: World) -> None:
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
-    health = upkeep.read_health(rt, profiles.load_for_owner(rt.reader, bare), Surface.DASHBOARD)
-    assert health is not None
-    assert not health.renewable
-    assert "It has no refresh token, and its access token ends on" in (health.warning or "")
+    row = profiles.load_for_owner(rt.reader, bare)
+    assert not row.renewable
+    warning = upkeep.warning(row, rt.now(), Surface.DASHBOARD) or ""
+    assert "It has no refresh token, and its access token ends on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
-    refused = upkeep.read_health(rt, profiles.load_for_owner(rt.reader, bare), Surface.DASHBOARD)
-    assert refused is not None
-    assert refused.warning == ("X has ended the grant. Press “Reconnect” on the profile's page.")
-
-
-def test_a_disconnected_profile_has_no_tokens_to_speak_of(rt: Runtime, world: World) -> None:
-    profile = connect_x(rt, world)
-    rt.write(profiles.disconnect, profile)
-    assert upkeep.read_health(rt, profiles.load_for_owner(rt.reader, profile), Surface.DASHBOARD) is None
-    with pytest.raises(NotFound):
-        profiles.load_for_owner(rt.reader, "nobody")
+    row = profiles.load_for_owner(rt.reader, bare)
+    assert upkeep.warning(row, rt.now(), Surface.DASHBOARD) == (
+        "X has ended the grant. Press “Reconnect” on the profile's page."
+    )

@@ -31,16 +31,15 @@ Step = Callable[[Runtime, Tx], int]
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """What is as old as that goes; None is kept for ever."""
+    """Rows that are older than these instants are removed. None: they are kept."""
 
     posts: str | None
     log: str | None
     attempts: str | None
-    trail: str | None
+    audit_log: str | None
 
 
 def retention_limits(rt: Runtime) -> RetentionLimits:
-    """The instants that the settings come to now."""
     kept, reader = rt.settings.retention, rt.reader
 
     def before(age: timedelta | None) -> str | None:
@@ -55,14 +54,13 @@ def retention_limits(rt: Runtime) -> RetentionLimits:
 
 
 def count_expired_posts(rt: Runtime) -> int:
-    """How many posts the settings have removed next."""
+    """Return how many posts are removed next."""
     before = retention_limits(rt).posts
     return 0 if before is None else post_rows.count_final_before(rt.reader, before)
 
 
 def remove_expired(rt: Runtime) -> int:
-    """Go on with the round that was begun, or begin one when its time has come; how many rows went. Not from the event
-    loop."""
+    """Continue the present round, or begin one when it is due. Return how many rows went. Not from the event loop."""
     own = rt.engine
     if own.retention_steps is None:
         if rt.clock.monotonic() < own.retention_again_at:
@@ -81,7 +79,7 @@ def remove_expired(rt: Runtime) -> int:
 
 
 def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
-    """Small writes; what the next one is about is found when the one before it has ended."""
+    """Yield small writes. Each is prepared when the one before it has ended."""
     if limits.posts is not None:
         yield from _post_steps(rt.reader, limits.posts)
     oldest_entry = max(filter(None, (limits.log, limits.posts)), default=None)
@@ -89,8 +87,8 @@ def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
         yield from _entry_steps(rt.reader, limits.log or "", oldest_entry)
     if limits.attempts is not None:
         yield from _attempt_steps(rt.reader, limits.attempts)
-    if limits.trail is not None:
-        yield from _trail_steps(rt.reader, limits.trail)
+    if limits.audit_log is not None:
+        yield from _audit_log_steps(rt.reader, limits.audit_log)
 
 
 def _post_steps(reader: Reader, before: str) -> Iterator[Step]:
@@ -112,8 +110,7 @@ def _removal_of_posts(post_ids: list[str], before: str) -> Step:
 
 
 def remove_post(tx: Tx, post_id: str, before: str) -> bool:
-    """Remove a post with all that belongs to it, unless it has changed since `before`, or a try to publish it again
-    has. Its log entries go when they are come by."""
+    """Remove a post with its deliveries, unless it, or a retry of it, has changed since `before`."""
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
         return False
@@ -148,7 +145,7 @@ def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
         beyond = found[0]
 
 
-def _trail_steps(reader: Reader, before: str) -> Iterator[Step]:
+def _audit_log_steps(reader: Reader, before: str) -> Iterator[Step]:
     while (oldest := audit_log.oldest(reader)) is not None and oldest <= before:
         yield lambda _, tx: audit_log.forget_oldest(tx, before)
 
@@ -160,8 +157,8 @@ _AT_ONCE = 100
 
 
 def remove_unused_media(rt: Runtime) -> int:
-    """Remove old reservations, artifacts that no post references, bytes of settled posts if the owner wants that, and
-    files that no row names; returns how many files went. May take long: not on the event loop."""
+    """Remove old reservations, artifacts that no post references, bytes of settled posts (`keep_after_settled`), and
+    files that no row names. Return how many files went. May take long: not on the event loop."""
     now, uploads, keep = rt.clock.now(), rt.settings.uploads, rt.settings.media.keep_after_settled
     reserved, others = stamp(now - uploads.reservation_lifetime), stamp(now - uploads.unreferenced_lifetime)
     unused = artifact_rows.unused(rt.reader, reserved, others)
@@ -176,11 +173,8 @@ def remove_unused_media(rt: Runtime) -> int:
 def _remove_media(rt: Runtime, artifact_ids: list[str], change: Callable[[Tx, list[str]], list[str]]) -> int:
     removed = 0
     for start in range(0, len(artifact_ids), _AT_ONCE):
-        for storage_key in rt.write(_change, change, artifact_ids[start : start + _AT_ONCE]):
+        some = artifact_ids[start : start + _AT_ONCE]
+        for storage_key in rt.db.write(lambda tx, some=some: change(tx, some)):
             rt.files.remove(storage_key)
             removed += 1
     return removed
-
-
-def _change(rt: Runtime, tx: Tx, change: Callable[[Tx, list[str]], list[str]], some: list[str]) -> list[str]:
-    return change(tx, some)

@@ -1,7 +1,7 @@
-"""What a network answers only after a post is up: its public id and its address.
+"""Backfill: ask for the public id and the URL of a post that is up, if its network has a way to tell (`fill_in`).
 
-A delivery that is published stays published; these two are all that may still be filled in. Asked are deliveries whose
-network has a way to tell (`fill_in`), more and more seldom, for two days.
+A published delivery stays published: only these two are filled in. The network is asked at growing intervals, for two
+days.
 """
 
 import json
@@ -26,7 +26,7 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 
 
 def ask(rt: Runtime) -> int:
-    """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
+    """Ask for what is missing and due. Return how many were filled in. Not from the event loop."""
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
@@ -38,7 +38,7 @@ def ask(rt: Runtime) -> int:
 
 
 def _is_due(rt: Runtime, row: Row) -> bool:
-    """Whether another of the ages has passed since this process last asked."""
+    """Return whether another of the ages has passed since this process last asked."""
     age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at)
     passed = bisect_right(ASK_AFTER_SECONDS, age)
     counts = rt.engine.backfill_counts

@@ -45,7 +45,7 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What `resume` would come to at this moment."""
+    """What `resume` would do now."""
 
     too_late: int
     restored_from: str | None
@@ -57,7 +57,7 @@ class Outlook:
 
 
 def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
-    """What the owner has to know before they resume; of scheduled posts at most so many."""
+    """Return what a resume means, with at most `most` scheduled posts."""
     now, count = rt.stamp(), len(appliance_state.restores(reader))
     too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
     restored_from = appliance_state.restored_from(reader)
@@ -69,7 +69,7 @@ def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
 
 
 def try_held(rt: Runtime, tx: Tx) -> int:
-    """Ask networks that refuse this app again at once, and not when their time comes; how many there are."""
+    """Ask the networks that refuse this app again at once. Return how many there are."""
     holds.probe_all(tx)
     networks = sorted({hold.provider for hold in holds.list_all(tx)})
     if networks:
@@ -78,7 +78,7 @@ def try_held(rt: Runtime, tx: Tx) -> int:
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
-    """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
+    """Let deliveries start again. `nothing_was_sent`: the owner confirms that the original sent nothing since."""
     copied_at, restores = appliance_state.restored_from(tx), len(appliance_state.restores(tx))
     count, scheduled = 0, tuple[ScheduledPost, ...]()
     if copied_at is not None:
@@ -129,25 +129,24 @@ def _start_over(tx: Tx, delivery: Delivery) -> None:
         transitions.move(delivery, PhaseEvent.STARTED_OVER)
     delivery.plan, delivery.step, delivery.memo = None, 0, {}
     delivery.progress.tries, delivery.progress.again = 0, {}
-    delivery.state, delivery.held_by = State.QUEUED, None
-    delivery.run_at = tx.stamp
+    delivery.state, delivery.held_by, delivery.run_at = State.QUEUED, None, tx.stamp
     delivery_rows.store(tx, delivery)
 
 
 def pause(rt: Runtime, tx: Tx) -> None:
-    """From now on nothing starts; a pause that goes on already keeps its beginning."""
+    """Let nothing start from now on. A pause that has begun keeps its beginning."""
     if appliance_state.paused_at(tx) is None:
         appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.PUBLISHING_PAUSED)
 
 
 def end_pause(rt: Runtime, tx: Tx) -> int:
-    """Let deliveries start again; how many posts are too late by now and will not be sent."""
+    """Let deliveries start again. Return how many posts are too late and are not sent."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
     return profile_queue.count_posts_due_before(tx, too_late_before(rt))
 
 
 def too_late_before(rt: Runtime) -> str:
-    """What was due before this instant and has not started is not sent any more."""
+    """Return the instant before which a due post that has not started is too late."""
     return stamp(rt.now() - rt.settings.publishing.max_lateness)

@@ -26,12 +26,11 @@ from socialpub.runtime import Runtime
 # --- quota -----------------------------------------------------------------------------------------------------------
 
 QUOTA_RETRY_SECONDS = 3600
-"""What is not needed any more is removed hourly."""
+"""Unused files are removed hourly."""
 
 
 def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int = 0) -> None:
-    """Whether so many bytes more may be stored, `beside_bytes` on their way not counting as stored yet. Raises
-    Unavailable."""
+    """Raise Unavailable unless these bytes can be stored. `beside_bytes` are on their way and not counted yet."""
     quota = rt.settings.storage.quota
     if quota is None or not size_bytes:
         return
@@ -46,14 +45,13 @@ def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int =
 
 
 def check_quota_with_arriving(rt: Runtime, store: Reader, size_bytes: int) -> None:
-    """The same before the bytes come: those that are on their way count as stored. Raises Unavailable."""
+    """Check before the bytes come: those that are on their way count as stored. Raises Unavailable."""
     check_quota(rt, store, size_bytes, rt.media.arriving_bytes)
 
 
 @contextmanager
 def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
-    """While so many bytes arrive; what is announced meanwhile finds less room. Raises Unavailable. On the event loop,
-    which alone counts here."""
+    """Count these bytes as stored while they arrive. Only for the event loop. Raises Unavailable."""
     check_quota_with_arriving(rt, rt.reader, size_bytes)
     rt.media.arriving_bytes += size_bytes
     try:
@@ -62,11 +60,10 @@ def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
         rt.media.arriving_bytes -= size_bytes
 
 
-# --- reserving -------------------------------------------------------------------------------------------------------
+# --- limits of one file ----------------------------------------------------------------------------------------------
 
 
 def media_limits(settings: Settings) -> MediaLimits:
-    """What one file may measure here."""
     uploads = settings.uploads
     return MediaLimits(
         uploads.max_image_bytes, uploads.max_image_pixels, uploads.max_image_total_pixels, uploads.max_video_bytes
@@ -74,7 +71,7 @@ def media_limits(settings: Settings) -> MediaLimits:
 
 
 def max_bytes(settings: Settings, mime_type: str) -> int:
-    """How large a file of this type may be; of one that says nothing about the file, whatever it is."""
+    """Return how large a file of this type may be. A type that says nothing about the file has the largest limit."""
     uploads = settings.uploads
     return {
         "image": int(uploads.max_image_bytes),
@@ -87,7 +84,7 @@ def max_bytes(settings: Settings, mime_type: str) -> int:
 
 
 def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
-    """Make room for one file; the artifact's id. Raises InvalidRequest, Unavailable."""
+    """Reserve an artifact for one file. Return its id. Raises InvalidRequest, Unavailable."""
     errors = []
     if canonical_type(mime_type) is None:
         errors.append(FieldError(("mimeType",), unaccepted(mime_type)))
@@ -113,7 +110,6 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
 
 
 def unaccepted(mime_type: str) -> str:
-    """The sentence for a media type that cannot be uploaded."""
     return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
 
 
@@ -130,7 +126,7 @@ def why_unusable(artifact: Row | None) -> str | None:
 
 
 def check_open(status: str) -> None:
-    """Raises Conflict when an artifact in this status takes no bytes any more."""
+    """Raise Conflict when an artifact in this status takes no bytes."""
     if status == ArtifactStatus.VERIFIED:
         raise Conflict("The upload is complete; its bytes can no longer be replaced. Reserve another one.")
     if status == ArtifactStatus.REJECTED:
@@ -138,8 +134,10 @@ def check_open(status: str) -> None:
 
 
 def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
-    """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
-    is the caller's to remove. Raises Conflict, Forbidden, Unavailable."""
+    """Store that a PUT arrived whole. Return the storage key that it replaces, if any: the caller removes the file.
+
+    Raises Conflict, Forbidden, Unavailable.
+    """
     row = artifact_rows.find(tx, artifact_id)
     if row is None:
         raise Forbidden("The reservation has expired. Reserve another one.")
@@ -168,8 +166,7 @@ class Examined:
 
 
 def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
-    """Make artifacts of them, verified at once: in the write that accepts the post they came with. Raises
-    Unavailable."""
+    """Insert the artifacts, already verified, in the write that accepts their post. Raises Unavailable."""
     check_quota(rt, tx, sum(file.facts.size_bytes for file in files))
     for file in files:
         artifact_rows.insert(
@@ -194,7 +191,7 @@ def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
 
 
 def etag(storage_key: str) -> str:
-    """A strong ETag: a storage key never gets other bytes."""
+    """Return a strong ETag: a storage key never gets other bytes."""
     return f'"{storage_key.rpartition("/")[2].partition(".")[0][-16:]}"'
 
 
@@ -203,7 +200,7 @@ def etag(storage_key: str) -> str:
 log = logging.get_logger("socialpub.artifacts")
 
 _MAX_ROUNDS = 5
-"""So often `complete` begins again because another PUT arrived while it was looking."""
+"""How often `complete` starts again because another PUT arrived during the examination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +216,10 @@ class VerifiedArtifact:
 
 
 async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifact:
-    """Examine what arrived and settle what it is, in turn with what other keys want examined.
+    """Examine the file and store the verdict. Keys take turns.
 
     Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
-    now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
+    now. A verdict on bytes that were replaced meanwhile is dropped.
     """
     for _ in range(_MAX_ROUNDS):
         row = artifact_rows.find(rt.reader, artifact_id)
@@ -260,16 +257,9 @@ async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
     return await client.inspect_file_async(path, row.declared_type, limits, key_id=key_id)
 
 
-def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:
-    artifact_rows.verify(
-        tx,
-        artifact_id,
-        generation,
-        kind=facts.kind,
-        mime_type=facts.mime_type,
-        size_bytes=facts.size_bytes,
-        facts=json.dumps(facts.facts),
-    )
+def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, found: Facts) -> None:
+    columns = {"kind": found.kind, "mime_type": found.mime_type, "facts": json.dumps(found.facts)}
+    artifact_rows.verify(tx, artifact_id, generation, size_bytes=found.size_bytes, **columns)
 
 
 def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:

@@ -1,8 +1,7 @@
 """Idempotency-Key: the same request sent twice does its work once (contract 1.11).
 
-The first request announces its key, does its work, and keeps its answer in the very write that keeps the work: there is
-no moment at which a crash could leave one without the other. An announcement counts as long as the process that made it
-lives. Only answers that succeeded are kept, for a day.
+The first request announces its key. Its work and its response are stored in one write, so a crash never leaves one
+without the other. An announcement counts while its process lives. Only responses that succeeded are stored, for a day.
 """
 
 import hashlib
@@ -48,7 +47,7 @@ class StoredResponse:
 
 
 def read_key(header: bytes | None) -> str | None:
-    """The key that a request brings, None when it brings none. Raises InvalidRequest."""
+    """Return the key of a request, or None. Raises InvalidRequest."""
     if header is None:
         return None
     if not _FORM.fullmatch(header):
@@ -57,7 +56,7 @@ def read_key(header: bytes | None) -> str | None:
 
 
 def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()) -> str:
-    """What makes two requests the same: the path, the parsed JSON, and each part's field, declared type and SHA-256."""
+    """Hash what makes two requests equal: path, parsed JSON, and each part's field, declared type and SHA-256."""
     try:
         whole = json.dumps([path, body, sorted(parts)], sort_keys=True, separators=(",", ":"))
     except RecursionError:
@@ -66,7 +65,7 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
 
 
 def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
-    """The kept answer to this request, None when it is the first. Raises Conflict."""
+    """Return the stored response to this request. None: it is the first. Raises Conflict."""
     row = post_rows.find_request(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
@@ -80,7 +79,7 @@ def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> Store
 
 
 def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
-    """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
+    """Announce a request. Return the stored response if another one was quicker. Raises Conflict."""
     kept = find(rt, tx, ticket, tx.now)
     if kept is None:
         post_rows.announce_request(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
@@ -96,7 +95,7 @@ def store_response(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Do `fn` and keep the answer that `show` makes of its result, in one write."""
+    """Run `fn` and store the response that `show` makes of its result, in one write."""
     result = fn(rt, tx, *args, **kwargs)
     kept = show(rt, tx, result)
     post_rows.store_response(tx, ticket.key_id, ticket.key, kept.status, kept.location, kept.body)
@@ -104,7 +103,7 @@ def store_response(
 
 
 def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
-    """The request failed: the next one with this key is a first one. An answer that was kept stays."""
+    """Withdraw the announcement of a request that failed. A stored response stays."""
     post_rows.withdraw_request(tx, ticket.key_id, ticket.key)
 
 

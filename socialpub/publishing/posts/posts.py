@@ -1,7 +1,6 @@
 """Posts: accepted, changed, canceled, stopped.
 
-Every function that changes something runs inside one write: all of it is on the disk, or none. A post never says more
-than its deliveries: it is settled in the write that settles the last of them.
+Every function that changes something runs inside one write: all of it is on the disk, or none.
 """
 
 import json
@@ -45,23 +44,15 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     """
     uploads.adopt(rt, tx, [item.arriving for item in draft.media if item.arriving])
     targets = drafts.targets(rt, tx, draft, caller, tx.now)
-    post_id = accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
+    post_id = accept(rt, tx, draft, targets)
     record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
     return post_id
 
 
-def accept(
-    rt: Runtime,
-    tx: Tx,
-    body: str | None,
-    media: Sequence[DraftMedia],
-    targets: Sequence[Target],
-    scheduled_at: datetime | None = None,
-) -> str:
-    """Write down a post that nothing speaks against, and one delivery for each of its targets; its id."""
-    post_id = new_id(tx.now)
-    status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
-    at = _stamp_or_none(scheduled_at)
+def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target]) -> str:
+    """Store a post that was checked, and a delivery for each target. Return the post's id."""
+    post_id, body, at = new_id(tx.now), draft.body, _stamp_or_none(draft.scheduled_at)
+    status = PostStatus.SCHEDULED if at else PostStatus.PENDING
     audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
     outcomes = State.QUEUED.letter * len(targets)
     post_rows.insert(
@@ -77,12 +68,11 @@ def accept(
         restore_count=len(appliance_state.restores(tx)),
     )
     audience_rows.add_post(tx, audience, status, outcomes)
-    _insert_media(tx, post_id, media)
-    content = _content(rt, tx, post_id, body, bool(media))
-    content_key = waiting.content_key(body, len(media))
+    _insert_media(tx, post_id, draft.media)
+    content = _content(rt, tx, post_id, body, bool(draft.media))
+    content_key = waiting.content_key(body, len(draft.media))
     for position, target in enumerate(targets):
-        profile = target.profile
-        delivery_id = new_id(tx.now)
+        profile, delivery_id = target.profile, new_id(tx.now)
         delivery_rows.insert(
             tx,
             id=delivery_id,
@@ -102,7 +92,7 @@ def accept(
             retry_of=target.retry_of,
         )
         log_entries.record(tx, delivery_id, "pending")
-        if not scheduled_at:
+        if not at:
             tx.after_commit(rt.wakeup.notify, delivery_id)
     return post_id
 
@@ -157,7 +147,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
 
 
 def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
-    """Raises Conflict unless a post of this status and time can be changed at this moment."""
+    """Raise Conflict unless a post of this status and time can be changed now."""
     if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
         raise Conflict("Only posts scheduled for the future can be edited.")
 
@@ -171,7 +161,7 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
 
 
 def check_cancelable(store: Reader, post_id: str, now: str) -> None:
-    """Raises NotFound, and Conflict unless this post can be canceled at this moment."""
+    """Raise NotFound, and Conflict unless this post can be canceled now."""
     post = _find(store, post_id)
     if post.status != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post.status}; only a scheduled post that has not started can be canceled.")
@@ -185,7 +175,7 @@ def check_cancelable(store: Reader, post_id: str, now: str) -> None:
 
 
 def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
-    """The owner's stop: what is not past its commit is sent no more. What became of each delivery, by its id.
+    """Stop what is not past its commit. Return the state of each delivery, by id.
 
     A scheduled post is canceled as a whole. Raises NotFound.
     """
@@ -222,27 +212,26 @@ def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
 
 
 def check_stoppable(status: str) -> None:
-    """Raises Conflict when nothing is left to stop of a post of this status."""
-    if status in (PostStatus.SETTLED, PostStatus.CANCELED):
+    """Raise Conflict when nothing is left to stop of a post of this status."""
+    if status in post_rows.FINAL:
         raise Conflict(f"The post was {status} already; nothing was left to stop.")
 
 
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
-    """Whether there is such a post for this key."""
     post = post_rows.find(reader, post_id)
     return post is not None and audience_rows.sees(reader, caller, post.audience_id)
 
 
 def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
-    """The post's row. Raises NotFound when there is none for this key."""
-    post = post_rows.find(tx, post_id)
-    if post is None or not audience_rows.sees(tx, caller, post.audience_id):
+    """Return the post's row. Raises NotFound when there is none for this key."""
+    post = _find(tx, post_id)
+    if not audience_rows.sees(tx, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
 
 
 def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
-    """Note in the trail what the owner does to a post; its label is the beginning of its text, on one line."""
+    """Record in the audit log what the owner does to a post. The label is the post's text on one line."""
     if actor.is_owner(tx.actor):  # posts of API keys are no news
         audit_log.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
 
@@ -262,7 +251,7 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
 
 
 def _may_be_out(store: Reader, post: Row, now: str) -> bool:
-    """Whether a scheduled post came with the backup and was due before the resume."""
+    """Return whether a scheduled post came with the backup and was due before the resume."""
     return _is_unclear(store, post.id) and (post.scheduled_at or "") <= now
 
 
@@ -272,7 +261,7 @@ def _is_unclear(store: Reader, post_id: str) -> bool:
 
 
 def _note_elsewhere(tx: Tx, post: Row) -> None:
-    """Before an edit of a post that came with a backup: another installation may publish it as it is now."""
+    """Before an edit, note that another installation may publish the post as it is now."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
         return
@@ -290,12 +279,11 @@ def _cancel(tx: Tx, post_id: str) -> None:
 
 
 def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:
-    """What networks plan for. Media are read from their rows."""
+    """Return what networks plan for. Media are read from their rows."""
     return replace(content.load_content(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
 
 
 def _named_artifacts(tx: Tx, post_id: str) -> set[str]:
-    """What a post shows, and what its options name."""
     shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
     return shown | delivery_rows.named_in_options(tx, post_id)
 

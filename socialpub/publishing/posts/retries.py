@@ -1,8 +1,7 @@
-"""A post made again for the profiles where it failed (contract 1.18), as it was or changed.
+"""Retries: a post is published again for the profiles where it failed (contract 1.18), as it was or changed.
 
-Nothing is posted twice: a delivery that was tried again already is left alone while a try of it is on its way, or when
-one of them was published. All tries of one delivery name the first of them, so that neither a second request nor a
-retry of a retry goes around that.
+Nothing is posted twice: a delivery with a try in progress, or with a published try, is not tried again. All tries of
+one delivery name the first of them, so a second request or a retry of a retry cannot evade this rule.
 """
 
 import json
@@ -29,23 +28,22 @@ ONLY_UNKNOWN = (
 
 
 def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bool = False) -> str:
-    """Accept the post again, now, for each profile whose delivery failed; the new post's id. What failed and may be
-    public all the same is left out unless `include_unknown`.
+    """Accept the post again, now, for each profile whose delivery failed. Return the new post's id.
 
-    Raises NotFound, Conflict when there is nothing to publish again, InvalidRequest for a profile that is disconnected
-    and media whose bytes were removed.
+    `include_unknown`: also where the outcome is unknown. Raises NotFound, Conflict when there is nothing to publish
+    again, InvalidRequest for a profile that is disconnected and media whose bytes were removed.
     """
     post = posts.find_visible(tx, post_id, caller)
     failed = _to_try_again(tx, post_id, include_unknown)
-    media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
-    new_id = posts.accept(rt, tx, post.body, media, _targets(tx, failed, media))
+    media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id))
+    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media))
     _look_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
 
 
 def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Caller) -> str:
-    """Accept a changed post in place of what failed of this one; the new post's id.
+    """Accept a changed post for the failed deliveries of this one. Return the new post's id.
 
     A target whose account is among those that certainly failed is the next try of that delivery. Raises NotFound, and
     InvalidRequest as `posts.create`, also for an account that a later try has reached or may have reached.
@@ -68,7 +66,7 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
     earlier = {
         _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
     }
-    new_id = posts.accept(rt, tx, draft.body, draft.media, tries, draft.scheduled_at)
+    new_id = posts.accept(rt, tx, draft, tries)
     _look_first(tx, post_id, new_id, earlier)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
@@ -76,28 +74,29 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
 
 @dataclass(frozen=True, slots=True)
 class RetryOutlook:
-    """What of a post can be published again: what failed for certain, and what may be public all the same. With neither
-    of them, `why` says why not."""
+    """Which deliveries of a post can be published again."""
 
     certain: list[Row]
+    """Those that certainly failed."""
     unknown: list[Row]
+    """Those that failed and may be public."""
     why: str
+    """Why nothing can be published again, if both are empty."""
     taken: Mapping[tuple[str, str], str]
-    """Why the failed delivery to an account (network and id) is not to be tried again unasked."""
+    """Why the failed delivery to an account (network and id) is not tried again without a request."""
 
     @property
     def content_refused(self) -> bool:
-        """Whether one of them was refused for what it contains: the same post would be refused again."""
+        """Return whether one of them was refused for its content: the same post would be refused again."""
         return any(row.content_refused for row in self.certain)
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same post may pass at one of them the second time."""
+        """Return whether the same post may pass at one of them the second time."""
         return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
 def outlook(store: Reader, post_id: str) -> RetryOutlook:
-    """What a retry of this post would publish again, and what only with `include_unknown`."""
     certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
     for delivery in delivery_rows.of_post(store, post_id):
@@ -136,7 +135,7 @@ def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
 def _look_first(
     tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> None:
-    """Another installation may have retried the post as well, by account with its former content (`earlier`)."""
+    """Read back first what another installation may have retried, with its former content by account (`earlier`)."""
     since = post_rows.elsewhere_since(tx, post_id)
     if since is None:
         return
@@ -146,7 +145,7 @@ def _look_first(
 
 
 def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
-    """Where it goes, with the options that were applied there. Raises InvalidRequest."""
+    """Return the profiles of the failed deliveries, with the options that were applied there. Raises InvalidRequest."""
     targets, gone = [], []
     errors = drafts.unusable_media(tx, media)
     for delivery in failed:

@@ -15,7 +15,7 @@ from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
 from tests.support.rows import artifact
@@ -196,7 +196,9 @@ def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
 
 def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many(rt, clock, profile, monkeypatch):
     for _ in range(10):
-        rt.write(lambda rt, tx: [posts.accept(rt, tx, "Hi", (), [_target(tx, profile)]) for _ in range(100)])
+        rt.write(
+            lambda rt, tx: [posts.accept(rt, tx, Draft("Hi", None, ()), [_target(tx, profile)]) for _ in range(100)]
+        )
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
     for row in rt.reader.all("SELECT id FROM post"):
         rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))

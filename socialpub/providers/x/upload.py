@@ -34,6 +34,9 @@ from socialpub.providers.x.client import call, classify, read_data, read_id, req
 UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
 """Each is followed by `:` and the index of its media item."""
 
+Upload = dict[str, Any]
+"""One file in the memo: its id, expires_at, ready_at (Unix seconds) and the session's progress."""
+
 
 def plan(content: Content) -> list[Step]:
     return [step for index, media in enumerate(content.media) for step in _plan_item(index, media)]
@@ -65,9 +68,9 @@ IMAGE_MIN_BYTES = 500_000
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
-def upload_image(job: Job, section: XSection, index: int) -> Outcome:
+def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     media = job.content.media[index]
-    max_bytes = recall(job.memo, index).get("max_bytes", limits.IMAGE_BYTES)
+    max_bytes = upload.get("max_bytes", limits.IMAGE_BYTES)
     # Drawings stay sharp as PNG. For everything else the file's own type comes first.
     types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     fitted = job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
@@ -78,8 +81,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
         multipart={"media_category": "tweet_image", "media": _slice(fitted, 0, fitted.size_bytes)},
     )
     if response.ok:
-        upload = read_upload(job, response)
-        return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
+        return Done(remember(job.memo, index, {**read_upload(job, response), "ready_at": job.now.timestamp()}))
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
@@ -90,8 +92,8 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
 # --- sessions of chunks ----------------------------------------------------------------------------------------------
 
 
-def initialize(job: Job, section: XSection, index: int) -> Outcome:
-    upload, media = recall(job.memo, index), _chunked(job, index)
+def initialize(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
+    media = _chunked(job, index)
     response = call(
         job,
         "POST",
@@ -113,9 +115,9 @@ def chunk_bytes(total_bytes: int) -> int:
     return min(max(limits.CHUNK_BYTES, math.ceil(total_bytes / limits.SEGMENTS)), limits.CHUNK_MAX_BYTES)
 
 
-def append(job: Job, section: XSection, index: int) -> Outcome:
+def append(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     """Send segments until the file or this run's time is over."""
-    media, upload = _chunked(job, index), recall(job.memo, index)
+    media = _chunked(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
     while (offset := upload["segment"] * chunk) < media.size_bytes:
         if upload["segment"] > began_at and job.slice_over():
@@ -150,8 +152,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
     return Done(remember(job.memo, index, upload))
 
 
-def finalize(job: Job, section: XSection, index: int) -> Outcome:
-    upload = recall(job.memo, index)
+def finalize(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     # Without a JSON object as its body the call is refused.
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
@@ -168,8 +169,7 @@ def finalize(job: Job, section: XSection, index: int) -> Outcome:
     return Done(remember(job.memo, index, {**upload, "pause": pause, "waits_since": job.now.timestamp()}))
 
 
-def await_processing(job: Job, section: XSection, index: int) -> Outcome:
-    upload = recall(job.memo, index)
+def await_processing(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     what = "video" if job.content.media[index].kind == "video" else "GIF"
     if pause := upload.pop("pause", None):
         return Wait(pause, f"X is processing the {what}", remember(job.memo, index, upload))
@@ -248,9 +248,9 @@ def _check_after(processing: dict[str, Any]) -> float:
 ALT_TEXT_TRIES = 5
 
 
-def set_alt_text(job: Job, section: XSection, index: int) -> Outcome:
+def set_alt_text(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     """Set an image's alt text. X does not require one, so the post goes out without it rather than not at all."""
-    media, upload = job.content.media[index], recall(job.memo, index)
+    media = job.content.media[index]
     if upload.get("described") or not media.alt:
         return Done(job.memo)
     if not upload.get("id"):
@@ -282,17 +282,17 @@ EXPIRES_AFTER_SECONDS = 24 * 3600
 """When X does not say."""
 
 
-def recall(memo: Memo, index: int) -> dict[str, Any]:
-    """Return what the memo holds of one upload: id, expires_at, ready_at (Unix seconds) and the session's progress."""
+def recall(memo: Memo, index: int) -> Upload:
+    """Return what the memo holds of one upload."""
     return deepcopy(memo.get("media", {}).get(str(index), {}))
 
 
-def remember(memo: Memo, index: int, upload: dict[str, Any]) -> Memo:
+def remember(memo: Memo, index: int, upload: Upload) -> Memo:
     """Return a new memo with this upload. The old memo does not change: a step that fails half-way has no effect."""
     return {**memo, "media": {**memo.get("media", {}), str(index): upload}}
 
 
-def read_upload(job: Job, response: HttpResponse) -> dict[str, Any]:
+def read_upload(job: Job, response: HttpResponse) -> Upload:
     lifetime = read_data(response).get("expires_after_secs")
     seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
     return {"id": read_id(response, "upload"), "expires_at": usable_until(job, seconds)}
@@ -309,12 +309,7 @@ def ready(job: Job, index: int) -> bool:
     return upload.get("ready_at") is not None and not _expired(job, upload)
 
 
-def is_open(job: Job, upload: dict[str, Any]) -> bool:
-    """Return whether X knows this upload, and keeps it long enough."""
-    return bool(upload.get("id")) and not _expired(job, upload)
-
-
-def _expired(job: Job, upload: dict[str, Any]) -> bool:
+def _expired(job: Job, upload: Upload) -> bool:
     return bool(job.now.timestamp() >= upload.get("expires_at", 0))
 
 
@@ -332,7 +327,7 @@ def start_over_expired(job: Job, index: int) -> Again:
 
 # --- which steps there are --------------------------------------------------------------------------------------------
 
-STEPS: Mapping[str, Callable[[Job, XSection, int], Outcome]] = {
+STEPS: Mapping[str, Callable[[Job, XSection, int, Upload], Outcome]] = {
     UPLOAD_IMAGE: upload_image,
     INIT: initialize,
     APPEND: append,
@@ -344,9 +339,10 @@ STEPS: Mapping[str, Callable[[Job, XSection, int], Outcome]] = {
 
 def run_step(name: str, job: Job, section: XSection, index: int) -> Outcome:
     """Run one step of an upload. It does nothing when X has what it brings, and starts over when X has it no more."""
-    is_known = is_open(job, recall(job.memo, index))
+    upload = recall(job.memo, index)
+    is_known = bool(upload.get("id")) and not _expired(job, upload)
     if name != ALT_TEXT and (ready(job, index) or (name == INIT and is_known)):
         return Done(job.memo)
     if name in (APPEND, FINALIZE, AWAIT) and not is_known:
         return start_over_expired(job, index)
-    return STEPS[name](job, section, index)
+    return STEPS[name](job, section, index, upload)

@@ -63,7 +63,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """What a fitted image must satisfy; `types` in order of preference."""
+    """The limits of a fitted image; `types` in order of preference."""
 
     types: tuple[str, ...]
     max_bytes: int
@@ -106,8 +106,8 @@ def codec_name(codec: str) -> str:
 # --- outcomes of a step and of a read-back ----------------------------------------------------------------------------
 
 Memo = dict[str, Any]
-"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post, and what
-the network calls the values of options stands under `LABELS`, by key."""
+"""A delivery's state between steps: JSON, no secrets. `notes` has sentences for the owner. `LABELS` has the network's
+names for the values of options, by key."""
 LABELS = "labels"
 
 
@@ -157,8 +157,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The app, not this post: hold the whole network and probe slowly. From a question (reading back, a poll) it holds
-    questions only. `this_step`: hold no more than the steps of this name (an upload that goes nowhere)."""
+    """The app, not this post: hold the whole network and probe slowly. From a query (read-back, poll) it holds queries
+    only. `this_step`: hold only the steps of this name."""
 
     reason: str
     code: str | None = None
@@ -205,26 +205,22 @@ Outcome = Done | More | Again | Wait | Held | Published | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """One answered, readable look at the account: everything there that could be this post, oldest first.
-
-    An empty `candidates` means "not there at this moment"; only the caller decides when that has been seen often
-    enough. A look that was not answered raises instead."""
+    """An answered, readable read-back of the account. A read-back that was not answered raises instead."""
 
     candidates: tuple[Published, ...] = ()
+    """Everything on the account that could be this post, oldest first. The caller decides what an empty one means."""
     whole: bool = True
-    """False: only one task was asked about, not the account. Another one may hold the post, if somebody else began
-    another one."""
+    """False: only one task was asked about, not the account."""
     similar: tuple[str, ...] = ()
-    """Ids of what is of the same kind, in the time, and differs in its words. Where a network has no guard of its own
-    against duplicates it makes "absent" a "cannot tell", unless it belongs to another delivery."""
+    """Ids of posts of the same kind and time with other words. If the network has no duplicate protection, they turn
+    "absent" into "cannot tell", unless they belong to other deliveries."""
     vague: tuple[str, ...] = ()
-    """Ids of candidates that do not tell all of our words. Where another delivery of the account may have made one, it
-    is no more than similar."""
+    """Ids of candidates that do not show all of our words. One that another delivery may have made is only similar."""
 
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """The network offers no way to find out. `hint` says where the owner can look."""
+    """The network cannot answer. `hint` says where the owner can check."""
 
     hint: str
 
@@ -253,11 +249,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AppLimits:
-    """What a network does to this app, whatever is posted with it."""
+    """The network's restrictions of this app."""
 
     sentences: tuple[str, ...]
     why: str
-    """Why it is so, and perhaps stays so."""
     remedy: str
 
 
@@ -266,7 +261,7 @@ class AppLimits:
 
 @dataclass(slots=True)
 class CallTrace:
-    """What the last call showed, for the attempt's row."""
+    """Details of the last call, for the attempt's row."""
 
     request_id: str | None = None
     code: str | None = None
@@ -307,8 +302,8 @@ class Job:
     fit: Callable[[MediaFile, ImageLimits], MediaFile]
     """A version of the image within the limits and without metadata (the file itself when it is so). Raises `Unfit`."""
     now: datetime
-    """When this run began, on a clock of ours that goes on evenly when the wall clock is set. It is for pauses and ages
-    in the memo; what a network dates is compared with `since` and with the `Date` of its answers."""
+    """When this run began, on a clock that ignores changes of the wall clock: for pauses and ages in the memo. Dates of
+    the network are compared with `since` and with the `Date` of its answers."""
     slice_over: Callable[[], bool]
     """True when this run has had its ten seconds: return `More` and come back."""
     committed_at: datetime | None = None

@@ -55,7 +55,7 @@ Multipart = Mapping[str, str | FilePart]
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Part of an open file; `handle` stands at its beginning."""
+    """Part of an open file, from the handle's position on."""
 
     handle: BinaryIO
     length: int
@@ -136,10 +136,7 @@ def build(
     multipart: Multipart | None = None,
     content: bytes | FileBody | None = None,
 ) -> Body | None:
-    """The body of a request, None when nothing was given. At most one of the four.
-
-    Raises FileNotFoundError when a file of it is gone.
-    """
+    """Return the body of a request; None when nothing was given. Raises FileNotFoundError when a file is gone."""
     if sum(given is not None for given in (json, form, multipart, content)) > 1:
         raise ValueError("a request has one body: json, form, multipart or content")
     if json is not None:

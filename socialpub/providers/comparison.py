@@ -22,12 +22,11 @@ _WRITTEN_AS_IS = "!$&'()*+,;=:@/?~-._[]"
 
 
 def readings(text: str) -> frozenset[str]:
-    """The forms in which a text may be meant: as it stands, and with its HTML entities read once."""
+    """Return the possible meanings of a text: as it is, and with its HTML entities unescaped once."""
     return frozenset({plain(text), plain(_unescaped(text))})
 
 
 def same_text(ours: str, theirs: str) -> bool:
-    """Whether some reading of both is the same."""
     return not readings(ours).isdisjoint(readings(theirs))
 
 
@@ -39,13 +38,12 @@ def _unescaped(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """NFC, white space collapsed, nothing that cannot be seen (zero-width, direction and variation marks, controls)."""
+    """Return NFC with white space collapsed and without invisible characters."""
     seen = _JOINED_MARKS.sub("", nfc(text))
     return " ".join("".join(one for one in seen if one.isspace() or unicodedata.category(one) not in _UNSEEN).split())
 
 
 def same_link(ours: str, theirs: str) -> bool:
-    """Whether some reading of both leads to the same page."""
     return not _link_readings(ours).isdisjoint(_link_readings(theirs))
 
 

@@ -1,4 +1,4 @@
-"""What a refusal of a network means: each network has a table of rows, which is looked up here.
+"""The meaning of a network's refusal: each network has a table of rows, which is looked up here.
 
 The first row that fits decides, so rows about the app come before rows about the account, and these before rows about
 the post. A refusal without a row ends the post and nothing more: an unknown refusal never touches the connection.

@@ -33,7 +33,7 @@ KEEP_ALIVE_SECONDS = 5.0
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Whose certificates are believed. To read them all takes a while and a megabyte: once for all networks."""
+    """Return the trusted certificates. Loading them is slow and takes a megabyte, so all networks share them."""
     return httpx2.create_ssl_context()
 
 
@@ -63,8 +63,7 @@ class Http:
         self._running: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread] | None = None
 
     def of(self, network: str) -> "Http":
-        """A client that only this network uses, with connections, a thread and a resolver of its own: one that hangs
-        delays no other network's calls. Closed with this one."""
+        """Return this network's own client: a network that hangs delays no other. It is closed with this one."""
         with self._lock:
             if network not in self._of_network:
                 own = Http(
@@ -131,7 +130,7 @@ class Http:
                 body.close()
 
     def take_calls(self) -> dict[str, int]:
-        """How many calls of each network were begun since this was asked last."""
+        """Return how many calls of each network have begun since the last time."""
         taken = {}
         for network, own in list(self._of_network.items()):
             with own._lock:
@@ -139,7 +138,7 @@ class Http:
         return {network: count for network, count in taken.items() if count}
 
     def give_back_calls(self, counts: Mapping[str, int]) -> None:
-        """What was taken could not be written down: it is taken again the next time."""
+        """Count calls again that could not be stored."""
         for network, count in counts.items():
             own = self.of(network)
             with own._lock:

@@ -1,7 +1,7 @@
-"""What an owner may say about a post beyond its text and media: one table per network, one reader for all.
+"""The options of a post beyond its text and media: one table per network, one reader for all.
 
-The reader guesses nothing and drops nothing in silence: a misspelt key, a wrong type or a value outside the list is
-a problem that names its field, because a misspelt privacy level must never publish publicly.
+The reader guesses nothing and drops nothing silently. A misspelt key, a wrong type or an unlisted value is a problem
+that names its field, because a misspelt privacy level must never publish publicly.
 """
 
 import json
@@ -20,7 +20,7 @@ from socialpub.providers.preview import utf16_units
 
 
 class OptionType(StrEnum):
-    """What a value must look like; JSON types only, and `"5"` is not 5."""
+    """The form of a value, in JSON's types: `"5"` is not 5."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -43,13 +43,11 @@ class OptionType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One key. Its snake_case spelling is accepted too, and so is every name in `aliases`.
+    """One key. Its snake_case spelling and every name in `aliases` are accepted as well.
 
-    `meaning` says what it does, for people who look it up, and names each of `values`; `default` is what holds where
-    the key is not given, or None where nothing does. `hint` is added to the message when the value is wrong.
-    `of_one_post`: a value makes sense for one post only, so that a form for a profile's defaults does not offer it.
-    `closed` says why the network no longer serves an option that it still documents: it is accepted, and no form offers
-    it."""
+    `meaning` documents the option and names each of `values`. `hint` is added to the message about a wrong value.
+    `of_one_post`: the option makes sense for one post only, so a form for a profile's defaults does not offer it.
+    `closed` says why the network no longer serves the option: it is accepted, and no form offers it."""
 
     name: str
     type: OptionType
@@ -84,10 +82,9 @@ MAX_KEYS = 50
 
 
 def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
-    """The options under their canonical names, and what is wrong with the given ones.
+    """Return the options under their canonical names, and the problems of the given ones.
 
-    `null` stands for "not given", so that a post can take back a stored default. A value with a problem is left out
-    of the options. Paths are `("providerOptions", provider, <key as given>)`.
+    `null` means "not given", so a post can take back a stored default. A value with a problem is left out.
     """
     options: Options = {}
     spelt: dict[str, str] = {}
@@ -115,8 +112,7 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
 
 
 def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-    """Stored defaults under a post's own keys, which win in whatever spelling they come. Nothing is judged here."""
-
+    """Return stored defaults with a post's own keys, which win in any spelling. Nothing is checked here."""
     names = {spelling: option.name for option in table for spelling in option.spellings}
     taken = {names.get(key, key) for key in own}
     return {**{key: value for key, value in stored.items() if names.get(key, key) not in taken}, **own}
@@ -155,7 +151,7 @@ def is_surely_too_large(given: Any) -> bool:
 
 
 def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The artifacts that these options name: key as given, and id."""
+    """Return the artifacts that these options name: key as given, and id."""
     return [
         (key, value)
         for key, value in given.items()
@@ -182,7 +178,7 @@ _nearest = lru_cache(maxsize=256)(nearest)
 
 
 def _wrong(option: Option, value: Any) -> str | None:
-    """The rest of the sentence "<key> …" when the value does not fit."""
+    """Return the rest of the sentence "<key> …" when the value does not fit."""
     match option.type:
         case OptionType.BOOLEAN:
             fault = None if isinstance(value, bool) else f"must be true or false, not {_show(value)}"
@@ -267,7 +263,7 @@ def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of"
 
 
 def _show(value: Any) -> str:
-    """The found value, short, in JSON's words; never a whole document."""
+    """Return the found value, short and in JSON's words."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):

@@ -55,15 +55,15 @@ class Preview:
 
     text: tuple[TextPart, ...] = ()
     more: tuple[TextPart, ...] = ()
-    """What of the text readers see only when they ask for it."""
+    """The part of the text that readers see on demand."""
     title: str = ""
     link: str = ""
     """The host that the post as a whole leads to."""
     media: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
-    """What the network writes on the post: `Paid partnership`."""
+    """The network's own words on the post: `Paid partnership`."""
     remarks: tuple[str, ...] = ()
-    """What the preview does not show about the post there: whole sentences."""
+    """Whole sentences about what the preview cannot show."""
     measures: tuple[TextMeasure, ...] = ()
 
 
@@ -87,7 +87,7 @@ def tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
 
 
 def written_links(text: str) -> list[TextMark]:
-    """Addresses with their scheme, shown as they are written."""
+    """Return addresses with their scheme, shown as they are written."""
     found = []
     for link in _LINK.finditer(text):
         shown = link[0].rstrip(_ENDS_SENTENCE)
@@ -96,7 +96,7 @@ def written_links(text: str) -> list[TextMark]:
 
 
 def cut(text: str, limit: int) -> tuple[str, str]:
-    """Return the beginning of at limit `limit`, and the rest; cut between words where possible."""
+    """Return a beginning of at most `limit` characters, and the rest; cut between words where possible."""
     if len(text) <= limit:
         return text, ""
     at = max(text.rfind(" ", limit // 2, limit + 1), text.rfind("\n", limit // 2, limit + 1))

@@ -1,7 +1,4 @@
-"""The networks that there are, in the order in which they are shown.
-
-A network that is not in here does not exist for the rest of socialpub.
-"""
+"""All networks, in the order in which they are shown."""
 
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.base import Provider

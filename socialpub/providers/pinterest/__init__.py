@@ -127,7 +127,7 @@ class Pinterest(Provider, BoardOwner):
 
 
 def _request_body(job: Job) -> dict[str, Any]:
-    """Return the fields of `POST /pins`. What is empty is left out: Pinterest wants neither "" nor null."""
+    """Return the fields of `POST /pins`. Empty ones are left out: Pinterest wants neither "" nor null."""
     chosen = job.options
     disclosures = chosen.get("aiDisclosures")
     fields = {

@@ -37,7 +37,7 @@ VIDEO_SECONDS = (4, 15 * 60)
 VIDEO_SHAPES = (0.5, 1.91)
 """Width divided by height."""
 SLACK = 0.01
-"""What is measured may be a hair beside what is meant."""
+"""Measured values may be slightly off."""
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------
 

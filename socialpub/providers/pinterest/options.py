@@ -69,7 +69,6 @@ TABLE: options.Table = (
 
 
 def missing(chosen: Mapping[str, Any]) -> list[FieldError]:
-    """What a pin cannot do without."""
     if "boardId" in chosen:
         return []
     message = (

@@ -127,8 +127,9 @@ def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]
 
 
 def unreachable(address: str, section: TikTokSection) -> str | None:
-    """Return why TikTok cannot fetch a photo from this address of ours, None when it can. TikTok fetches by https from
-    names only; a stand-in for it may fetch from anywhere."""
+    """Return why TikTok cannot fetch a photo from this address of ours; None when it can.
+
+    TikTok fetches by https from names only. A simulated TikTok may fetch from anywhere."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     named = "." in host and not host.replace(".", "").isdigit() and ":" not in host

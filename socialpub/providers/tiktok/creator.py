@@ -1,6 +1,7 @@
-"""Asking TikTok what the creator may do right now, as it wants before every direct post and when a form for one opens.
+"""The choices of a creator: TikTok says what the account may do now, and its guidelines say what the owner must choose.
 
-The owner's choice is compared with the answer and never replaced: a level that vanished fails the post.
+TikTok wants to be asked before every direct post, and when a form for one opens. The owner's choice is compared with
+the answer and never replaced: a level that vanished fails the post.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -83,8 +84,7 @@ def _read(found: dict[str, Any]) -> CreatorInfo:
 
 
 def disabled(job: Job, name: str) -> bool:
-    """Whether `comment`, `duet` or `stitch` stays off: unless it was switched on, and where the creator's own settings
-    say so. TikTok's guidelines want all of them off at first."""
+    """Return whether `comment`, `duet` or `stitch` stays off: not switched on, or off in the creator's own settings."""
     return bool(job.options.get(INTERACTIONS[name], OFF_AT_FIRST)) or name in job.memo.get("creator", {}).get("off", ())
 
 
@@ -122,21 +122,20 @@ def is_commercial(chosen: Mapping[str, Any]) -> bool:
 
 
 def brand_label(chosen: Mapping[str, Any]) -> str | None:
-    """How TikTok labels a post with these choices."""
+    """Return TikTok's label for a post with these choices."""
     if chosen.get("brandContentToggle") is True:
         return "Paid partnership"
     return "Promotional content" if chosen.get("brandOrganicToggle") is True else None
 
 
 def counting(chosen: Mapping[str, Any], *, only_photos: bool) -> Options:
-    """The choices that go with a post: a draft is finished in TikTok's app, which asks for its own, and photos know
-    comments only."""
+    """Return the choices that TikTok uses: TikTok's app asks for those of a draft, and photos know comments only."""
     idle = {*(DIRECT_ONLY if is_draft(chosen) else ()), *(OF_VIDEOS if only_photos else ())}
     return {key: value for key, value in chosen.items() if key not in idle}
 
 
 def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldError]:
-    """What the owner has to choose before a direct post."""
+    """Return the choices that the owner still has to make before a direct post."""
     if is_draft(chosen):
         return []
     found = []
@@ -176,7 +175,7 @@ def _at(key: str, message: str) -> FieldError:
 
 
 def unaudited() -> AppLimits:
-    """What TikTok does to an app that it has not audited."""
+    """Return TikTok's restrictions of an app that it has not audited."""
     remedy = (
         'Send drafts (mode "draft") and finish them in the TikTok app. If TikTok has audited your app, set '
         f"audited = true in [providers.tiktok]. {commands.here().restart()}."

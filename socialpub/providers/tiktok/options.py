@@ -96,12 +96,12 @@ def is_draft(chosen: Mapping[str, Any]) -> bool:
 
 
 def loses_caption(chosen: Mapping[str, Any], *, has_video: bool) -> bool:
-    """Whether TikTok takes no text with such a post: the owner pastes it in the app."""
+    """Return whether TikTok takes no text with such a post: the owner pastes it in the app."""
     return has_video and is_draft(chosen)
 
 
 def contradictions(chosen: Mapping[str, Any]) -> list[FieldError]:
-    """What is missing from the options, or does not go together."""
+    """Return the options that are missing or exclude each other."""
     if is_draft(chosen):
         return []
     level = chosen.get("privacyLevel")
@@ -132,7 +132,6 @@ SETTLE_DRAFT = "settle_draft"
 
 
 def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
-    """Return the plan: a pure function of content and options."""
     draft = is_draft(chosen)
     # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
     steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]

@@ -105,7 +105,7 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
         url = text_at(video, "share_url") if isinstance(video, Mapping) else None
         if url is None or str(video.get("id")) != post_id or not (link := _LINK.fullmatch(url)):
             continue
-        # A stand-in for TikTok may show its posts by http.
+        # A simulated TikTok may show its posts by http.
         if link[1] == "https" or section.api_url != section.OWN_API_URL:
             return url
     return None
@@ -241,7 +241,7 @@ def _describe_media(size_bytes: int, facts: Mapping[str, Any]) -> str:
 
 
 OF_ONE_TASK = ("publish_id", "upload")
-"""What the memo holds of a task at TikTok. A new task must not find it."""
+"""The keys of one task in the memo. A new task must not find them."""
 
 
 def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:

@@ -287,7 +287,7 @@ ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
 
 @dataclass(frozen=True, slots=True)
 class SentPost:
-    """What was sent, ready to be compared with many."""
+    """The sent post, prepared for many comparisons."""
 
     account_id: str
     text: SentText

@@ -244,7 +244,7 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
     async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
         nonlocal running
         running += 1
-        with one_slot.prepare(SLOT_BYTES) as turn:
+        with closing(one_slot.prepare(SLOT_BYTES)) as turn:
             assert not turn.try_begin()
         return await answer_of(child, *rest)
 

@@ -1,0 +1,240 @@
+"""The database file: its connections, the room in it that was freed, and its write-ahead log."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.schema import DatabaseSection
+from socialpub.db import appliance_state, database
+from socialpub.db.locks import ProcessLock
+from socialpub.db.queries import api_json
+from socialpub.ops import storage
+from socialpub.publishing.posts.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from tests.samples import media
+from tests.support.appliance import accept, add_profile, open_appliance, status_of
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
+
+
+def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime, tmp_path: Path) -> None:
+    photo = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
+    post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
+    storage_key = rt.reader.value("SELECT storage_key FROM artifact")
+
+    assert url_in(rt.write(lambda _, tx: api_json.post(tx, post))) == storage_key
+    seen = [url_in(api_json.post(rt.reader, post))]
+    thread = threading.Thread(target=lambda: seen.append(url_in(api_json.post(rt.reader, post))))
+    thread.start()
+    thread.join()
+    assert len(seen) == 2
+    assert all(f"/storage/media/{storage_key}?expires=" in url for url in seen)
+
+
+def url_in(shown: bytes | None) -> str:
+    assert shown is not None
+    return str(json.loads(shown)["media"][0]["url"])
+
+
+def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> None:
+    rt.reader.value("SELECT 1")
+    before = len(rt.db._readers)
+    for _ in range(20):
+        thread = threading.Thread(target=lambda: rt.reader.value("SELECT 1"))
+        thread.start()
+        thread.join()
+    assert len(rt.db._readers) - before <= 1
+
+
+def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
+    """Much was stored, and removed."""
+    into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
+    rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
+    rt.db.write(lambda tx: tx.execute("DELETE FROM trail"))
+
+
+@pytest.fixture(autouse=True)
+def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 20)
+
+
+def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
+    before = database.read_pages(rt.reader)
+    fill_and_empty(rt)
+    filled = database.read_pages(rt.reader)
+    assert filled.in_steps
+    assert filled.many_free
+    steps = -(-(filled.free_bytes - (1 << 20)) // (database.STEP_PAGES * 4096))
+    assert storage.give_back(rt) in (steps, steps + 1)
+    after = database.read_pages(rt.reader)
+    assert not after.many_free
+    assert after.size_bytes <= before.size_bytes + (1 << 20)
+    assert storage.give_back(rt) == 0
+
+
+def test_little_that_is_free_stays_for_what_comes_next(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
+    fill_and_empty(rt, 2)
+    assert storage.give_back(rt) == 0
+
+
+@pytest.fixture
+def old_database(tmp_path: Path, clock: HandClock) -> Runtime:
+    """Made by a version that did not know of it."""
+    (tmp_path / "old").mkdir()
+    rt = open_appliance(tmp_path / "old", clock)
+    rt.close()
+    with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = delete")
+        connection.execute("PRAGMA auto_vacuum = none")
+        connection.execute("VACUUM")
+    return open_appliance(tmp_path / "old", clock)
+
+
+def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database: Runtime) -> None:
+    rt = old_database
+    post = accept(rt, add_profile(rt))
+    fill_and_empty(rt)
+    assert not database.read_pages(rt.reader).in_steps
+    assert storage.give_back(rt) == 0
+    (found,) = storage.check_database_file(rt)
+    assert "socialpub admin compact" in str(found.remedy)
+    done = storage.compact(rt)
+    assert done.before_bytes > 8_000_000 > done.after_bytes
+    assert rt.settings.database_file.stat().st_size == done.after_bytes
+    assert list(storage.check_database_file(rt)) == []
+    assert database.read_pages(rt.reader).in_steps
+    assert status_of(rt, post) == "pending"
+    assert rt.reader.value("PRAGMA integrity_check") == "ok"
+    fill_and_empty(rt)
+    assert storage.give_back(rt) > 0
+    rt.close()
+
+
+def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None:
+    other = ProcessLock(rt.settings.run_dir / "owners", "worker-1")
+    with pytest.raises(OperatorError) as refused:
+        storage.compact(rt)
+    assert "worker-1" in refused.value.message
+    assert refused.value.hint == "Stop `socialpub serve`, run `socialpub admin compact`, and start it again."
+    other.close()
+
+
+def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
+    with pytest.raises(OperatorError, match="beside what is kept free"):
+        storage.compact(rt)
+
+
+MB = 1_000_000
+USUAL = 1000 * 4096
+"""What SQLite itself lets the log grow to before it begins anew."""
+
+
+@pytest.fixture
+def replicated(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
+    folder = tmp_path / "replicated"
+    folder.mkdir()
+    rt = open_appliance(folder, clock, database=DatabaseSection(replicated=True))
+    yield rt
+    rt.close()
+
+
+def write(rt: Runtime, megabytes: int) -> None:
+    for number in range(megabytes):
+        rt.db.write(lambda tx, number=number: appliance_state.put(tx, "story", str(number % 10) * MB))
+
+
+def log_of(rt: Runtime) -> Path:
+    return rt.db.path.with_name(f"{rt.db.path.name}-wal")
+
+
+def log_bytes(rt: Runtime) -> int:
+    return log_of(rt).stat().st_size
+
+
+def round_of(rt: Runtime) -> bytes:
+    """Changes when the log begins anew: the salt in its header."""
+    with log_of(rt).open("rb") as file:
+        return file.read(24)[16:]
+
+
+def test_the_log_begins_anew_when_nobody_reads(rt: Runtime) -> None:
+    write(rt, 20)
+    assert log_bytes(rt) < 2 * USUAL
+
+
+def test_a_long_reader_lets_the_log_grow_and_its_room_comes_back(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = 2 * USUAL
+    monkeypatch.setitem(database._PRAGMAS, "journal_size_limit", limit)
+    (tmp_path / "small").mkdir()
+    rt = open_appliance(tmp_path / "small", clock)
+    try:
+        with closing(sqlite3.connect(rt.db.path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM appliance").fetchone()
+            write(rt, 20)
+            assert log_bytes(rt) > 20 * MB
+        write(rt, 6)
+        assert log_bytes(rt) <= limit
+    finally:
+        rt.close()
+
+
+def test_a_replica_finds_everything_in_the_log_whenever_it_looks(rt: Runtime, replicated: Runtime) -> None:
+    """It lets go of its own lock for a moment at each of its checkpoints."""
+    for one, is_kept in ((rt, False), (replicated, True)):
+        write(one, 1)
+        before = round_of(one)
+        write(one, 12)
+        assert (round_of(one) == before) is is_kept
+
+
+def test_a_replica_that_is_gone_does_not_fill_the_disk(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "REPLICATED_LOG_PAGES", 2000)
+    (tmp_path / "alone").mkdir()
+    rt = open_appliance(tmp_path / "alone", clock, database=DatabaseSection(replicated=True))
+    try:
+        write(rt, 30)
+        assert USUAL < log_bytes(rt) < 3 * USUAL
+    finally:
+        rt.close()
+
+
+def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replicated: Runtime) -> None:
+    """As Litestream does: a read transaction that is nearly always open, and checkpoints of its own, also hard ones."""
+    enough, emptied = threading.Event(), []
+
+    def replicate() -> None:
+        with (
+            closing(sqlite3.connect(replicated.db.path, isolation_level=None, timeout=5)) as lock,
+            closing(sqlite3.connect(replicated.db.path, isolation_level=None, timeout=5)) as own,
+        ):
+            while not enough.is_set():
+                lock.execute("BEGIN")
+                lock.execute("SELECT count(*) FROM appliance").fetchone()
+                own.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                lock.execute("ROLLBACK")
+                busy, _, _ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                emptied.append(not busy)
+
+    replica = threading.Thread(target=replicate)
+    replica.start()
+    try:
+        write(replicated, 20)
+    finally:
+        enough.set()
+        replica.join()
+    assert any(emptied)
+    assert replicated.reader.value("SELECT value FROM appliance WHERE name = 'story'") == "9" * MB
+    assert log_bytes(replicated) < 20 * MB

@@ -1,0 +1,278 @@
+"""Migrations: they make the tables of `db/models.py`, and a database of a former version keeps what it knew."""
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peewee import SqliteDatabase
+
+from socialpub.core.settings.loader import Settings
+from socialpub.db import models, states, upgrade
+from socialpub.db.queries import post_list
+from socialpub.db.queries.post_list import PostFilter
+from socialpub.db.states import Phase, WaitingForReconnect
+from socialpub.db.tables import audit_log, counters, delivery_rows
+from socialpub.ops import audit_text
+from socialpub.ops.backup import restore
+from socialpub.runtime import Runtime
+from tests.support.appliance import open_appliance
+from tests.support.copies import copy_of_former_tables
+from tests.support.hand_clock import HandClock
+
+AT = "2026-10-12T09:00:00.000Z"
+
+
+@contextmanager
+def former_version(folder: Path, clock: HandClock, *migrations: str) -> Iterator[Runtime]:
+    """Open an appliance that knows only these migrations."""
+    known = folder / "former"
+    known.mkdir()
+    for pattern in migrations:
+        for path in upgrade.MIGRATIONS.glob(pattern):
+            shutil.copy(path, known)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(upgrade, "MIGRATIONS", known)
+        rt = open_appliance(folder, clock)
+        yield rt
+        rt.close()
+
+
+MODELS = models.TableRow.__subclasses__()
+
+
+def table(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
+    """Return the columns, indexes and foreign keys of a table. The order of columns is left out."""
+    columns = {
+        # A primary key is never null here: every insert gives one.
+        column: (type, bool(required or key), default, key, hidden)
+        for _, column, type, required, default, key, hidden in connection.execute(f"PRAGMA table_xinfo({name})")
+    }
+    ((_, _, _, _, without_rowid, _),) = connection.execute(f"PRAGMA table_list({name})")
+    indexes = set()
+    for _, index, unique, origin, _ in connection.execute(f"PRAGMA index_list({name})"):
+        indexed = tuple(row[0] for row in connection.execute("SELECT name FROM pragma_index_info(?)", (index,)))
+        (sql,) = connection.execute("SELECT max(sql) FROM sqlite_master WHERE name = ?", (index,)).fetchone()
+        condition = re.sub(r"\s+", " ", (sql or "").partition("WHERE")[2]).strip()
+        indexes.add((index if origin == "c" else "", unique, indexed, condition))
+    foreign = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+    return {"columns": columns, "without_rowid": without_rowid, "indexes": indexes, "foreign": foreign}
+
+
+@pytest.fixture(scope="module")
+def declared() -> sqlite3.Connection:
+    database = SqliteDatabase(":memory:")
+    database.connect()
+    with database.bind_ctx(MODELS):
+        database.create_tables(MODELS)
+    connection: sqlite3.Connection = database.connection()
+    return connection
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.table_name)
+def test_a_model_is_the_table_that_the_migrations_make(model: Any, rt: Runtime, declared: sqlite3.Connection) -> None:
+    name = model._meta.table_name
+    migrated = sqlite3.connect(rt.settings.database_file)
+    assert table(declared, name) == table(migrated, name)
+
+
+def test_every_table_has_a_model(rt: Runtime) -> None:
+    tables = {row[0] for row in rt.db.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables - {"schema_migration"} == {model._meta.table_name for model in MODELS}
+
+
+def test_a_restored_copy_of_a_former_version_is_told_once(tmp_path: Path, clock: HandClock) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    with former_version(tmp_path, clock, "000[1-7]_*.py") as rt:
+        assert not audit_log.exists(rt.reader)
+        copy = copy_of_former_tables(rt, tmp_path)
+        clock.forward(60)
+        restore.restore(copy, Settings(data_dir=new / "data"), clock)
+    for _ in range(2):
+        rt = open_appliance(new, clock)
+        entries = audit_log.read(rt.reader).entries
+        rt.close()
+    assert [(entry.at, audit_text.describe(entry)) for entry in entries] == [
+        ("2026-10-12T09:01:00.000Z", "Restored a backup of 2026-10-12T09:00:00.000Z, paused.")
+    ]
+
+
+POSTS = {
+    "p1": ("settled", ["published", "failed"]),
+    "p2": ("settled", ["published", "unconfirmed"]),
+    "p3": ("pending", ["running", "published"]),
+    "p4": ("canceled", ["canceled", "canceled"]),
+    "p5": ("scheduled", ["queued", "queued"]),
+}
+"""Status, and the states of the deliveries to the profiles b and a, in this order."""
+
+
+def test_posts_of_the_former_version_are_found_by_what_became_of_them(tmp_path: Path, clock: HandClock) -> None:
+    with former_version(tmp_path, clock, "000[1-5]_*.py") as rt:
+        database = rt.settings.database_file
+    with sqlite3.connect(database) as rows:
+        rows.execute('INSERT INTO audience VALUES (1, \'["a","b"]\')')
+        rows.executemany("INSERT INTO audience_member VALUES (1, ?, 'x')", [("a",), ("b",)])
+        for post, (status, states) in POSTS.items():
+            rows.execute(
+                "INSERT INTO post (id, status, created_at, updated_at, audience_id) VALUES (?, ?, ?, ?, 1)",
+                (post, status, AT, AT),
+            )
+            rows.executemany(
+                """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
+                    options, due_at, run_at, content_key) VALUES (?, ?, ?, ?, 'x', 'n', 'a', ?, '{}', ?, ?, '')""",
+                [
+                    (f"{post}{n}", post, n, profile, state, AT, AT)
+                    for n, (profile, state) in enumerate(zip("ba", states, strict=True))
+                ],
+            )
+        rows.execute("INSERT INTO audience_count SELECT audience_id, status, count(*) FROM post GROUP BY 1, 2")
+    rows.close()
+    rt = open_appliance(tmp_path, clock)
+    found = {row["id"]: row["outcomes"] for row in rt.reader.all("SELECT id, outcomes FROM post")}
+    assert found == {"p1": "fp", "p2": "up", "p3": "p.", "p4": "cc", "p5": ".."}
+    for outcome, profile, count in (("failed", "a", 1), ("failed", "b", 0), ("unknown", "a", 1), ("published", "b", 2)):
+        page = post_list.read(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
+        assert (page.total, len(page.shown)) == (count, count)
+    assert post_list.read(rt.reader, PostFilter(status="settled")).total == 2
+    assert post_list.read(rt.reader, PostFilter()).total == 5
+    assert counters.outcomes(rt.reader) == {
+        ("x", "published"): 3,
+        ("x", "failed"): 1,
+        ("x", "unknown"): 1,
+        ("x", "canceled"): 2,
+    }
+    rt.close()
+
+
+BEFORE = "2026-10-12T08:00:00.000Z"
+PLAN = [["upload", "prepare"], ["await", "poll"], ["create", "commit"], ["settle", "poll"]]
+NO_PLAN, PREPARES, ASKS, COMMITS, SETTLES = None, 0, 1, 2, 3
+UNKNOWN = {"commits": 1, "unknown": "timed out", "since": BEFORE, "dated_since": AT}
+DOUBT: dict[str, Any] = {"commits": 1, "why": "timed out", "since": BEFORE, "dated_since": AT}
+RESTORED = {"restored": True, "since": BEFORE, "unknown": "the installation may have"}
+EARLIER = {"body": "Before", "media": [["m", None]], "options": {}}
+ROUND = {"looks": 2, "looked_seconds": 20.5}
+ROUND_NOW: dict[str, Any] = {"readbacks": 2, "read_back_seconds": 20.5}
+
+FORMER: list[tuple[int | None, dict[str, Any], Phase]] = [
+    (NO_PLAN, {}, states.Preparing()),
+    (PREPARES, {"tries": 2}, states.Preparing()),
+    (ASKS, {"again": {"expired": 1}}, states.Preparing()),
+    (COMMITS, {}, states.Committing()),
+    (COMMITS, {"dated_since": AT, "stopped": True}, states.Committing(AT)),
+    (SETTLES, {"dated_since": AT}, states.Processing(dated_since=AT)),
+    (SETTLES, {"commits": 1, "since": BEFORE, "dated_since": AT}, states.Processing(1, BEFORE, AT)),
+    (SETTLES, {"commits": 1, "since": BEFORE, "closing": "Late."}, states.Processing(1, BEFORE, None, "Late.")),
+    (COMMITS, {**UNKNOWN, **ROUND, "reading_back": True}, states.ReadingBack(**DOUBT, **ROUND_NOW)),
+    (COMMITS, {**UNKNOWN, "reading_back": True, "confirming": True}, states.Confirming(**DOUBT)),
+    (COMMITS, UNKNOWN, states.CommittingAgain(**DOUBT)),
+    (COMMITS, {**UNKNOWN, "commits": 2, "reading_back": True}, states.ReadingBack(**{**DOUBT, "commits": 2})),
+    (PREPARES, UNKNOWN, states.PreparingAgain(**DOUBT)),
+    (ASKS, UNKNOWN, states.PreparingAgain(**DOUBT)),
+    (
+        COMMITS,
+        {**UNKNOWN, **ROUND, "reading_back": True, "closing": "Stopped by the owner.", "stopped": True},
+        states.Closing(**DOUBT, message="Stopped by the owner.", **ROUND_NOW),
+    ),
+    (NO_PLAN, {"look_first": True, "since": BEFORE}, states.Inherited(BEFORE)),
+    (PREPARES, {"look_first": True, "since": BEFORE, "earlier": [EARLIER]}, states.Inherited(BEFORE, (EARLIER,))),
+    (COMMITS, {"look_first": True, "since": BEFORE}, states.Inherited(BEFORE)),
+    (
+        NO_PLAN,
+        {"look_first": True, "reading_back": True, "confirming": True, "since": BEFORE},
+        states.ConfirmingInherited(BEFORE),
+    ),
+    (COMMITS, {**UNKNOWN, "look_first": True, "reading_back": True}, states.ReadingBack(**DOUBT)),
+    (COMMITS, {**UNKNOWN, "look_first": True}, states.CommittingAgain(**DOUBT)),
+    (
+        SETTLES,
+        {"look_first": True, "since": BEFORE},
+        states.ProcessingInherited(BEFORE, "the installation that the backup was made of may have published it"),
+    ),
+    (
+        NO_PLAN,
+        {**RESTORED, **ROUND, "reading_back": True, "earlier": [EARLIER]},
+        states.ReadingBackInherited(BEFORE, (EARLIER,), RESTORED["unknown"], **ROUND_NOW),  # type: ignore[arg-type]
+    ),
+    (
+        COMMITS,
+        {**RESTORED, "commits": 1, "reading_back": True, "closing": "Late."},
+        states.ReadingBackInherited(BEFORE, (), RESTORED["unknown"], 1, "Late."),  # type: ignore[arg-type]
+    ),
+    (SETTLES, RESTORED, states.ProcessingInherited(BEFORE, RESTORED["unknown"])),  # type: ignore[arg-type]
+    (SETTLES, {"restored": True}, states.ProcessingInherited()),
+    (NO_PLAN, {"waits_for_owner": True}, WaitingForReconnect(states.Preparing())),
+    (COMMITS, {"waits_for_owner": True, "reconnected_at": AT}, WaitingForReconnect(states.Committing())),
+    (
+        COMMITS,
+        {**UNKNOWN, "reading_back": True, "waits_for_owner": True},
+        WaitingForReconnect(states.ReadingBack(**DOUBT)),
+    ),
+    (
+        NO_PLAN,
+        {"look_first": True, "since": BEFORE, "earlier": [EARLIER], "waits_for_owner": True},
+        WaitingForReconnect(states.Inherited(BEFORE, (EARLIER,))),
+    ),
+]
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
+    """An appliance that was brought up to date with a delivery of each of the former combinations, and one ended."""
+    with former_version(tmp_path, clock, "00[01]*_*.py", "002[0-4]_*.py") as before:
+        database = before.settings.database_file
+    with sqlite3.connect(database) as rows:
+        rows.execute(
+            "INSERT INTO post (id, status, created_at, updated_at, audience_id) VALUES ('p', 'pending', ?, ?, 1)",
+            (AT, AT),
+        )
+        for number, (step, flags, _) in enumerate([*FORMER, (SETTLES, UNKNOWN, states.Preparing())]):
+            rows.execute(
+                """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
+                    options, due_at, run_at, content_key, plan, step, progress, committed_at)
+                    VALUES (?, 'p', ?, 'a', 'x', 'n', 'a', ?, '{}', ?, ?, '', ?, ?, ?, ?)""",
+                (
+                    f"d{number}", number, "queued" if number < len(FORMER) else "published", AT, AT,
+                    None if step is None else json.dumps(PLAN), step or 0, json.dumps(flags),
+                    AT if flags.get("reading_back") else None,
+                ),
+            )  # fmt: skip
+    rows.close()
+    now = open_appliance(tmp_path, clock)
+    yield now
+    now.close()
+
+
+def test_every_combination_lands_in_the_phase_that_does_the_same_next(upgraded: Runtime) -> None:
+    for number, (step, flags, phase) in enumerate(FORMER):
+        delivery = delivery_rows.find(upgraded.reader, f"d{number}")
+        assert delivery is not None
+        assert delivery.progress.phase == phase, (step, flags)
+        kept = {name: flags[name] for name in ("tries", "stopped", "reconnected_at", "again") if name in flags}
+        assert {name: getattr(delivery.progress, name) for name in kept} == kept
+        assert delivery.past_commit or not delivery.unknown_calls
+
+
+def test_what_has_ended_is_read_as_before(upgraded: Runtime) -> None:
+    delivery = delivery_rows.find(upgraded.reader, f"d{len(FORMER)}")
+    assert delivery is not None and delivery.phase == states.Preparing()
+
+
+def test_the_queue_knows_what_each_phase_waits_on(upgraded: Runtime) -> None:
+    for row in upgraded.reader.all("SELECT id, phase, next_scope, waits_on FROM delivery WHERE state = 'queued'"):
+        delivery = delivery_rows.find(upgraded.reader, row["id"])
+        assert delivery is not None
+        assert row["phase"] == delivery.phase.name
+        assert row["next_scope"] == ("questions" if delivery.asks else delivery.step_name)
+        assert row["waits_on"].lstrip("+") == ("" if ends_without_a_call(delivery) else delivery.step_name)
+
+
+def ends_without_a_call(delivery: Any) -> bool:
+    return bool(delivery.progress.stopped and not delivery.asks)

@@ -22,7 +22,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx, open_file
+from socialpub.db.connection import Tx, open_file
 from socialpub.db.models import ApiKeyRow, HoldRow
 from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -182,8 +182,8 @@ def _make_temp_dir(data_dir: Path) -> Iterator[Path]:
 
 def count_missing_media(settings: Settings, database: Path) -> int:
     """Return how many files that a database names are not in the media folder."""
-    with closing(sqlite3.connect(database)) as connection:
-        keys = artifact_rows.storage_keys(Reader(connection))
+    with open_file(database, "rw") as reader:
+        keys = artifact_rows.storage_keys(reader)
         return sum(not files.file_path(settings.media_dir, key).is_file() for key in keys)
 
 
@@ -217,13 +217,19 @@ def _remove_empty(folder: Path) -> None:
     folder.rmdir()
 
 
+@contextmanager
+def write_to(database: Path, clock: Clock) -> Iterator[Tx]:
+    """Write to a database that is not in place yet, in one transaction."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        yield Tx(connection, clock.now(), actor.current())
+
+
 def pause(database: Path, copied_at: str, clock: Clock) -> None:
     """Pause the database of a backup until its owner resumes publishing."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        tx = Tx(connection, clock.now(), actor.current())
+    with write_to(database, clock) as tx:
         if audit_log.exists(tx):  # else the migration that brings it notes this
             audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
-        appliance_state.put(connection, appliance_state.PAUSED_AT, tx.stamp)
+        appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         appliance_state.note_restore(tx, copied_at)
         for name in (
             appliance_state.HEARTBEAT,  # no worker and no readiness check have run here yet
@@ -232,14 +238,13 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
             appliance_state.SCHEDULED_BACKUP,  # its folder may be on that machine
             appliance_state.INSTANCE_ID,  # the original has it, and may still run
         ):
-            appliance_state.remove(connection, name)
+            appliance_state.remove(tx, name)
         schedule.forget_original(tx)
 
 
 def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup: bool) -> None:
     """Forget what only the original met: its failures, its machine, and the networks that refused it."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        tx = Tx(connection, clock.now(), actor.current())
+    with write_to(database, clock) as tx:
         appliance_state.put(tx, appliance_state.ORIGINAL_UNTIL, copied_at)
         if is_backup:  # the last one that is known here
             appliance_state.put(tx, appliance_state.BACKED_UP_AT, copied_at)
@@ -257,7 +262,6 @@ def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup:
 
 def mark_keys(database: Path, clock: Clock) -> tuple[ApiKeyRow, ...]:
     """Record which API keys came with the backup, and return the valid ones."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        tx = Tx(connection, clock.now(), actor.current())
+    with write_to(database, clock) as tx:
         api_keys.mark_restored(tx)
         return tuple(api_keys.list_undecided(tx, tx.stamp))

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import CarriedRevocations
-from socialpub.core import actor, commands, durable_files
+from socialpub.core import commands, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
-from socialpub.db.connection import Tx, open_file
+from socialpub.db.connection import open_file
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -173,9 +173,9 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
         with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:
             posts, restored = verify.unpack(backup, temp_dir, media=False).posts, temp_dir / DATABASE
             put_aside = _put_aside(in_use, clock, version, spare=source) if in_use.exists() else None
-            with closing(sqlite3.connect(restored)) as rows, rows:
-                appliance_state.remove(rows, appliance_state.UPGRADE_BACKUP_OF)
-                updates = upgrade.missing(upgrade.applied(rows))
+            with restore.write_to(restored, clock) as tx:
+                appliance_state.remove(tx, appliance_state.UPGRADE_BACKUP_OF)
+                updates = upgrade.missing(upgrade.applied(tx.connection))
             restore.pause(restored, copied_at, clock)
             carried, valid_keys = _keep_access(restored, in_use if put_aside else None, clock)
             accepted_since, open_since = _accepted_since(put_aside, copied_at)
@@ -234,8 +234,7 @@ def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[Carried
     """
     if in_use is None:
         return CarriedRevocations((), ()), restore.mark_keys(rows, clock)
-    with closing(sqlite3.connect(rows)) as older, older, open_file(in_use, "ro") as reader:
-        tx = Tx(older, clock.now(), actor.current())
+    with restore.write_to(rows, clock) as tx, open_file(in_use, "ro") as reader:
         carried = api_keys.carry_revocations(tx, reader)
         password = appliance_state.get(reader, appliance_state.PASSWORD)
         if password is not None and password != appliance_state.get(tx, appliance_state.PASSWORD):

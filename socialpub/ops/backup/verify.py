@@ -183,10 +183,10 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     Raises OperatorError if it is not sound, if a newer version made it, or if it could lead out of `data_dir`.
     """
     try:
-        with closing(sqlite3.connect(database)) as connection:
-            result = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            unknown = upgrade.unknown(upgrade.applied(connection))
-            belongs_to = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
+        with open_file(database, "rw") as reader:
+            result = reader.value("PRAGMA integrity_check(1)")
+            unknown = upgrade.unknown(upgrade.applied(reader.connection))
+            belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
         raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
     if result != "ok":
@@ -197,8 +197,8 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     if belongs_to != info.secret_key:
         raise foreign(source, "its database belongs to another secret.key than it says")
     try:
-        with closing(sqlite3.connect(database)) as connection:
-            _check_names(source, Reader(connection))
+        with open_file(database, "rw") as reader:
+            _check_names(source, reader)
     except sqlite3.Error as error:
         raise foreign(source, f"its database has another form ({error})") from error
 
@@ -235,8 +235,7 @@ def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
 
 def _summarize(source: Path, names: NameTable, database: Path, info: BackupInfo) -> BackupSummary:
     held, named = names.count(), 0
-    with closing(sqlite3.connect(database)) as connection:
-        reader = Reader(connection)
+    with open_file(database, "rw") as reader:
         for key in artifact_rows.storage_keys(reader):
             names.remove(key)
             named += 1

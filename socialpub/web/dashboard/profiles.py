@@ -68,7 +68,9 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
         profiles.check_options(rt, profile, given)  # here, so that its hints name the dashboard
         await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
-        return await _page(rt, visit, options=given, options_error=error)
+        wrong = option_fields.errors_of(profile.provider, error.errors)
+        problem = "The options were not saved: see the fields below." if wrong else error.detail
+        return await _page(rt, visit, options=given, wrong=wrong, problem=problem)
     status = "The default options are saved. They apply to posts that are made from now on."
     return visit.go(f"/profiles/{profile.id}", status=status)
 
@@ -115,25 +117,22 @@ async def _page(
     name: str | None = None,
     errors: dict[str, str] | None = None,
     options: dict[str, Any] | None = None,
-    options_error: InvalidRequest | None = None,
+    wrong: dict[str, str] | None = None,
+    problem: str | None = None,
 ) -> Answer:
     """Render the page, with the values of a form that was wrong."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     provider = rt.providers[row.provider]
     shown = json.loads(row.options) if options is None else options
-    wrong = option_fields.errors_of(row.provider, options_error.errors) if options_error else {}
     # A page that refreshes itself replaces only the waiting posts: the options need no question to the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
     known = await context.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
     fields = option_fields.fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
-    problem = None
-    if options_error is not None:
-        problem = "The options were not saved: see the fields below." if wrong else options_error.detail
     return visit.show(
         "profile.html",
-        http_status=400 if errors or options_error else 200,
+        http_status=400 if errors or problem else 200,
         profile=row,
         label=provider.label,
         picture=avatars.versions(rt).get(row.id),

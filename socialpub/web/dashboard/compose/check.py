@@ -223,11 +223,6 @@ def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
     return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in found.items()}
 
 
-def option_errors(network: str, at_field: Mapping[str, str]) -> dict[str, str]:
-    start = f"options-{network}-"
-    return {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
-
-
 def _locate(
     errors: Iterable[FieldError], form: ComposeForm, context: FormContext, profile: str | None = None
 ) -> list[FormProblem]:

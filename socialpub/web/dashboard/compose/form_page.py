@@ -116,7 +116,8 @@ def _options(
             stored[key] = values[0]
         elif any(value is not None for value in values):
             stored[key] = VARIOUS
-    errors = check.option_errors(network, at_field)
+    start = f"options-{network}-"
+    errors = {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
     shown = form.options.get(network, {})
     return option_fields.fields(network, shown, stored=stored, blank="As stored", errors=errors, known=known)
 

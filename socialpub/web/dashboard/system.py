@@ -76,7 +76,7 @@ async def render(
         problem=f"The address is not added. {notify_error}" if notify_error else None,
         needs=needs,
         glance=list(_glance(rt, needs)),
-        next_copy_at=_next_copy_at(rt, needs.backup),
+        next_backup_at=_next_backup_at(rt, needs.backup),
         services=send.read_service_health(rt, rt.reader),
         notify_url=notify_url,
         notify_error=notify_error,
@@ -140,7 +140,7 @@ def _backup(needs: Needs) -> AtAGlance:
     return AtAGlance("Backup", state, "The last one was made", copy.made_at, more="#copies")
 
 
-def _next_copy_at(rt: Runtime, copy: LastBackup) -> str | None:
+def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
     """Return when the worker makes the next backup; None when a timer does it."""
     every, now = rt.settings.backup.every, rt.now()
     return None if every is None else stamp(max(now, last_backup.next_at(copy, every, now)))

@@ -20,7 +20,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms
 from socialpub.web.dashboard.browser.visit import Visit, page
-from socialpub.web.dashboard.compose import context, option_fields
+from socialpub.web.dashboard.compose import form_page, option_fields
 from socialpub.web.http.answer import Answer
 
 
@@ -126,7 +126,7 @@ async def _page(
     shown = json.loads(row.options) if options is None else options
     # A page that refreshes itself replaces only the waiting posts: the options need no question to the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await context.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
+    known = await form_page.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
     fields = option_fields.fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)

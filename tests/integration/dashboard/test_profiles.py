@@ -18,7 +18,7 @@ from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.dashboard.compose import context
+from socialpub.web.dashboard.compose import form_page
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
@@ -400,11 +400,11 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
         return listing(self, http, token)
 
     monkeypatch.setattr(Pinterest, "list_boards", hangs)
-    monkeypatch.setattr(context, "CHOICES_TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 0)
     for _ in range(10):
         assert "Pinterest takes long to answer" in owner.open(f"/profiles/{profile}").text
     answered.set()
-    monkeypatch.setattr(context, "CHOICES_TIMEOUT_SECONDS", 60)
+    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 60)
     assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
     assert len(asked) == 1
 

@@ -11,7 +11,7 @@ from socialpub.providers.options import OptionType
 from socialpub.providers.registry import OPTIONS, PROVIDERS, build
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.web.dashboard.browser.forms import Form
-from socialpub.web.dashboard.compose import context, option_fields
+from socialpub.web.dashboard.compose import form_page, option_fields
 from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice
 
 
@@ -124,7 +124,7 @@ def test_a_section_counts_on_its_own_board_only() -> None:
 
 
 def test_what_an_accounts_own_settings_switch_off_is_locked_and_says_so() -> None:
-    known = context.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
+    known = form_page.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's own settings have comments off."
     assert fields["disableDuet"].locked is None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, end_sentence
+from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
 from socialpub.db.connection import Reader
 from socialpub.providers.base import Content
@@ -20,9 +20,8 @@ from socialpub.web.api.drafts import PostDraft
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.compose import form as compose_form
 from socialpub.web.dashboard.compose import media, option_fields
-from socialpub.web.dashboard.compose.context import FormContext
 from socialpub.web.dashboard.compose.form import AT, ComposeForm
-from socialpub.web.dashboard.posts.submissions import PostVersion
+from socialpub.web.dashboard.compose.form_page import FormContext, FormProblem, Messages
 
 MEDIA_FIELD = "field-media"
 STOPPED = ("providerOptions", "tiktok")
@@ -37,54 +36,6 @@ _WORDS = {
     FieldCode.ARTIFACT_UNKNOWN: "is not here any more; remove it and add the file again",
 }
 """The form's words for rules whose message is written for programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class FormProblem:
-    """A problem at a field. `anchor` is the field's id; `message` may lack its subject."""
-
-    anchor: str
-    label: str
-    message: str
-
-    @property
-    def sentence(self) -> str:
-        return end_sentence(self.message[:1].upper() + self.message[1:])
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedValue:
-    """A field in words: as the post has it now, and as the form has it."""
-
-    label: str
-    present: str
-    ours: str
-    is_ours: bool
-    """Whether the form changes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """What the page says about a form."""
-
-    problems: Sequence[FormProblem] = ()
-    notes: Sequence[tuple[str, Sequence[str]]] = ()
-    """Profiles, and the notes about them."""
-    fine: Sequence[str] = ()
-    """The profiles whose network accepts the post."""
-    may_publish_anyway: bool = False
-    message: str = ""
-    """What went wrong."""
-    post_id: str = ""
-    """The post that the message is about."""
-    notice: str = ""
-    """What the form is, if nothing went wrong."""
-    compared: Sequence[ComparedValue] = ()
-    """The fields of two versions of the post, between which the owner chooses."""
-    version: PostVersion | None = None
-    """The present version of the post, if the owner chooses."""
-    ended: bool = False
-    """Whether the post of the form can no longer be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,17 +161,6 @@ def _list_notes(context: FormContext, checked: Sequence[CheckedDelivery]) -> lis
 
 def _list_names(names: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(names)) if len(names) <= MAX_NAMES else f"{names[0]} and {len(names) - 1} others"
-
-
-# --- where a problem is shown ----------------------------------------------------------------------------------------
-
-
-def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
-    """Return the sentences at each field, by its id."""
-    found: dict[str, list[str]] = {}
-    for problem in problems:
-        found.setdefault(problem.anchor, []).append(problem.sentence)
-    return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in found.items()}
 
 
 def _locate(

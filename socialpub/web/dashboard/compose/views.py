@@ -29,9 +29,8 @@ from socialpub.web.dashboard.browser import security, times
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import check, form_page, media, option_fields
 from socialpub.web.dashboard.compose import form as compose_form
-from socialpub.web.dashboard.compose.check import ComparedValue, Messages
-from socialpub.web.dashboard.compose.context import FormContext, load_context
 from socialpub.web.dashboard.compose.form import AT, MEDIA, TEXT, TIME, ComposeForm, FormBase, mark
+from socialpub.web.dashboard.compose.form_page import ComparedValue, FormContext, Messages, load_context
 from socialpub.web.dashboard.compose.media import FilesForm
 from socialpub.web.dashboard.posts import submissions
 from socialpub.web.dashboard.posts.actions import Post, check_changeable, load_post

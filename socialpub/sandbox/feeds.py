@@ -197,11 +197,7 @@ LABELS = {
 class TikTokPages(NetworkPages[TikTokSandbox]):
     name = "tiktok"
     faults = {  # noqa: RUF012  # read only
-        "init_timeout": (
-            "video_init",
-            "starts a video, but never answers",
-            lambda up: up.times_out_after_effect(),
-        ),
+        "init_timeout": ("video_init", "starts a video, but never answers", lambda up: up.times_out_after_effect()),
         "chunk_502": ("upload_chunk", "with a chunk of a video gets a 502", lambda up: up.fails_with(502)),
         "chunk_cut": (
             "upload_chunk",

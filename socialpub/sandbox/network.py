@@ -21,6 +21,7 @@ from socialpub.sandbox.memory import (
     SandboxContext,
     Token,
     TokenStore,
+    from_facts,
 )
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
@@ -88,6 +89,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     scope_mark: ClassVar[str] = " "
     """Between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
+    account_kind: ClassVar[type[Any]]
     account_fields: ClassVar[tuple[str, ...]] = ()
     """What else `change_account` may change."""
     name_field: ClassVar[str] = "name"
@@ -202,7 +204,9 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Create an account. Raise ValueError for a username that exists."""
 
     def account_named(self, username: str) -> AccountT | None:
-        return next((one for one in list(self.accounts.values()) if one.username == username), None)
+        """Return the account. Upper and lower case are the same."""
+        wanted = username.lower()
+        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
     def account_of(self, token: Token) -> AccountT | None:
         return self.accounts.get(token.account_id)
@@ -223,6 +227,11 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.accounts[account.id] = account
         self.write(self.account_entry, **asdict(account))
         return account
+
+    def replay_account(self, **facts: Any) -> None:
+        account: AccountT = from_facts(self.account_kind, facts)
+        self.reserve_id(account.id)
+        self.accounts[account.id] = account
 
     def change_account(self, username: str, **changes: Any) -> AccountT:
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's

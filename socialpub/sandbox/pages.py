@@ -100,31 +100,27 @@ FLAGS = {"tiktok": ("private",)}
 YES, NO = "yes", "no"
 
 
-async def show_accounts(request: Request) -> Response:
-    """Show every account, with a form that changes it as its user would on the network.
-
-    After a change, `changed` names the account.
-    """
-    return _accounts_page(request)
-
-
 async def change_account(request: Request) -> Response:
     """Change one account. Blank texts stay as they are."""
     sent = await read_form(request)
     network = current_world(request).networks.get(sent.pop("network", ""))
     username = sent.pop("username", "")
     if network is None:
-        return _accounts_page(request, "There is no such network.")
+        return await show_accounts(request, "There is no such network.")
     flags = FLAGS.get(network.name, ())
     changes = {name: value == YES if name in flags else value.strip() for name, value in sent.items() if value.strip()}
     try:
         account = network.change_account(username, **changes)
     except ValueError as error:
-        return _accounts_page(request, f"Nothing was changed: {error}.")
+        return await show_accounts(request, f"Nothing was changed: {error}.")
     return RedirectResponse(f"accounts?changed={account.username}", 303)
 
 
-def _accounts_page(request: Request, problem: str = "") -> Response:
+async def show_accounts(request: Request, problem: str = "") -> Response:
+    """Show every account, with a form that changes it as its user would on the network.
+
+    After a change, `changed` names the account.
+    """
     networks = current_world(request).networks.values()
     forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")

@@ -32,14 +32,7 @@ from socialpub.sandbox.pinterest.models import (
     PinterestBoard,
     PinterestMedia,
 )
-from socialpub.sandbox.pinterest.network import (
-    PinterestSandbox,
-    invalid,
-    ok,
-    paged,
-    refused,
-    zoneless,
-)
+from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 SHOWN = 200
 PinterestCaller = ApiCaller[PinterestAccount]

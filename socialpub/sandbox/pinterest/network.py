@@ -80,6 +80,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     refusals = tuple(ERRORS)
     """The names for `next(…).refuses(name)`."""
     default_scopes = ALL_SCOPES
+    account_kind = PinterestAccount
     account_fields = ("business_name", "account_type")
     name_field = "business_name"
     account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
@@ -245,10 +246,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         return json_facts(pin, PIN_FACTS) | {"film": json_facts(video, MEDIA_FACTS) if video else None}
 
     # --- from the journal ----------------------------------------------------------------------------------------
-
-    def replay_account(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self.accounts[facts["id"]] = from_facts(PinterestAccount, facts)
 
     def replay_board(self, **facts: Any) -> None:
         self.reserve_id(facts["id"])

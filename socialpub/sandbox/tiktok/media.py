@@ -19,12 +19,7 @@ from socialpub.sandbox.messages import (
     dotted_path,
 )
 from socialpub.sandbox.network import api_call
-from socialpub.sandbox.tiktok.api import (
-    TikTokCaller,
-    json_object,
-    refuse_direct,
-    refuse_draft,
-)
+from socialpub.sandbox.tiktok.api import TikTokCaller, json_object, refuse_direct, refuse_draft
 from socialpub.sandbox.tiktok.models import (
     DOWNLOADING,
     FILE_UPLOAD,

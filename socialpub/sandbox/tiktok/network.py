@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.sandbox.media import fetch
-from socialpub.sandbox.memory import SandboxContext, SlidingWindows, from_facts, json_facts
+from socialpub.sandbox.memory import SandboxContext, SlidingWindows, json_facts
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSwitches
@@ -94,6 +94,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     """The codes for `next(…).refuses(code)`."""
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
+    account_kind = TikTokAccount
     account_fields = tuple(TikTokAccount.__slots__)
     account_entry = "user"
     name_field = "display_name"
@@ -210,8 +211,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
             super().replay(kind, facts)
 
     def replay_user(self, **facts: Any) -> None:
-        account = from_facts(TikTokAccount, facts)
-        self.accounts[account.open_id] = account
+        self.replay_account(**facts)
 
     def replay_prefix(self, prefix: str) -> None:
         if prefix not in self.verified_prefixes:

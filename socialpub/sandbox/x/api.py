@@ -11,24 +11,10 @@ from annotated_types import Len
 from pydantic import Field
 from pydantic_core import ErrorDetails
 
-from socialpub.sandbox.messages import (
-    Digits,
-    Reply,
-    SandboxRequest,
-    SandboxShape,
-    check_shape,
-    dotted_path,
-    json_reply,
-)
+from socialpub.sandbox.messages import Digits, Reply, SandboxRequest, SandboxShape, check_shape, dotted_path, json_reply
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.x.models import XAccount, XMedia, XPost, XSwitches
-from socialpub.sandbox.x.network import (
-    XSandbox,
-    forbidden,
-    invalid,
-    invalid_fields,
-    type_uri,
-)
+from socialpub.sandbox.x.network import XSandbox, forbidden, invalid, invalid_fields, type_uri
 from socialpub.sandbox.x.text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
 SHORT_TEXT = 276

@@ -33,6 +33,7 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
     )  # fmt: skip
     default_scopes = ALL_SCOPES
     reveals_refresh_expiry = False
+    account_kind = XAccount
     account_fields = ("subscription_type", "protected", "suspended", "max_length")
     account_choices: ClassVar = {"subscription_type": SUBSCRIPTIONS}
 
@@ -58,11 +59,6 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
         username that exists."""
         self.refuse_taken(username)
         return self.store_account(XAccount(self.new_id(), username, name or username, **facts))
-
-    def account_named(self, username: str) -> XAccount | None:
-        """Return the account. Upper and lower case are the same."""
-        wanted = username.lower()
-        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
     def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
         return secrets.token_urlsafe(72), secrets.token_urlsafe(72) if "offline.access" in scopes else None
@@ -137,10 +133,6 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
         }
 
     # --- from the journal ----------------------------------------------------------------------------------------
-
-    def replay_account(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self.accounts[facts["id"]] = from_facts(XAccount, facts)
 
     def replay_post(self, post_id: str, media: list[dict[str, Any]], **facts: Any) -> None:
         self.reserve_id(post_id)

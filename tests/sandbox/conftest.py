@@ -11,9 +11,7 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
 from socialpub.sandbox.app import SandboxServer
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient
-from tests.sandbox.x_client import XClient
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient
 from tests.support.hand_clock import HandClock
 
 

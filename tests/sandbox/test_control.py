@@ -7,10 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, error_code
 from tests.sandbox.files import MP4
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient, error_code
-from tests.sandbox.x_client import XClient
 
 
 def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:

@@ -13,9 +13,7 @@ from starlette.testclient import TestClient
 from socialpub.sandbox import ConnectionCut, Hang, World, create_app
 from socialpub.sandbox.endpoint import SandboxEndpoint
 from socialpub.sandbox.faults import FaultScript
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient
-from tests.sandbox.x_client import XClient
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient
 from tests.support.hand_clock import HandClock
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, base64_text, picture
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient, publish_id
-from tests.sandbox.x_client import XClient
 
 Restart = Callable[[], World]
 

@@ -11,9 +11,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.client import redirect_parameters
-from tests.sandbox.tiktok_client import TikTokClient, error_code
-from tests.sandbox.x_client import XClient, message
+from tests.sandbox.clients import TikTokClient, XClient, error_code, message, redirect_parameters
 from tests.support.hand_clock import HandClock
 
 VERIFIER = "v" * 50

@@ -15,9 +15,8 @@ from socialpub.sandbox import World
 from socialpub.sandbox.pinterest.pins import CarouselSource, ImageSource, NewPin, VideoSource
 from socialpub.sandbox.x import api
 from socialpub.sandbox.x.api import MediaReferences, NewPost, ReplyTarget
+from tests.sandbox.clients import PinterestClient, XClient
 from tests.sandbox.files import MP4, PNG, base64_text, picture
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.x_client import XClient
 from tests.support.provider_documents import document
 
 PINTEREST = "pinterest.yaml"

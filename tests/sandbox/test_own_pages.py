@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.x_client import XClient
+from tests.sandbox.clients import XClient
 
 STEERING = [
     ("GET", "/_control/"),

@@ -6,10 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, PNG, base64_text, picture
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient, publish_id
-from tests.sandbox.x_client import XClient
 
 HERE = "https://media.example.net/p/"
 

@@ -8,10 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from socialpub.sandbox import World
+from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, base64_text, picture
-from tests.sandbox.pinterest_client import PinterestClient
-from tests.sandbox.tiktok_client import TikTokClient, publish_id
-from tests.sandbox.x_client import XClient
 from tests.support.chromium import chromium
 
 pytestmark = pytest.mark.chromium

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from socialpub.sandbox import World
 from socialpub.sandbox.pinterest.network import ALL_SCOPES
 from tests.samples import media
+from tests.sandbox.clients import PinterestClient, refusal
 from tests.sandbox.files import MP4, base64_text, picture
-from tests.sandbox.pinterest_client import PinterestClient, refusal
 from tests.support.hand_clock import HandClock
 
 # --- pins and boards --------------------------------------------------------------------------------------------------

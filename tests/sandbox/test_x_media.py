@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
+from tests.sandbox.clients import XClient, message
 from tests.sandbox.files import MP4, PNG
-from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock
 
 

@@ -198,18 +198,17 @@ def list_boards_lately(rt: Runtime, profile_id: str, chosen: str | None, surface
     """
     profile, provider = _account(rt, profile_id)
 
-    def boards() -> list[Board]:
-        with explain_failures(rt, profile, BOARDS_NOT_LISTED, surface):
-            return _boards(rt, profile, provider)
+    def lately(what: str, question: Callable[[], T]) -> T:
+        def explained() -> T:
+            with explain_failures(rt, profile, BOARDS_NOT_LISTED, surface):
+                return question()
 
-    def sections() -> tuple[BoardSection, ...]:
-        with explain_failures(rt, profile, BOARDS_NOT_LISTED, surface):
-            return _sections(rt, profile, provider, str(chosen))
+        return remembered(rt, profile, what, explained)
 
-    found = remembered(rt, profile, _boards_for(surface), boards)
-    if chosen not in {board.id for board in found}:
+    found = lately(_boards_for(surface), lambda: _boards(rt, profile, provider))
+    if chosen is None or chosen not in {board.id for board in found}:
         return [BoardWithSections(board) for board in found]
-    of_chosen = remembered(rt, profile, _sections_for(str(chosen), surface), sections)
+    of_chosen = lately(_sections_for(chosen, surface), lambda: _sections(rt, profile, provider, chosen))
     return [BoardWithSections(board, of_chosen if board.id == chosen else ()) for board in found]
 
 

@@ -46,22 +46,22 @@ _MAX_SEGMENTS = 500
 """A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""
 
 
-def estimate_memory(path: Path, most_bytes: int) -> int:
-    """Bytes of memory; `most_bytes` when the file says nothing that is understood here. Raises FileNotFoundError."""
+def estimate_memory(path: Path, max_bytes: int) -> int:
+    """Bytes of memory; `max_bytes` when the file says nothing that is understood here. Raises FileNotFoundError."""
     try:
         with path.open("rb") as file:
             head = file.read(32)
             if types.is_video(head):
-                return min(_VIDEO_BYTES, most_bytes)
+                return min(_VIDEO_BYTES, max_bytes)
             mime_type = types.image_type(head)
             sides = None if mime_type is None else _image_sides(file, head, mime_type)
     except FileNotFoundError:
         raise
     except OSError:  # the child says what is wrong with it
-        return most_bytes
+        return max_bytes
     if mime_type is None or sides is None:
-        return most_bytes
-    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[mime_type], most_bytes)
+        return max_bytes
+    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[mime_type], max_bytes)
 
 
 def may_be_too_low(path: Path) -> bool:

@@ -88,10 +88,10 @@ def orientation(picture: Image.Image) -> int:
 
 
 @contextlib.contextmanager
-def open_image(path: Path, mime_type: str, most_pixels: int) -> Iterator[Image.Image]:
+def open_image(path: Path, mime_type: str, max_pixels: int) -> Iterator[Image.Image]:
     """The picture in Pillow, its pixels not decoded yet; whatever the decoder says against it is a `MediaRejected`."""
     before = Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY
-    Image.MAX_IMAGE_PIXELS = most_pixels
+    Image.MAX_IMAGE_PIXELS = max_pixels
     # Frames in their palette take a quarter of the memory.
     GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_AFTER_DIFFERENT_PALETTE_ONLY
     try:
@@ -101,7 +101,7 @@ def open_image(path: Path, mime_type: str, most_pixels: int) -> Iterator[Image.I
             with Image.open(file, formats=[FORMATS[mime_type]]) as picture:
                 yield picture
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise MediaRejected(f"The picture has more than {most_pixels} pixels in one frame.") from None
+        raise MediaRejected(f"The picture has more than {max_pixels} pixels in one frame.") from None
     except OSError as error:
         if error.errno is not None:
             raise

@@ -288,7 +288,7 @@ class PayloadForm(MultipartForm):
         if part.is_too_large:
             raise PayloadTooLarge(
                 f"The file part {cut(part.field)!r} ({cut(part.declared_type)}) may have at most "
-                f"{units.size(part.most_bytes)}."
+                f"{units.size(part.max_bytes)}."
             )
 
     def finish(self) -> None:

@@ -33,10 +33,10 @@ Scope = MutableMapping[str, Any]
 
 
 class BodyMemory:
-    __slots__ = ("most_bytes", "used_bytes")
+    __slots__ = ("max_bytes", "used_bytes")
 
-    def __init__(self, most_bytes: int = MAX_MEMORY_BYTES) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: int = MAX_MEMORY_BYTES) -> None:
+        self.max_bytes = max_bytes
         self.used_bytes = 0
 
 
@@ -53,7 +53,7 @@ class BodyShare:
     def add(self, size_bytes: int, *, goes_to_file: bool = False) -> bool:
         """Count bytes that were read. Return False, and count nothing, where they exceed the limit and stay here."""
         memory = self._memory
-        if memory.used_bytes + size_bytes > memory.most_bytes and not goes_to_file:
+        if memory.used_bytes + size_bytes > memory.max_bytes and not goes_to_file:
             return False
         memory.used_bytes += size_bytes
         self.held_bytes += size_bytes
@@ -172,8 +172,8 @@ class ConnectionWatch:
         self._idlest: list[tuple[float, Connection]] = []
         """What the last search found, the connection that was idle longest at the end."""
         self._search_again_at = 0.0
-        self._untold: dict[Limit, Counter[str]] = {}
-        self._told_at: dict[Limit, float] = {}
+        self._unlogged: dict[Limit, Counter[str]] = {}
+        self._logged_at: dict[Limit, float] = {}
 
     # --- how many ----------------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class ConnectionWatch:
         same_address = self._of_address.get(place or "", ())
         if len(same_address) < self.limits.connections_per_address:
             return True
-        self.tell(Limit.ADDRESS_CONNECTIONS, now, place or "")
+        self.report(Limit.ADDRESS_CONNECTIONS, now, place or "")
         idlest = _idlest(same_address)
         if idlest:
             self._close(idlest[-1][1])
@@ -210,9 +210,9 @@ class ConnectionWatch:
             return True
         idlest = self._find_idlest(now)
         if idlest is None:
-            self.tell(Limit.CONNECTIONS, now, connection.peer)
+            self.report(Limit.CONNECTIONS, now, connection.peer)
             return False
-        self.tell(Limit.IDLE_CONNECTIONS, now, idlest.peer)
+        self.report(Limit.IDLE_CONNECTIONS, now, idlest.peer)
         self._close(idlest)
         return True
 
@@ -242,26 +242,26 @@ class ConnectionWatch:
             reached = connection.overdue(now)
             if reached is not None:
                 connection.give_up(reached)
-                self.tell(reached, now, connection.peer)
-        for reached in list(self._untold):
+                self.report(reached, now, connection.peer)
+        for reached in list(self._unlogged):
             self._write(reached, now)
 
     # --- what the log says -------------------------------------------------------------------------------------------
 
-    def tell(self, reached: Limit, now: float, peer: str = "") -> None:
+    def report(self, reached: Limit, now: float, peer: str = "") -> None:
         """Log that this address reached a limit: at once, and after that once a minute with how often and by whom."""
-        untold = self._untold.setdefault(reached, Counter())
+        unlogged = self._unlogged.setdefault(reached, Counter())
         place = client_address.network_of(peer)
-        untold[place if place in untold or len(untold) < MAX_COUNTED_ADDRESSES else ""] += 1
+        unlogged[place if place in unlogged or len(unlogged) < MAX_COUNTED_ADDRESSES else ""] += 1
         self._write(reached, now)
 
     def _write(self, reached: Limit, now: float) -> None:
-        told_at = self._told_at.get(reached)
-        if told_at is None or now - told_at >= QUIET_SECONDS:
-            self._told_at[reached] = now
-            untold = self._untold.pop(reached)
-            named = [place for place, _ in untold.most_common(NAMED_ADDRESSES + 1) if place][:NAMED_ADDRESSES]
-            log.warning(reached.value, times=untold.total(), addresses=", ".join(named) or None)
+        logged_at = self._logged_at.get(reached)
+        if logged_at is None or now - logged_at >= QUIET_SECONDS:
+            self._logged_at[reached] = now
+            unlogged = self._unlogged.pop(reached)
+            named = [place for place, _ in unlogged.most_common(NAMED_ADDRESSES + 1) if place][:NAMED_ADDRESSES]
+            log.warning(reached.value, times=unlogged.total(), addresses=", ".join(named) or None)
 
 
 def _idlest(connections: Iterable[Connection]) -> list[tuple[float, Connection]]:

@@ -55,7 +55,7 @@ class FormPart:
     declared_type: str
     incoming: IncomingFile | None
     reservation: DiskReservation
-    most_bytes: int
+    max_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
 
@@ -70,7 +70,7 @@ class FormPart:
 
     @property
     def is_too_large(self) -> bool:
-        return self.size_bytes > self.most_bytes
+        return self.size_bytes > self.max_bytes
 
     def add(self, data: bytes) -> None:
         """Take the next bytes; of a file that is too large none is kept. Raises Unavailable."""
@@ -166,8 +166,8 @@ async def receive_form(
 
 
 def _check_length(rt: Runtime, length: int | None) -> None:
-    most_bytes = MAX_MEDIA * (int(rt.settings.uploads.max_video_bytes) + MAX_BODY_BYTES) + MAX_BODY_BYTES
-    if length is not None and length > most_bytes:
+    max_bytes = MAX_MEDIA * (int(rt.settings.uploads.max_video_bytes) + MAX_BODY_BYTES) + MAX_BODY_BYTES
+    if length is not None and length > max_bytes:
         raise PayloadTooLarge(f"No form with at most {MAX_MEDIA} files within their limits has {length} bytes.")
 
 
@@ -268,13 +268,13 @@ class _FormParser:
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MAX_MEDIA:
             raise InvalidRequest.at("media", message=f"may come with at most {MAX_MEDIA} files")
-        incoming, most_bytes = None, uploads.max_bytes(self._rt.settings, declared_type)
+        incoming, max_bytes = None, uploads.max_bytes(self._rt.settings, declared_type)
         if is_accepted_type(declared_type):
             if self._longest_part is not None:
                 uploads.check_quota_with_arriving(self._rt, self._rt.reader, 1)
-                self._reservation.resize(min(most_bytes, self._longest_part))
+                self._reservation.resize(min(max_bytes, self._longest_part))
             incoming = self._rt.files.receive()
-        part = FormPart(name, file_name, declared_type, incoming, self._reservation, most_bytes)
+        part = FormPart(name, file_name, declared_type, incoming, self._reservation, max_bytes)
         self._form.parts.append(part)
         return part
 

@@ -148,7 +148,7 @@ class HttpProtocol(HttpToolsProtocol):
         share = self.scope[BODY] = BodyShare(self._watch.bodies)  # type: ignore[literal-required]
         if self._is_answering:
             if len(self.pipeline) >= self._limits.pipelined:
-                self._watch.tell(Limit.PIPELINED, self._body_since, self.peer)
+                self._watch.report(Limit.PIPELINED, self._body_since, self.peer)
                 raise _Refused
             self._hold(share, self._head_bytes())  # it waits for the requests before it
         self._in_head, self._in_body, self._barren_bytes, self._discarded_bytes = False, True, 0, 0
@@ -168,7 +168,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self.cycle.response_complete:
             self._discarded_bytes += len(body)
             if self._discarded_bytes > self._limits.discarded_bytes:
-                self._watch.tell(Limit.DISCARDED_BYTES, self.loop.time(), self.peer)
+                self._watch.report(Limit.DISCARDED_BYTES, self.loop.time(), self.peer)
                 raise _Refused
             return
         self._hold(self._share, len(body))
@@ -182,7 +182,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _hold(self, share: BodyShare, size_bytes: int) -> None:
         """Count bytes of a request that wait in memory. Where there is no room for them, refuse it."""
         if not share.add(size_bytes, goes_to_file=share.goes_to_file):
-            self._watch.tell(Limit.BODY_MEMORY, self.loop.time(), self.peer)
+            self._watch.report(Limit.BODY_MEMORY, self.loop.time(), self.peer)
             self._refusal = connection_limits.memory_full()
             raise _Refused
 
@@ -211,7 +211,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(self._refusal or InvalidRequest.at(message=msg))
 
     def _too_large(self) -> SocialpubError:
-        self._watch.tell(Limit.HEAD_BYTES, self.loop.time(), self.peer)
+        self._watch.report(Limit.HEAD_BYTES, self.loop.time(), self.peer)
         limits = self._limits
         return HeadersTooLarge(
             f"A request may have at most {limits.head_fields} headers, and at most {limits.head_bytes} bytes in the "

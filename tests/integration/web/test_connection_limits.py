@@ -470,11 +470,11 @@ def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest
         return found
 
     with caplog.at_level(logging.WARNING):
-        watch.tell(Limit.CONNECTIONS, 0.0, "192.0.2.1")
+        watch.report(Limit.CONNECTIONS, 0.0, "192.0.2.1")
         assert addresses_in(caplog) == ["192.0.2.1"]
         assert times() == [1]
         for second in range(1, 50):
-            watch.tell(Limit.CONNECTIONS, second, f"192.0.2.{min(second, 4)}")
+            watch.report(Limit.CONNECTIONS, second, f"192.0.2.{min(second, 4)}")
         assert times() == []
         watch.sweep((), 61.0)
         assert addresses_in(caplog) == ["192.0.2.4, 192.0.2.1, 192.0.2.2"], "the most frequent first"

@@ -137,7 +137,7 @@ async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> C
 
 def _why_refused(part: FormPart) -> str:
     if part.is_too_large:
-        return f"“{part.file_name}” may have at most {units.size(part.most_bytes)}"
+        return f"“{part.file_name}” may have at most {units.size(part.max_bytes)}"
     return f"“{part.file_name}”: {uploads.unaccepted(part.declared_type)}"
 
 

@@ -76,22 +76,20 @@ def _url(host: str, port: int) -> str:
 def _hold_journal(chosen: Path | None) -> FileLock:
     """Lock the chosen journal against other sandboxes, or the first free one of this folder."""
     path, number = chosen or Path(JOURNAL), 1
-    while not _try_to_hold(lock := FileLock(path.absolute())):
+    while True:
+        lock = FileLock(path.absolute())
+        try:
+            if lock.try_acquire():
+                return lock
+        except OSError as error:
+            raise CommandError(
+                f"The sandbox cannot write {lock.path}: {error.strerror}.",
+                "Choose another file (--journal FILE), or have it forget everything: --no-journal",
+            ) from None
         if chosen:
             raise CommandError(f"Another sandbox uses {lock.path}.", "Choose another file: --journal FILE")
         number += 1
         path = Path(f"sandbox-{number}.jsonl")
-    return lock
-
-
-def _try_to_hold(lock: FileLock) -> bool:
-    try:
-        return lock.try_acquire()
-    except OSError as error:
-        raise CommandError(
-            f"The sandbox cannot write {lock.path}: {error.strerror}.",
-            "Choose another file (--journal FILE), or have it forget everything: --no-journal",
-        ) from None
 
 
 def _explain(url: str, journal: FileLock | None) -> None:

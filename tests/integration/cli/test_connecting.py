@@ -22,11 +22,6 @@ HERE = "http://127.0.0.1:8000"
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
-class Nobody(httpx2.AsyncBaseTransport):
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("refused", request=request)
-
-
 class Meanwhile(threading.Event):
     """What happens while a command waits: one thing after the other, and then time passes."""
 
@@ -136,7 +131,10 @@ def test_leaving_with_ctrl_c_leaves_nothing_open(
 
 
 def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> None:
-    terminal.mounts[HERE] = Nobody()
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+    terminal.mounts[HERE] = httpx2.MockTransport(refuse)
     done = terminal.refusal("admin", "connect-profile", "x")
     assert f"Nothing answers at {HERE}" in done
     assert "--paste" in done
@@ -144,13 +142,9 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
 
 
-class SomebodyElse(httpx2.AsyncBaseTransport):
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(200, json={"status": "ok", "instance": "0123456789abcdef"}, request=request)
-
-
 def test_an_address_that_leads_elsewhere_is_told_before_anybody_consents(terminal: Terminal) -> None:
-    terminal.mounts[HERE] = SomebodyElse()
+    other = httpx2.Response(200, json={"status": "ok", "instance": "0123456789abcdef"})
+    terminal.mounts[HERE] = httpx2.MockTransport(lambda _: other)
     done = terminal.refusal("admin", "connect-profile", "x")
     assert f"{HERE}, to which X would send your browser back, does not lead here" in done
     with terminal.open() as rt:

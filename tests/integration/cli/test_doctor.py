@@ -1,12 +1,11 @@
 """`doctor` at the terminal: marks, exit codes, silence for cron."""
 
 import json
-from collections.abc import Callable
 
 import httpx2
 import pytest
 
-from socialpub.core.clock import stamp
+from socialpub.ops import health
 from tests.integration.cli.conftest import Terminal
 
 
@@ -18,24 +17,12 @@ def web(terminal: Terminal) -> None:
         with terminal.open() as rt:
             return httpx2.Response(200, json={"status": "ok", "instance": rt.instance_id})
 
-    terminal.mounts["http://127.0.0.1:8000"] = Web(answer)
-
-
-class Web(httpx2.AsyncBaseTransport):
-    def __init__(self, answer: Callable[[httpx2.Request], httpx2.Response]) -> None:
-        self.handle = answer
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return self.handle(request)
+    terminal.mounts["http://127.0.0.1:8000"] = httpx2.MockTransport(answer)
 
 
 def beat(terminal: Terminal) -> None:
     with terminal.open() as rt:
-        rt.db.write(
-            lambda tx: (
-                tx.execute("INSERT OR REPLACE INTO appliance VALUES ('heartbeat', ?)", (stamp(rt.now()),)).rowcount
-            )
-        )
+        rt.write(health.beat)
 
 
 def test_when_all_is_well_it_ends_with_0_and_has_nothing_for_cron(terminal: Terminal) -> None:

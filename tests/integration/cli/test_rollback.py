@@ -2,7 +2,8 @@
 
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,23 @@ def profile(terminal: Terminal) -> str:
 @pytest.fixture
 def next_version(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The next version is installed; `undo` brings the present one back."""
+    install_next(terminal, monkeypatch)
+    return monkeypatch
+
+
+def install_next(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     migrations = terminal.folder / "migrations"
     shutil.copytree(upgrade.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
     (migrations / "9001_next.py").write_text(NEXT)
     monkeypatch.setattr(upgrade, "MIGRATIONS", migrations)
-    return monkeypatch
+
+
+@contextmanager
+def former_version(next_version: pytest.MonkeyPatch) -> Iterator[None]:
+    """The present version is installed meanwhile."""
+    with next_version.context() as patch:
+        patch.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
+        yield
 
 
 def copy_in(terminal: Terminal) -> Path:
@@ -65,10 +78,10 @@ def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
 
 
 def test_the_doctor_names_what_of_the_former_version_still_runs(
-    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with terminal.open("worker"):
-        request.getfixturevalue("next_version")
+        install_next(terminal, monkeypatch)
         assert "✗ worker: Processes of the former version still run: worker-" in words(terminal("doctor").stdout)
         assert "A process of a former version still runs" in words(terminal("admin", "list-keys").stderr)
 
@@ -81,10 +94,8 @@ def test_afterwards_it_names_the_copy(terminal: Terminal, next_version: pytest.M
 def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
 ) -> None:
-    with next_version.context() as former:
-        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
-        with terminal.open() as rt:
-            due = accept(rt, profile, body="Due at the upgrade")
+    with former_version(next_version), terminal.open() as rt:
+        due = accept(rt, profile, body="Due at the upgrade")
     with terminal.open() as rt:
         drain(rt, terminal.clock, within=60)
         since = accept(rt, profile, body="Accepted since")
@@ -111,8 +122,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
 def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_session(
     terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
 ) -> None:
-    with next_version.context() as former:
-        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
+    with former_version(next_version):
         terminal("admin", "set-password", stdin="the first password\n")
         leaked, lasting = (terminal("admin", "create-key", name).stdout.strip() for name in ("leaked", "lasting"))
         session = signed_in(terminal)
@@ -128,8 +138,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     assert "API keys created since then are gone: fresh." in back.stderr
     assert "password stays as it is. Every browser must sign in again." in back.stderr
     assert "came with the restored backup" not in back.stderr, "nothing is left to decide"
-    with next_version.context() as former:
-        former.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
+    with former_version(next_version):
         with terminal.open() as rt:
             assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, True, False]
             assert not sign_in.is_password(rt, "the first password")
@@ -252,16 +261,13 @@ def test_no_door_opens_a_database_of_a_newer_version(
 
 
 def test_a_copy_that_an_older_version_made_is_restored_and_brought_up_to_date(
-    terminal: Terminal, profile: str, request: pytest.FixtureRequest
+    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = terminal.folder / "older.tar"
     assert terminal("backup", "--with-secret", str(copy)).exit_code == 0
     (terminal.folder / "data").rename(terminal.folder / "lost")
     (terminal.folder / "data").mkdir(mode=0o700)
-    shutil.copytree(upgrade.MIGRATIONS, terminal.folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    (terminal.folder / "migrations" / "9001_next.py").write_text(NEXT)
-    patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-    patch.setattr(upgrade, "MIGRATIONS", terminal.folder / "migrations")
+    install_next(terminal, monkeypatch)
     assert terminal("verify-backup", str(copy)).exit_code == 0
     assert terminal("restore", str(copy)).exit_code == 0
     assert profile in terminal("admin", "list-profiles").stdout

@@ -337,28 +337,16 @@ def test_a_profile_whose_owner_must_act_soon_is_told(
         assert words in the(inside(rt), "profile").message
 
 
-def test_missing_credentials_of_a_network_in_use_are_told(
-    tmp_path: Path, clock: HandClock, http: AnsweringHttp
-) -> None:
-    (tmp_path / "other").mkdir()
-    rt = open_appliance(
-        tmp_path / "other",
-        clock,
-        networks=ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half")),
-        http=http,
-    )
-    try:
-        http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
-        rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
-        add_profile(rt, "x")
-        add_profile(rt, "pinterest")
-        assert problems(inside(rt)) == [], "that half of a pair is missing is seen from outside already"
-        add_profile(rt, "tiktok")
-        finding = the(inside(rt), "credentials")
-        assert "client_key and client_secret" in finding.message
-        assert finding.remedy == "Set client_key and client_secret in [providers.tiktok]; the app's page shows it."
-    finally:
-        rt.close()
+def test_missing_credentials_of_a_network_in_use_are_told(rt: Runtime) -> None:
+    networks = ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half"))
+    rt.settings = rt.settings.model_copy(update={"providers": networks})
+    add_profile(rt, "x")
+    add_profile(rt, "pinterest")
+    assert problems(inside(rt)) == [], "that half of a pair is missing is seen from outside already"
+    add_profile(rt, "tiktok")
+    finding = the(inside(rt), "credentials")
+    assert "client_key and client_secret" in finding.message
+    assert finding.remedy == "Set client_key and client_secret in [providers.tiktok]; the app's page shows it."
 
 
 def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:

@@ -17,6 +17,14 @@ from tests.support.drain import drain
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
+def refused(terminal: Terminal, rt: Runtime, says: str = "No.", body: str = "Hello") -> str:
+    """A post that X has refused."""
+    terminal.world.x.next("create_post").fails_with(403, {"detail": says, "status": 403})
+    post = accept(rt, terminal.connect(), body=body)
+    drain(rt, terminal.clock)
+    return post
+
+
 def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: Terminal, rt: Runtime) -> None:
     post = accept(rt, terminal.connect(), body="Hello\nworld")
     drain(rt, terminal.clock)
@@ -36,10 +44,7 @@ def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: 
 
 
 def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    terminal.world.x.next("create_post").fails_with(403, {"detail": "You are not allowed.", "status": 403})
-    post = accept(rt, profile)
-    drain(rt, terminal.clock)
+    post = refused(terminal, rt, says="You are not allowed.")
     shown = terminal("admin", "show-post", post).stdout
     assert SIGNS["failed"] in shown
     assert "refused" in shown
@@ -96,12 +101,9 @@ def test_a_post_that_is_not_there_is_told(terminal: Terminal) -> None:
 
 
 def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    first = accept(rt, profile, body="First\nof all")
-    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
-    drain(rt, terminal.clock)
+    first = refused(terminal, rt, body="First\nof all")
     terminal.clock.forward(1)
-    second = accept(rt, profile, body="Second", at=rt.now() + timedelta(hours=1))
+    second = accept(rt, terminal.connect(), body="Second", at=rt.now() + timedelta(hours=1))
     header, _, *lines = terminal("admin", "list-posts").stdout.splitlines()
     assert header.split() == ["ID", "Time", "Status", "Deliveries", "Text"]
     assert [line.split()[0] for line in lines] == [second, first]
@@ -112,11 +114,8 @@ def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Run
 
 
 def test_lists_are_filtered_and_say_what_they_leave_out(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
-    failed = accept(rt, profile, body="No")
-    drain(rt, terminal.clock)
-    scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    failed = refused(terminal, rt)
+    scheduled = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
 
     def ids(*options: str) -> list[str]:
         return [post["id"] for post in json.loads(terminal("admin", "list-posts", "--json", *options).stdout)]
@@ -132,10 +131,7 @@ def test_lists_are_filtered_and_say_what_they_leave_out(terminal: Terminal, rt: 
 
 
 def test_a_failed_post_is_published_again_and_its_id_printed(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
-    post = accept(rt, profile)
-    drain(rt, terminal.clock)
+    post = refused(terminal, rt)
     new = terminal.success("admin", "retry-post", post).stdout.strip()
     drain(rt, terminal.clock)
     assert status_of(rt, new) == "settled"

@@ -16,7 +16,6 @@ from socialpub.providers.responses import (
     AuthExpired,
     HttpResponse,
     NoAnswer,
-    ProviderError,
     Reason,
     Rejected,
     Throttled,
@@ -118,7 +117,7 @@ class ErrorTable:
         return response
 
     def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejected:
-        """Return the refusal that a failed call is for its post.
+        """Return the refusal that a failed call is for its post. A caller without a post raises it.
 
         Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
         """
@@ -152,13 +151,6 @@ class ErrorTable:
             code=code,
             request_id=request_id,
         )
-
-    def error(self, response: HttpResponse, *, now: datetime | None = None) -> ProviderError:
-        """Return the error of a call that has no post, to be raised."""
-        try:
-            return self.classify(response, now=now)
-        except ProviderError as error:
-            return error
 
 
 def as_outcome(error: Rejected) -> Refused:

@@ -79,7 +79,7 @@ class BoardOwner:
 def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str, Any]:
     response = http.call("POST", url, token=token, json=body, deadline_seconds=OWNER_SECONDS)
     if not response.ok:
-        raise TABLE.error(response)
+        raise TABLE.classify(response)
     return json_object(response)
 
 

@@ -52,7 +52,7 @@ def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list
     for _ in range(limit):
         response = get(url, params)
         if not response.ok:
-            raise TABLE.error(response)
+            raise TABLE.classify(response)
         found = json_object(response)
         items, bookmark = found.get("items"), text_at(found, "bookmark")
         if not isinstance(items, list):

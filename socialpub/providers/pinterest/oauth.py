@@ -5,6 +5,7 @@ help, and every other code is about the token.
 """
 
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from socialpub.core.settings.networks import PinterestSection
@@ -55,7 +56,7 @@ class PinterestOAuth(OAuth):
         response = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
         found = json_object(response)
         if not response.ok:
-            raise TABLE.error(response)
+            raise TABLE.classify(response)
         username = text_at(found, "username")
         account_id = text_at(found, "id") or username
         if account_id is None:
@@ -77,7 +78,7 @@ class PinterestOAuth(OAuth):
         refused = response.status == 403 and found.get("code") == NOT_PERMITTED_CODE
         taken = response.ok and (not response.body.strip() or found)
         if not (taken or refused):
-            raise TABLE.error(response)
+            raise TABLE.classify(response)
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or scopes.issuperset(limits.SCOPES_TO_PUBLISH)
@@ -96,16 +97,11 @@ class PinterestOAuth(OAuth):
     def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
         response = self._post(http, "/oauth/token", fields)
         if not response.ok:
-            error = TABLE.error(response)
-            if isinstance(error, AuthExpired):
-                raise Rejected(
-                    REFUSED[fields["grant_type"]],
-                    status=response.status,
-                    reauth=True,
-                    code=error.code,
-                    request_id=error.request_id,
-                ) from None
-            raise error
+            try:
+                raise TABLE.classify(response)
+            except AuthExpired as error:
+                about: dict[str, Any] = {"code": error.code, "request_id": error.request_id}
+                raise Rejected(REFUSED[fields["grant_type"]], status=response.status, reauth=True, **about) from None
         tokens = read_tokens(json_object(response), "refresh_token_expires_in")
         if tokens is None:
             raise NoAnswer(f"Pinterest's token answer could not be read (HTTP {response.status}).")

@@ -235,7 +235,9 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
         response = put_chunk(job, cut, cut.count - 1)
     except NoAnswer as error:
         return _as_tiktok_counts(job, section, cut, error.message)
-    if response.status in TAKEN and not is_doubtful(response):
+    # A success with a body, but without a header about the progress, may come from something else.
+    is_doubtful = bool(response.body.strip()) and "content-range" not in response.headers
+    if response.status in TAKEN and not is_doubtful:
         job.trace.message = "TikTok has the whole video."
         return Done(note_progress(job, cut.count, out=True))
     said = f"TikTok's upload host answered the end of the video with HTTP {response.status}."
@@ -302,11 +304,6 @@ def is_address_over(job: Job) -> bool:
 def note_progress(job: Job, sent: int, **more: object) -> Memo:
     """Return the memo with this number of sent chunks; `tries` starts again at 0."""
     return {**job.memo, "upload": {**job.memo["upload"], "sent": sent, "tries": 0, **more}}
-
-
-def is_doubtful(response: HttpResponse) -> bool:
-    """Return whether a success may come from something else: it has a body, but no header about the progress."""
-    return bool(response.body.strip()) and "content-range" not in response.headers
 
 
 # --- photos -----------------------------------------------------------------------------------------------------------

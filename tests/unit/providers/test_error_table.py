@@ -67,7 +67,6 @@ def test_what_is_no_rejection_is_raised_and_is_an_error_to_raise(action: Action,
     with pytest.raises(kind) as caught:
         errors.classify(HttpResponse(400))
     assert (caught.value.message, caught.value.code, caught.value.request_id) == ("Wait.", "7", "rid-1")
-    assert type(errors.error(HttpResponse(400))) is kind
 
 
 @pytest.mark.parametrize(("own", "seconds"), [(None, 30.0), (5.0, 5.0)])

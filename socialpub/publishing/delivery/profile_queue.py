@@ -13,10 +13,10 @@ from socialpub.runtime import Runtime
 # --- overdue ---------------------------------------------------------------------------------------------------------
 
 OVERDUE_SECONDS = 120.0
-"""A delivery that is due for so long shows that the worker does not work."""
+"""A delivery that is due for longer shows that the worker does not work."""
 
 MAX_STEP_SECONDS = 1800.0
-"""A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
+"""A call that sends a file is judged by its progress: 150 MB over a slow line take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,18 @@ class ProfileQueue:
 
     @property
     def under_way(self) -> int:
-        """How many wait neither for their time nor for the owner."""
+        """Return how many wait neither for their time nor for the owner."""
         return self.waiting - self.held - self.scheduled
 
     @property
     def lost_by_disconnecting(self) -> int:
-        """How many would fail; what may be public already ends as its network says."""
+        """Return how many would fail. What may be public ends as its network says."""
         return self.waiting - self.committed
 
 
 def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
-    """What waits for this profile now."""
     now = rt.stamp()
-    # Whatever waits for something else than its time runs again within this.
+    # A delivery that waits for something other than its time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
     totals = profile_queue.totals_of(rt.reader, profile_id, now, soon)
     found = profile_queue.next_of(rt.reader, profile_id, MAX_SHOWN)

@@ -21,22 +21,22 @@ from socialpub.runtime import Runtime
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
 
 LONG_STEP_SECONDS = 5.0
-"""A step that takes so long keeps the other posts of its profile waiting noticeably."""
+"""A longer step delays the other posts of its profile noticeably."""
 
 COMMITS = "commit"
-"""As an endpoint of cooldowns: whatever call makes a post of this profile public."""
+"""As an endpoint of cooldowns: every call that makes a post of this profile public."""
 
 
 def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
-    """Until when what this delivery does next has to wait for its network, and why."""
-    # What has not begun does not begin either: what it would upload now might lapse before its turn.
+    """Return until when the next step of this delivery must wait for its network, and why."""
+    # A delivery that has not started does not start either: its upload might expire before its turn.
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else waits.ANY_ENDPOINT
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
 
 def was_put_off(tx: Tx, delivery: Delivery) -> bool:
-    """Whether its network, or an equal post, made this delivery wait since it was due. The gap between two posts of a
-    profile is not such a wait (`startable_until` counts it)."""
+    """Return whether its network, or an equal post, has delayed this delivery. A gap between two posts is no such wait:
+    `start_deadline` counts it."""
     if delivery.run_at > delivery.due_at:
         return True
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
@@ -63,14 +63,16 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
 
 
 def start_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
-    """When `max_lateness` is over. It does not count the waits for other posts of the same profile."""
+    """Return when `max_lateness` is over. Waits for other posts of the same profile do not count."""
     own = waits.total_own_waits(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
     return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
 
 
 def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
-    """When `give_up_after` is over: from the first start on, or from the last reconnection of the account. It does not
-    count the gaps between two posts of the same profile."""
+    """Return when `give_up_after` is over: from the first start on, or from the last reconnection of the account.
+
+    Gaps between two posts of the same profile do not count.
+    """
     began = parse(max(delivery.started_at or delivery.due_at, delivery.progress.reconnected_at or ""))
     gaps = waits.total_own_waits(tx, delivery.profile_id, began, (OwnWait.GAP,))
     return began + rt.settings.publishing.give_up_after + gaps
@@ -87,7 +89,7 @@ def format_hours(span: timedelta) -> str:
 
 
 def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
-    """Something was, or may have been, made public just now: the profile's next post waits `min_gap`."""
+    """Let the profile's next post wait `min_gap`: something was, or may have been, made public now."""
     gap = rt.settings.publishing.min_gap
     if gap:
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
@@ -97,7 +99,7 @@ def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
 
 
 def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
-    """A step that began then has ended: a long one has kept the other posts of its profile waiting."""
+    """Record a step that has ended, if it was long: it has delayed the other posts of its profile."""
     if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
 
@@ -109,10 +111,10 @@ _LINK = re.compile(r"\w\.\w|://")
 
 
 def content_key(body: str | None, media_count: int) -> str:
-    """Equal for deliveries whose posts could not be told apart when the account is read back.
+    """Return a key that is equal for posts that a read-back could confuse.
 
-    A network may show a text without its leading names, and any link as its own short one: what is too equal here only
-    waits for its turn.
+    A network may show a text without its leading names, and any link as its own short one. If the key is equal without
+    need, the post only waits.
     """
     words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
     text = " ".join("<link>" if _LINK.search(word) else word for word in words)
@@ -120,10 +122,9 @@ def content_key(body: str | None, media_count: int) -> str:
 
 
 def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
-    """Whether a delivery of equal content to the same profile must be resolved before this one's next step.
+    """Return whether a delivery of equal content to the same profile must be resolved first.
 
-    Nothing of equal content is sent while one is past its commit, and of several unknowns the oldest is read back
-    first.
+    No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.
     """
     others = delivery_rows.equal_past_commit(tx, delivery)
     if delivery.phase.reads_back or delivery.unknown_calls:
@@ -135,7 +136,7 @@ def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
 
 
 def reconnect_reason(profile: Profile) -> str:
-    """Why the account must be connected again, and how."""
+    """Return why the account must be connected again, and how."""
     return reconnect_message(profile.provider, profile.reason or "the network refuses its tokens")
 
 

@@ -1,7 +1,6 @@
-"""Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled.
+"""Renditions: versions of an image within a network's limits, stored until the delivery is settled.
 
-Beside each lies a verdict that says what it is. It counts only while version and verdict agree; else both are made
-again.
+Each has a verdict file. A version counts only if its verdict agrees with it. Otherwise both are made again.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ log = logging.get_logger("socialpub.renditions")
 
 
 def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
-    """The media file within the limits and without metadata: itself, or a version made for this delivery.
+    """Return the media file within the limits and without metadata: itself, or a version made for this delivery.
 
     Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
     """
@@ -46,12 +45,12 @@ def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimi
 
 
 def storage_key(rt: Runtime, media: MediaFile) -> str:
-    """The storage key under which exactly this file is read, an original or a fitted version."""
+    """Return the storage key of this file, an original or a fitted version."""
     return media.path.relative_to(rt.files.root).as_posix()
 
 
 def rendition_type(rt: Runtime, storage_key: str) -> str | None:
-    """The media type of a fitted version, or None when there is none under this key."""
+    """Return the media type of a fitted version. None: this key has none."""
     verdict = _read_verdict(rt.files.path(storage_key))
     return None if verdict is None else str(verdict["mime_type"])
 
@@ -62,7 +61,7 @@ def forget(rt: Runtime, delivery_id: str) -> None:
 
 
 def clean(rt: Runtime) -> int:
-    """Remove what was made for deliveries that ended without their worker; how many."""
+    """Remove the versions of deliveries that ended without their worker. Return how many."""
     removed = 0
     for folder in (rt.files.root / files.RENDITIONS).glob("*"):
         if delivery_rows.is_open(rt.reader, folder.name):
@@ -73,7 +72,7 @@ def clean(rt: Runtime) -> int:
 
 
 def _read_verdict(version: Path) -> dict[str, Any] | None:
-    """What was found when this version was made; None unless it can be believed and the version lies there whole."""
+    """Return the verdict of a version. None: it is damaged, or the version is not whole."""
     try:
         verdict = json.loads(_verdict_path(version).read_bytes())
         types = {key: type(value) for key, value in verdict.items()}
@@ -89,10 +88,9 @@ def _verdict_path(version: Path) -> Path:
 
 
 def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
-    """Make the version and its verdict, both whole and on the disk before they have their names, the verdict last.
+    """Make the version and its verdict. Both are whole on the disk before they get their names, the verdict last.
 
-    Others may be making the same one: each has files of its own, and whichever is named last stays. Equal pictures and
-    limits make equal versions.
+    Several threads may make the same version. Each has its own files, and equal images and limits make equal versions.
     """
     part = version.with_suffix(f".{token_hex(8)}.part")
     try:

@@ -1,8 +1,7 @@
-"""Thumbnails: what a page of the dashboard shows in place of a whole image or video.
+"""Thumbnails: small JPEGs that the dashboard shows in place of an image or video.
 
-A JPEG of at most `SIDE_PIXELS`, made by the decoder process at first demand, kept in the media folder beside what it
-shows, and removed after that. No backup contains it: after a restore it is made again. Of what no thumbnail
-can be made an empty file says so.
+The decoder process makes one at the first request. It is stored in the media folder until its file is removed. No
+backup contains it. An empty file means that no thumbnail can be made.
 """
 
 import asyncio
@@ -27,8 +26,10 @@ log = logging.get_logger("socialpub.thumbnails")
 
 
 async def read(rt: Runtime, artifact_id: str) -> bytes | None:
-    """The thumbnail of a verified artifact, made when there is none yet; None for one without a picture, whose bytes
-    were removed, or that is unknown. Raises Unavailable when it cannot be made just now."""
+    """Return the thumbnail of a verified artifact. None: it is unknown, was removed, or has no picture.
+
+    Raises Unavailable when the thumbnail cannot be made now.
+    """
     row = artifact_rows.find(rt.reader, artifact_id)
     key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key
     if key is None:
@@ -41,7 +42,7 @@ async def read(rt: Runtime, artifact_id: str) -> bytes | None:
 
 
 def clean(rt: Runtime) -> int:
-    """Remove those of files that are gone; how many. May take long: not on the event loop."""
+    """Remove those of removed files. Return how many. May take long: not on the event loop."""
     removed, root = 0, rt.files.root / files.THUMBNAILS
     for folder in root.iterdir() if root.is_dir() else ():
         for kept in folder.iterdir():
@@ -60,7 +61,7 @@ def _read(kept: Path) -> bytes | None:
 
 async def _make(rt: Runtime, source: Path, kept: Path) -> bytes | None:
     limits = FitLimits((MIME_TYPE,), MAX_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
-    # Under a name of its own and locked until it is whole: what is left of a process that died is removed as an orphan.
+    # It is locked until it is whole: the file of a process that died is removed as an orphan.
     with rt.files.reservations.reserve(MAX_BYTES), rt.files.receive() as incoming:
         try:
             await client.thumbnail_async(source, incoming.path, limits, key_id="dashboard")

@@ -1,7 +1,4 @@
-"""One post as its owner is shown it: what became of each delivery, its plan, its attempts, and what it waits for.
-
-Pages and commands tell the same; how they write it is theirs.
-"""
+"""The details of one post, for pages and commands: each delivery, its plan, its attempts, and what it waits for."""
 
 import json
 from dataclasses import dataclass
@@ -34,7 +31,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryWait:
-    """What a delivery without an outcome waits for, and until when as far as that is known."""
+    """What a delivery without an outcome waits for, and until when if that is known."""
 
     reason: str
     until: str | None = None
@@ -50,7 +47,7 @@ class DeliveryDetails:
     """As the API shows them, oldest first."""
     waits_for: DeliveryWait | None
     other_tries: list[str]
-    """The posts that tried the same before, or again since."""
+    """The earlier and later tries of the same post."""
 
     @property
     def outcome(self) -> str:
@@ -66,13 +63,13 @@ class PostDetails:
     attempts: list[dict[str, Any]]
     """Of all deliveries."""
     file_names: dict[str, str]
-    """What the files of the post were called by who sent them, by artifact."""
+    """The names of the post's files, by artifact."""
     history: list[AuditEntry]
-    """What owners did to it; the work of API keys is not written down there."""
+    """What owners did to it. Changes by API keys are not in the audit log."""
 
 
 def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
-    """Everything about a post; None when there is none with this id."""
+    """Return everything about a post. None: no post has this id."""
     shown = api_json.post(reader, post_id)
     if shown is None:
         return None
@@ -127,7 +124,7 @@ def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> Deliv
     if delivery.state is State.RUNNING:
         return DeliveryWait(AT_WORK)
     last = attempts[-1] if attempts else {}
-    if last and "endedAt" not in last:  # due, and kept back by a pause or a network
+    if last and "endedAt" not in last:  # due, and held by a pause or a network
         return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
     if delivery.run_at > now:
         return DeliveryWait(last.get("message", ITS_TIME), delivery.run_at)

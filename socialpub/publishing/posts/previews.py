@@ -1,6 +1,6 @@
-"""A post as the readers of each network would see it, for its owner: before it is accepted and afterwards.
+"""Previews: a post as the readers of each network see it, before it is accepted and afterwards.
 
-Networks show the same to the readers of several profiles more often than not: those stand together.
+Profiles whose readers see the same share one preview.
 """
 
 import json
@@ -25,7 +25,7 @@ from socialpub.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class PreviewedProfile:
-    """`picture` names the version of its picture; None where there is none."""
+    """`picture` is the version of its avatar, or None."""
 
     id: str
     name: str
@@ -35,10 +35,10 @@ class PreviewedProfile:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedMedia:
-    """`artifact_id` is None where there are no bytes any more."""
+    """`artifact_id` is None when the bytes were removed."""
 
     number: int
-    """Which of the post's media: the first is 1."""
+    """Its position in the post; the first is 1."""
     kind: str
     alt: str | None
     artifact_id: str | None
@@ -46,18 +46,18 @@ class PreviewedMedia:
 
 @dataclass(frozen=True, slots=True)
 class PostPreview:
-    """What one network shows. `profiles` are all to whose readers it is the same, at least one."""
+    """What one network shows to the readers of `profiles`, at least one."""
 
     provider: str
     label: str
     shown: Preview
     media: tuple[PreviewedMedia, ...]
-    """As readers see them, in their order."""
+    """In the order that readers see."""
     profiles: tuple[PreviewedProfile, ...]
 
 
 def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPreview]:
-    """Of what there is already: profiles that cannot be posted to and media that cannot be used are left out."""
+    """Return the previews of a draft, without unknown profiles and media that cannot be used."""
     usable = tuple(item for item in draft.media if item.arriving or _is_usable(reader, item.artifact_id))
     whole = Draft(draft.body, draft.scheduled_at, draft.profiles, usable, draft.options)
     profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(reader, wanted)) is not None]
@@ -67,7 +67,7 @@ def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPrevie
 
 
 def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview]:
-    """Of an accepted post, with the options that it keeps. Whose profile is gone has none."""
+    """Return the previews of an accepted post, with its stored options. A removed profile has none."""
     given = []
     for row in delivery_rows.of_post(reader, post_id):
         profile = profile_rows.find(reader, row.profile_id)
@@ -85,7 +85,7 @@ def _is_usable(reader: Reader, artifact_id: str) -> bool:
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:
     provider = rt.providers[profile.provider]
     options = provider.read_options(given)[0]
-    # A text that is too long is no option that could be sent, but the owner wants to see it and how long it is.
+    # A text that is too long cannot be sent, but the owner wants to see it and its length.
     texts = {
         option.name: given[option.name]
         for option in OPTIONS[profile.provider]

@@ -90,7 +90,7 @@ def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(rt,
 
 
 @either_way
-def test_patience_is_not_used_up_by_a_clock(rt, network, profile, clock, jump):
+def test_the_deadline_is_not_used_up_by_a_clock(rt, network, profile, clock, jump):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     begun, paused = accept(rt, profile), add_profile(rt, account_id="other")
     drain(rt)
@@ -380,7 +380,7 @@ def set_during(rt, clock, jump, then):
 
 
 @a_week_either_way
-def test_patience_is_not_used_up_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
+def test_the_deadline_is_not_used_up_when_the_clock_is_set_during_a_call(rt, network, profile, clock, jump):
     network.results["create_post"] = [set_during(rt, clock, jump, Throttled("slow", retry_after_seconds=600))]
     post = accept(rt, profile)
     drain(rt)

@@ -72,7 +72,7 @@ def deadly(network, step):
 
 
 @pytest.mark.parametrize("step", [Place.PREPARE, Place.POLL_BEFORE])
-def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_and_the_lane_goes_on(
+def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_and_the_queue_goes_on(
     lives, network, step
 ):
     rt = lives.begin()
@@ -114,7 +114,7 @@ def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unk
 
 
 def test_what_ran_beside_it_is_not_taken_for_it(lives, network):
-    """All lanes run when the worker dies; from then on only one of them at a time, and the next death tells."""
+    """All queues run when the worker dies; from then on only one of them at a time, and the next death tells."""
     rt = lives.begin()
     profiles = [add_profile(rt, account_id=f"account {number}") for number in range(6)]
     posts = [accept(rt, one, body=f"Innocent {number}") for number, one in enumerate(profiles[1:])]

@@ -1,4 +1,4 @@
-"""Full disks, threads that end, a damaged queue: what is known is kept, and no lane is lost."""
+"""Full disks, threads that end, a damaged queue: what is known is kept, and no profile queue is lost."""
 
 import contextlib
 import queue
@@ -86,7 +86,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(rt, network, profi
         successor.close()
 
 
-def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(rt, network, profile, clock, monkeypatch):
+def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_queue(rt, network, profile, clock, monkeypatch):
     real, left = settle.settle, [1]
 
     def fails(*what):

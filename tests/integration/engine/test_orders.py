@@ -134,7 +134,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(rt, network, pr
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
 
 
-def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(rt, network, profile, monkeypatch):
+def test_a_post_that_cannot_be_examined_fails_and_lets_the_queue_go_on(rt, network, profile, monkeypatch):
     check = network.check
 
     def breaks(content, *rest):

@@ -145,7 +145,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(rt, network, profil
         if refresh_token in spent:
             raise Rejected("invalid_grant", status=400, reauth=True)
         spent.append(refresh_token)
-        for _ in range(6):  # the lane of the account wants the token meanwhile
+        for _ in range(6):  # the queue of the account wants the token meanwhile
             with contextlib.suppress(tokens.Locked, Rejected):
                 tokens.replace_spent(rt, profile, spent="access-0")
             clock.forward(10)

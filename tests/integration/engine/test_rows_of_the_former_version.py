@@ -76,7 +76,7 @@ def test_an_equal_post_waits_until_it_is_clear(rt, network, profile, clock):
     assert network.asked == [], "the first of the two equal ones may be public"
 
 
-def test_patience_that_ends_while_it_is_confirmed_is_no_plain_failure(rt, network, profile, clock):
+def test_a_deadline_that_ends_while_it_is_confirmed_is_no_plain_failure(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
     network.results["recover"] = [NoAnswer("down")] * 5000
     drain(rt, clock)

@@ -1,4 +1,4 @@
-"""Lanes and holds: a turn for everybody, one probe for a network that refuses the app, and lights that tell."""
+"""Profile queues and holds: each profile has its turn, and one probe asks a network that refuses the app."""
 
 import logging
 import sqlite3
@@ -47,7 +47,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(rt, network, c
         clock.forward(holds.PROBE_SECONDS + 1)
         drain(rt)
         assert network.asked.count("create_post") == probes, "one probe, however many uploads go well"
-    assert held_at == [1, 1], "its upload went well, and still the other lanes do not ask too"
+    assert held_at == [1, 1], "its upload went well, and still the other queues do not ask"
     drain(rt, clock)
     assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
 
@@ -192,7 +192,7 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
     other.close()
 
 
-def test_the_sweep_survives_a_database_that_cannot_be_read(rt, monkeypatch):
+def test_the_reconciler_survives_a_database_that_cannot_be_read(rt, monkeypatch):
     reconciler = Reconciler(rt)
 
     def fails(*_):
@@ -202,7 +202,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt, monkeypatch):
     assert reconciler._pause(reconciler._next_at()) > 0
 
 
-def test_a_network_that_hangs_at_a_revocation_delays_no_ring(rt, profile, monkeypatch):
+def test_a_network_that_hangs_at_a_revocation_delays_no_wake_up(rt, profile, monkeypatch):
     for task in (upkeep, "revoke_disconnected"), (upkeep, "keep_alive"), (backfill, "ask"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)

@@ -151,7 +151,7 @@ def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknow
     assert message_of(rt, post).startswith("Outcome unknown: timed out.")
 
 
-def test_patience_that_ends_before_the_second_call_looks_once_more(rt, network, profile, clock):
+def test_a_deadline_that_ends_before_the_second_call_looks_once_more(rt, network, profile, clock):
     network.lag_seconds = 10**9
     network.then = [NotSent("no route")] * 10_000
     post = accept(rt, profile)

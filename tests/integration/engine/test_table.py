@@ -36,7 +36,7 @@ class Comes:
 
     state: State
     calls: int | None
-    """How often the step is called; None: as often as the patience allows."""
+    """How often the step is called; None: as often as the deadline allows."""
     looks: int = 0
     """How often the account is looked at."""
     refreshes: int = 0
@@ -74,7 +74,7 @@ TABLE: dict[str, Row] = {
     "never left": Row((NotSent("no route"), NotSent("no route")), everywhere(published(3)), 5),
     "429 with a time": Row((Throttled("slow down", retry_after_seconds=900),), everywhere(published(2)), 900),
     "429 without a time": Row((Throttled("slow down"),), everywhere(published(2)), 60),
-    "429 until after the patience": Row(
+    "429 until after the deadline": Row(
         (Throttled("monthly cap", retry_after_seconds=30 * 86_400),),
         {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
     ),
@@ -108,18 +108,18 @@ TABLE: dict[str, Row] = {
         (REFUSED_FOR_GOOD,),
         {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
     ),
-    "no answer until the patience is over": Row(
+    "no answer until the deadline is over": Row(
         (NoAnswer("timed out"),) * FOR_EVER,
         {
             **dict.fromkeys(BEFORE_THE_COMMIT, Comes(State.FAILED, None)),
             Place.POLL_AFTER: Comes(State.UNCONFIRMED, None),
         },
     ),
-    "never leaves until the patience is over": Row(
+    "never leaves until the deadline is over": Row(
         (NotSent("no route"),) * FOR_EVER,
         {**everywhere(Comes(State.FAILED, None)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, None)},
     ),
-    "still processing when the patience is over": Row(
+    "still processing when the deadline is over": Row(
         (Wait(600, "It is being processed."),) * FOR_EVER,
         {Place.POLL_BEFORE: Comes(State.FAILED, None), Place.POLL_AFTER: Comes(State.UNCONFIRMED, None)},
     ),

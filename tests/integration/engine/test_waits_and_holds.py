@@ -124,7 +124,7 @@ def test_a_look_that_is_refused_to_the_app_stops_no_other_profile_and_no_other_p
     clock.forward(6)
     drain(rt)
     assert scopes(rt) == [holds.QUESTIONS]
-    others = [accept(rt, add_profile(rt, account_id="other"), body="Other"), accept(rt, profile, body="Same lane")]
+    others = [accept(rt, add_profile(rt, account_id="other"), body="Other"), accept(rt, profile, body="Same queue")]
     drain(rt)
     assert [state_of(rt, post) for post in others] == [State.PUBLISHED] * 2
     assert (state_of(rt, unknown), attempts_of(rt, unknown)[-1]) == (State.QUEUED, ("read_back", "held"))

@@ -24,7 +24,7 @@ _actor: ContextVar[str] = ContextVar("actor", default=SYSTEM)
 
 
 def key(key_id: str, name: str) -> str:
-    """The actor behind an API key: `key <id> <name>`."""
+    """Return the actor for an API key: `key <id> <name>`."""
     return f"{_KEY}{key_id} {name}"
 
 
@@ -37,7 +37,6 @@ def parse_key(actor: str) -> tuple[str, str] | None:
 
 
 def is_owner(actor: str) -> bool:
-    """Return whether the owner acts."""
     return actor in _OWNERS
 
 

@@ -59,7 +59,7 @@ def _boot() -> str:
 
 
 def stamp(instant: datetime) -> str:
-    """`2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds (contract 1.2); in answers and in the database."""
+    """Return `2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds, in answers and in the database."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
 

@@ -45,13 +45,13 @@ class Process:
     host: str = ""
 
     def config_in_use(self) -> Path | None:
-        """The file that this process reads, also if its user must not see it."""
+        """Return the file that this process reads, also if its user cannot see it."""
         named = self.config or (Path(self.environ[CONFIG_VARIABLE]) if self.environ.get(CONFIG_VARIABLE) else None)
         files = (self.folder / file for file in ((named,) if named else USUAL_FILES))
         return next((file for file in files if _may_exist(file)), None)
 
     def config_to_name(self) -> Path | None:
-        """What `--config` must name: nothing if a command without it finds the same file."""
+        """Return what `--config` must name, or None if a command finds the same file without it."""
         if self.config is None or not _is_there(self.folder / self.config):
             return None
         found = replace(self, config=None).config_in_use()
@@ -62,7 +62,7 @@ class Process:
 def this_process(config: Path | None) -> Process:
     try:
         folder = Path.cwd()
-    except FileNotFoundError:  # somebody removed it
+    except FileNotFoundError:  # it was removed
         folder = Path("/")
     return Process(config, dict(os.environ), Path(sys.executable), folder, host=os.uname().nodename)
 
@@ -72,7 +72,7 @@ def discover(process: Process) -> Commands:
 
 
 def _service(process: Process) -> ServiceCommands | None:
-    """The service whose configuration this process uses."""
+    """Return the service whose configuration this process uses."""
     units = (process.root / folder / "systemd/system/socialpub-web.service" for folder in _UNIT_FOLDERS)
     unit = next(filter(_is_there, units), None)
     config = process.config_in_use()
@@ -89,7 +89,7 @@ def _service(process: Process) -> ServiceCommands | None:
 
 
 def _container(process: Process) -> ContainerCommands | None:
-    """The container whose own process is socialpub. A shell in a container that is for something else is a terminal."""
+    """Return the container whose own process is socialpub. A shell in another container is a terminal."""
     if process.environ.get("container") == "podman" or _is_there(process.root / "run/.containerenv"):
         engine = "podman"
     elif _is_there(process.root / ".dockerenv"):
@@ -125,7 +125,7 @@ def _terminal(process: Process) -> TerminalCommands:
 
 
 def _runs(script: Path, program: str) -> bool:
-    """Whether this is the command that `install-service` made for the program."""
+    """Return whether this is the command that `install-service` made for the program."""
     try:
         return f"\nprogram={program}\n".encode() in script.read_bytes()
     except OSError:
@@ -202,7 +202,7 @@ def is_container() -> bool:
 
 
 def is_service() -> bool:
-    """Whether systemd starts the appliance: then its output goes to the journal."""
+    """Return whether systemd starts the appliance, so that its output goes to the journal."""
     return isinstance(_here, ServiceCommands)
 
 

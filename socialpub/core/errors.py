@@ -34,8 +34,7 @@ class FieldCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One failing field: its path in the request, and what to change. The message ends a sentence that begins with the
-    field."""
+    """A failing field: its path in the request, and what to change. The message ends a sentence about the field."""
 
     path: tuple[str | int, ...]
     message: str
@@ -134,14 +133,16 @@ class InvalidRequest(SocialpubError):
 
     @classmethod
     def at(cls, *path: str | int, message: str) -> "InvalidRequest":
-        """One failing field. Without a path `message` is a whole sentence."""
+        """Return the error for one field. Without a path, `message` is a whole sentence."""
         error = FieldError(path, message)
         return cls.of([error]) if path else cls(message, [error])
 
     @classmethod
     def of(cls, errors: Sequence[FieldError], total: int = 0, *, whole: str = "The body") -> "InvalidRequest":
-        """All of these. `detail` names the first one, what is wrong with it, and how many more there are; an error
-        without a path is about the `whole`."""
+        """Return one error for all of these. `detail` explains the first and counts the others.
+
+        An error without a path is about the `whole`.
+        """
         total = max(total, len(errors))
         first = errors[0].sentence if errors[0].path else f"{whole} {errors[0].message}"
         detail = end_sentence(first)

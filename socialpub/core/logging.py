@@ -72,11 +72,11 @@ class Logger:
         self.write("error", message, exc_info=exc_info, **fields)
 
     def is_enabled(self, level: Level) -> bool:
-        """Whether lines of this level are written, for callers whose fields cost time."""
+        """Return whether lines of this level are written, for callers whose fields cost time."""
         return self._logger.isEnabledFor(_NUMBERS[level])
 
     def write(self, level: Level, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
-        """One line, without the fields that are None; nothing happens when `level` is not enabled.
+        """Write one line without the fields that are None, if the level is enabled.
 
         `exc_info`: an exception, or True for the one that is being handled.
         """
@@ -95,8 +95,7 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """The logger of this name, which every JSON line shows. A name stays when its file is renamed: people filter
-    their logs by it."""
+    """Return the logger of this name. The name stays when its file is renamed: people filter their logs by it."""
     return Logger(name)
 
 
@@ -142,7 +141,7 @@ class _Formatter(logging.Formatter):
         return _clean_text(message)
 
     def trace(self, record: logging.LogRecord) -> str | None:
-        """The redacted traceback. It is not kept on the record: another handler would show it as it was."""
+        """Return the redacted traceback. It is not kept on the record: another handler would show it as it was."""
         parts = []
         if record.exc_info and record.exc_info[0] is not None:
             parts.append(self.formatException(record.exc_info))
@@ -197,7 +196,7 @@ def _clean_text(text: str) -> str:
 
 
 def _clean(value: Any, depth: int = 0) -> Any:
-    """`value` as JSON can hold it, without secrets."""
+    """Return the value as JSON can hold it, without secrets."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

@@ -34,7 +34,7 @@ def in_words(seconds: float) -> str:
 
 
 def duration(duration: timedelta) -> str:
-    """A text that `parse` reads as `duration`, in the largest unit that fits; fractions of a second are dropped.
+    """Return a text that `parse_duration` reads as `duration`, in the largest unit that fits, in whole seconds.
 
     Up to two days are written in hours, as the documentation speaks of them (`48h`, not `2d`).
     """

@@ -22,7 +22,7 @@ MAX_NAME = 100
 
 
 def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """The known name nearest to `key`, or None. Case and underscores do not count: `access_token` is `accessToken`."""
+    """Return the known name nearest to `key`, or None. Case and underscores do not count."""
     if len(key) > MAX_NAME:
         return None
     names = {fold(name): name for name in reversed(list(known))}  # of two spellings the first one counts
@@ -31,12 +31,12 @@ def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
 
 
 def fold(name: str) -> str:
-    """What is the same in every way of writing a name; of a very long one only its beginning."""
+    """Return a name without case, underscores and hyphens, cut if it is very long."""
     return name[: MAX_NAME + 1].replace("_", "").replace("-", "").casefold()
 
 
 def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
-    """The message for a name that is not known; without a near one it lists those that are."""
+    """Return the message for an unknown name. Without a suggestion, it lists the known names."""
     if suggestion is not None:
         return f"is not known; did you mean {suggestion}?"
     names = ", ".join(known)
@@ -44,7 +44,7 @@ def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
 
 
 CLOSE_MATCH = 0.75
-"""How near a name must be for another place than its own to be meant."""
+"""How near a name must be to be suggested at another place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Inner:
 
 @cache
 def known_fields(model: type[BaseModel]) -> dict[str, Inner | None]:
-    """The names that a model's object may have, each with the model inside of it."""
+    """Return the names that a model's object may have, each with the model inside it."""
     return {field.alias or name: _inner(field.annotation, listed=False) for name, field in model.model_fields.items()}
 
 
 def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
-    """The message for a name that is not known at a place of `root`: `""`, `post`, `media[]`."""
+    """Return the message for an unknown name at a place of `root`: `""`, `post`, `media[]`."""
     places = _places(root)
     here = places.get(place, {})
     same = fold(name)
@@ -163,21 +163,17 @@ _WRONG_INSIDE = "wrong_inside"
 
 
 def wrong(message: str) -> PydanticCustomError:
-    """For a validator to raise: this field is wrong, and this is what to change."""
+    """Return the error that a validator raises for its field. `message` says what to change."""
     return PydanticCustomError("wrong", "{message}", {"message": message})
 
 
 def wrong_inside(errors: Sequence[tuple[Path, str]], total: int) -> PydanticCustomError:
-    """For a validator to raise: something inside of this field is wrong, at each of these paths below it, and `total`
-    things in all."""
+    """Return the error that a validator raises for paths inside its field. There are `total` in all."""
     return PydanticCustomError(_WRONG_INSIDE, "wrong inside", {"errors": list(errors), "total": total})
 
 
 class Mistakes:
-    """What is wrong with data: the first hundred failing fields, each once, and how many there are in all.
-
-    Whatever is looked at may hold a hundred thousand of them, so what is beyond is only counted.
-    """
+    """The first hundred failing fields of given data, each once. Further ones are only counted."""
 
     __slots__ = ("_found", "total")
 
@@ -197,16 +193,15 @@ class Mistakes:
 
     @property
     def room(self) -> int:
-        """How many more errors are named; the others are only counted."""
+        """How many more errors are kept. Further ones are only counted."""
         return MAX_ERRORS - len(self._found)
 
     @property
     def full(self) -> bool:
-        """Whether more is only counted."""
         return self.room <= 0
 
     def add(self, error: FieldError) -> None:
-        """One more failing field; of one that is known already the first error counts."""
+        """Add an error, unless its field has one already."""
         if error.path in self._found:
             return
         self.total += 1
@@ -214,20 +209,20 @@ class Mistakes:
             self._found[error.path] = error
 
     def merge(self, errors: Sequence[FieldError], total: int) -> None:
-        """These as well, out of `total`."""
+        """Add these errors, out of `total`."""
         for error in errors:
             self.add(error)
         self.total += total - len(errors)
 
     def refusal(self, whole: str = "The body") -> InvalidRequest:
-        """All of it as one failure. `whole` is what an error without a path is about."""
+        """Return everything as one failure. An error without a path is about the `whole`."""
         return InvalidRequest.of(self.errors, self.total, whole=whole)
 
 
 def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
-    """The data as this model, or None; and everything that is wrong with it, unknown names first.
+    """Return the data as this model, or None, and everything that is wrong with it, unknown names first.
 
-    It takes no longer than reading the data does, however much is wrong.
+    The time does not grow with the number of mistakes.
     """
     mistakes = Mistakes()
     try:
@@ -251,7 +246,7 @@ def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
 def _known_part(
     root: type[BaseModel], model: type[BaseModel], value: Any, path: Path, place: str, mistakes: Mistakes
 ) -> Any:
-    """The value without the names that its model does not know; each of them is a mistake."""
+    """Return the value without the names that its model does not know. Each of them is a mistake."""
     if not isinstance(value, dict):
         return value
     fields = known_fields(model)
@@ -307,19 +302,19 @@ def describe(detail: ErrorDetails) -> str:
 
 
 def format_mistakes(start: str, sentences: Iterable[str]) -> str:
-    """All of them below one line: `start` ("The credentials have") and how many they are."""
+    """Return a list below one line: `start` ("The credentials have") and their number."""
     lines = list(dict.fromkeys(sentences))
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     return f"{start} {count}:\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def must_be(expected: str, value: object) -> str:
-    """The message for a value of another type than the expected one."""
+    """Return the message for a value of another type than the expected one."""
     return f"must be {expected}, not {type_name(value)}"
 
 
 def type_name(value: object) -> str:
-    """The type of a value, in JSON's words."""
+    """Return the type of a value in JSON's words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -27,11 +27,11 @@ _Forms = tuple[str, ...]
 _in_use: ContextVar[tuple[tuple[str, _Forms], ...]] = ContextVar("socialpub_held_secrets", default=())
 """The last ones of this thread or task, the newest last: more than one conversation needs."""
 _configured: dict[str, _Forms] = {}
-"""The app's own, in hand of the whole process."""
+"""The secrets of the configuration, for the whole process."""
 
 
 def add_secrets(*secrets: str | None) -> None:
-    """Have these taken out of what this thread or task shows from now on, until enough others have come after them."""
+    """Mask these in what this thread or task shows, until enough others have come after them."""
     for secret in secrets:
         if secret is not None and len(secret) >= MIN_SECRET_LENGTH:
             others = tuple(one for one in _in_use.get() if one[0] != secret)
@@ -39,14 +39,14 @@ def add_secrets(*secrets: str | None) -> None:
 
 
 def add_configured_secrets(*secrets: str) -> None:
-    """The same for the whole process, and as long as it lives."""
+    """Mask these in everything that this process shows."""
     for secret in secrets:
         if len(secret) >= MIN_SECRET_LENGTH:
             _configured[secret] = _forms(secret)
 
 
 def mask(text: str) -> str:
-    """`text` without the secrets in hand, in whatever usual form they are quoted there."""
+    """Return the text without the known secrets, in any usual form of quoting."""
     for form in _all_forms():
         if form in text:
             text = text.replace(form, MASK)
@@ -54,7 +54,7 @@ def mask(text: str) -> str:
 
 
 def mask_value(value: T) -> T:
-    """The same for a value of any kind: the texts in mappings, lists and fields of data classes."""
+    """Mask the texts in mappings, lists and fields of data classes."""
     return cast(T, _mask_value(value)) if _in_use.get() or _configured else value
 
 
@@ -84,7 +84,7 @@ def _all_forms() -> Iterator[str]:
 
 
 def _forms(secret: str) -> _Forms:
-    """As it is, in a URL (of either spelling), in JSON, and in JSON that is quoted in JSON."""
+    """Return the secret as it is, in a URL (both spellings), in JSON, and in JSON quoted in JSON."""
     in_json = json.dumps(secret)[1:-1]
     slashed = in_json.replace("/", "\\/")
     written = [quote(secret, safe=""), quote_plus(secret), quote(secret, safe="/:=+~!*'(),;@&$")]
@@ -133,8 +133,10 @@ _WORDY = re.compile(rf"{_WORD}(?:[_.:-]{_WORD})*")
 
 
 def redact(text: str) -> str:
-    """`text` without the secrets in hand, bearer tokens, API keys, query strings, user names in URLs, cookies, and
-    values named like secrets."""
+    """Return the text without known secrets, bearer tokens, API keys, query strings, cookies and user names in URLs.
+
+    Values that are named like secrets are hidden as well.
+    """
     text = mask(text)
     # Looking for single characters is much cheaper than a search; most lines hold none of these.
     if "?" in text:
@@ -166,13 +168,13 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a long value looks drawn at random: it is not made of words and short numbers."""
+    """Return whether a long value looks random: it is not made of words and short numbers."""
     return _WORDY.fullmatch(value) is None
 
 
 @functools.lru_cache(maxsize=512)
 def is_secret_name(name: str) -> bool:
-    """Whether a field of this name (`access_token`, `clientSecret`, `authorization`) may not be shown at all."""
+    """Return whether a field of this name (`access_token`, `clientSecret`, `authorization`) must be hidden."""
     return _SECRET_NAME.fullmatch(name) is not None
 
 

@@ -48,7 +48,7 @@ BACKUP_VARIABLE = "SOCIALPUB_COPY"
 
 
 def variable_name(key: Key) -> str:
-    """The environment variable of a key: `SOCIALPUB_BASE_URL`, `SOCIALPUB_PROVIDERS__X__CLIENT_ID`."""
+    """Return the environment variable of a key: `SOCIALPUB_PROVIDERS__X__CLIENT_ID`."""
     return PREFIX + "__".join(key).upper()
 
 
@@ -78,7 +78,7 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
 
 
 def _typed(text: str, annotation: Any) -> Any:
-    """The text of a variable as TOML would have given it; what does not fit stays text and is refused as such."""
+    """Return a variable's text as a TOML value. A text that does not fit stays text, and the check refuses it."""
     text = text.strip()
     if annotation is bool or bool in get_args(annotation):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -91,7 +91,7 @@ def _typed(text: str, annotation: Any) -> Any:
 
 
 def _whole_addresses(parts: list[str]) -> list[str]:
-    """Addresses hold commas of their own, such as several receivers: one begins where there is `://`."""
+    """Join the parts of each address: an address can contain commas, and begins where there is `://`."""
     found: list[str] = []
     for part in parts:
         if "://" in part or not found:
@@ -129,7 +129,7 @@ def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | 
 
 
 def _lines(text: str) -> list[str]:
-    """Those that are neither empty nor a comment."""
+    """Return the lines that are neither empty nor a comment."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -287,7 +287,7 @@ class Settings(Section):
             yield key, plain(value)
 
     def notes(self) -> list[str]:
-        """What is allowed but probably not meant, as sentences that name the key and what to change."""
+        """Return sentences about values that are allowed but probably not meant."""
         found = []
         if self.publishing.give_up_after < MAX_NAMED_WAIT:
             found.append(
@@ -298,7 +298,7 @@ class Settings(Section):
         return found
 
     def half_credentials(self) -> list[str]:
-        """A sentence for each network whose app is known by half: nothing can be connected there."""
+        """Return a sentence for each network with half of its credentials: nothing can be connected there."""
         halves = ((name, section.half_given()) for name, section in self.providers)
         return [
             f"providers.{name}.{half[0]} is set but {half[1]} is empty: copy it from the app's page."
@@ -354,7 +354,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
 
 
 def named_file(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The file that is asked for, whether it exists or not; None: one of `commands.USUAL_FILES`."""
+    """Return the file that is named, which may not exist, or None for one of `commands.USUAL_FILES`."""
     return path or (Path(environ[commands.CONFIG_VARIABLE]) if environ.get(commands.CONFIG_VARIABLE) else None)
 
 
@@ -376,7 +376,7 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
 
 
 def _how_to_read(file: Path) -> str:
-    """What to do about a configuration that this user may not read."""
+    """Return what to do about a configuration that this user cannot read."""
     user = commands.service_user()
     if user is None:
         return "Run the command as the user that socialpub runs as, or let this user read the file."

@@ -25,7 +25,7 @@ _TWICE = re.compile(r"Cannot (?:declare|mutate immutable namespace) (\(.*\))(?: 
 
 
 def explain_toml(text: str, error: tomllib.TOMLDecodeError) -> tuple[str, str]:
-    """The mistake as the rest of a sentence about the file, and the remedy. Values are never part of it."""
+    """Return the mistake as the rest of a sentence about the file, and the remedy, without values."""
     what = str(error)
     found = _AT.search(what)
     what = what[: found.start()] if found else what
@@ -50,7 +50,7 @@ def _section_twice(what: str) -> str | None:
 
 
 def _head(line: str) -> str:
-    """A section's line as it is usually written."""
+    """Return a section's line without spaces and comment."""
     return re.sub(r"\s+", "", line.partition("#")[0])
 
 
@@ -72,7 +72,7 @@ def list_keys(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]
 
 
 def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapping[Key, str]) -> str:
-    """One mistake as a sentence. `variables` names the environment variables that gave a key."""
+    """Return one mistake as a sentence. `variables` names the environment variables that gave a key."""
     place = tuple(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         return FieldError(place, did_you_mean(_nearest(place, keys))).sentence

@@ -137,21 +137,21 @@ class NetworkSection(Section):
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the addresses lead to a stand-in for the network, such as the sandbox."""
+        """Return whether the addresses lead to a replacement of the network, such as the sandbox."""
         own_page = self.authorize_url.rstrip("/") == (self.OWN_SITE + self.CONSENT_PATH).rstrip("/")
         domain = ".".join((urlsplit(self.OWN_API_URL).hostname or "").split(".")[-2:])
         # Pinterest's own sandbox is another host of Pinterest's domain.
         return not own_page or not f".{urlsplit(self.api_url).hostname}".endswith(f".{domain}")
 
     def missing_keys(self) -> list[str]:
-        """Which of the keys that name the app are empty: without them no account can be connected."""
+        """Return the empty keys without which no account can be connected."""
         named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
         if self.NEEDS_SECRET:
             named["client_secret"] = bool(self.client_secret)
         return [key for key, given in named.items() if not given]
 
     def half_given(self) -> tuple[str, str] | None:
-        """The one key of the pair that is given, and the one that it needs and that is empty."""
+        """Return the given key of an incomplete pair and the empty one, or None."""
         app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
         if secret and not app_id:
             return "client_secret", self.ID_KEY
@@ -160,11 +160,11 @@ class NetworkSection(Section):
         return None
 
     def is_overridden_host(self, host: str) -> bool:
-        """Whether `host` (a name without port) is where an `api_url` leads that was pointed elsewhere."""
+        """Return whether `host` (a name without port) is that of a changed `api_url`."""
         return self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname
 
     def allows_upload_host(self, host: str) -> bool:
-        """Whether bytes may be sent to `host` (a name without port), which the network named at run time.
+        """Return whether bytes may be sent to `host` (a name without port), which the network named at run time.
 
         A leading `*.` stands for one or more parts, a `*` elsewhere for exactly one. The host of an `api_url` that
         was pointed elsewhere is allowed. Scheme and port of the URL are the caller's to check.

@@ -53,7 +53,7 @@ def _read_size_or_unlimited(value: Any) -> Any:
 
 
 def read_list(value: Any) -> Any:
-    """A list of TOML, frozen."""
+    """Return a list of TOML as a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -72,12 +72,12 @@ def _trim_each(value: Any) -> Any:
 
 
 def is_secret(annotation: Any) -> bool:
-    """Whether a key of this type holds a secret, or a list of them."""
+    """Return whether a key of this type is a secret or a list of secrets."""
     return annotation is SecretStr or get_args(annotation) == (SecretStr, Ellipsis)
 
 
 def plain(value: Any) -> Any:
-    """A value as it was written, secrets included."""
+    """Return a value as it was written, secrets included."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     return [plain(one) for one in value] if isinstance(value, tuple) else value
@@ -92,7 +92,7 @@ def check_url(value: str) -> str:
 
 
 def _check_redirect_url(value: str) -> str:
-    """The same for a redirect address: it may be empty, and may have a query."""
+    """Check a redirect address, which may be empty and may have a query."""
     if value:
         _check_address(value)
         if "#" in value:

@@ -1,6 +1,6 @@
 """The key-value table `appliance`: the few facts about this installation as a whole.
 
-Each name stands once, here. Values are texts; what is a time is a stamp (`core/clock.py`).
+Each name is defined here once. Values are texts. Times are stamps (`core/clock.py`).
 """
 
 import json
@@ -28,10 +28,10 @@ RESTORED_KEYS = "restored_keys"
 """JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
 
 UNTRUSTED_PROXIES = "untrusted_proxies"
-"""JSON: peers that sent X-Forwarded-For and are not trusted (`ops/untrusted_proxies.py`)."""
+"""JSON: peers that sent X-Forwarded-For and are not trusted (`ops/doctor/addresses.py`)."""
 
 BACKED_UP_AT = "copied_at"
-"""The instant of the last backup (`ops/copies/last_copy.py`)."""
+"""The instant of the last backup."""
 
 BACKUP_FAILED_AT = "copy_failed_at"
 """When a copy was to be made later, and was not."""
@@ -40,28 +40,28 @@ BACKUP_FAILURE = "copy_failure"
 """Why it was not, as sentences."""
 
 SCHEDULED_BACKUP = "scheduled_copy"
-"""The last copy in the folder for scheduled ones (JSON, `ops/copies/last_copy.py`)."""
+"""The last copy in the folder for scheduled ones (JSON)."""
 
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""
 
 WORKER = "worker"
-"""What the worker said of itself with its last heartbeat (JSON, `ops/worker_report.py`)."""
+"""What the worker said of itself with its last heartbeat (JSON, `ops/health.py`)."""
 
 CLOCK = "clock"
 """What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
 
 FAILURES_ALERTED = "failures_told"
-"""The entry of the log up to which the owner was told of failed deliveries."""
+"""The last log entry whose failed delivery the owner was alerted to."""
 
 WORKER_AWAY = "worker_away"
-"""When a worker came back that had been away for long, and since when (JSON, `ops/notify/absence.py`)."""
+"""When a worker came back that had been away for long, and since when (JSON, `ops/notify/messages.py`)."""
 
 WORKER_ENDED_AT = "worker_ended_at"
-"""When the last worker ended because it was told to. Absent while one runs."""
+"""When the last worker ended in order. Absent while one runs."""
 
 HOUSEKEPT_AT = "housekept_at"
-"""When housekeeping last came to its end (`ops/housekeeping_report.py`)."""
+"""When housekeeping last came to its end."""
 
 READINESS = "readiness"
 """When readiness last tried a write."""
@@ -70,32 +70,32 @@ VERSION = "version"
 """The version of socialpub that last brought this database up to date or delivered from it. Absent: 1.0.0."""
 
 INSTANCE_ID = "instance_id"
-"""Which installation this is (`db/instance_id.py`)."""
+"""Which installation this is."""
 
 UPGRADE_BACKUP_OF = "upgrade_copy_of"
-"""Only in a copy from before an upgrade (`db/upgrade_copies.py`): the instant that it is of."""
+"""Only in a copy from before an upgrade (`db/upgrade_backups.py`): the instant that it is of."""
 
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 
 SECRET_ROTATED_AT = "secret_rotated_at"  # noqa: S105  a name, no secret
-"""When `secret.key` was last changed for another one that is at hand (`db/secret_rotation.py`)."""
+"""When `secret.key` was last changed for another one that is at hand."""
 
 FORMER_URL_KEYS = "former_url_keys"
 """JSON: the keys, sealed, with which addresses were signed before that, and until when those count."""
 
 FORMER_SECRET_KEYS = "former_secret_keys"  # noqa: S105  a name, no secret
-"""JSON: the check values of the keys that this database belonged to before (`db/secret_rotation.py`)."""
+"""JSON: the check values of the keys that this database belonged to before."""
 
 TOKEN_SPACE = "token_space"  # noqa: S105  a name, no secret
-"""Random text of the size of a pair of tokens: its write shows that the disk can store one (`token_space.py`)."""
+"""Random text of the size of a pair of tokens: its write shows that the disk can store one."""
 
 PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 
 
 class Writable(Protocol):
-    """A `Tx`, or the connection to a copy that nobody has opened yet."""
+    """A `Tx`, or the connection to a backup."""
 
     def execute(self, sql: str, params: tuple[Value, ...] = ..., /) -> object: ...
 

@@ -18,7 +18,7 @@ from socialpub.db.tables import artifact_rows, delivery_rows
 NOTICED_SECONDS = 30.0
 """Less than this is an ordinary correction, or a leap second."""
 REMEMBERED = 50
-"""So many jumps."""
+"""Number of jumps that are kept."""
 SHOWN = timedelta(days=1)
 """How long readiness and the doctor speak of a jump."""
 

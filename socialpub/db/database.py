@@ -30,7 +30,7 @@ from socialpub.db.connection import Reader, Row, Tx
 
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
-"""However long the journal became, so much of its file stays once it has been taken over."""
+"""The file of the write-ahead log is cut to this size after a checkpoint."""
 _PRAGMAS = {
     "journal_mode": "wal",
     "journal_size_limit": _JOURNAL_BYTES,
@@ -39,11 +39,10 @@ _PRAGMAS = {
     "cache_size": -4000,
 }
 _OF_A_NEW_FILE = {"auto_vacuum": "incremental"}
-"""Takes effect there only, and before anything else is written; said of another file, it writes in it."""
+"""Takes effect only in a new file, before anything else is written."""
 REPLICATED_LOG_PAGES = 100_000
-"""Where a replica reads along, it empties the log, having read it: should we do so first, it had to begin anew with the
-whole database. Litestream does so at a thousand pages, and by force at 121,359. Should it be gone, we do at this many,
-which are 400 MB."""
+"""A replica checkpoints the log after it has read it. An earlier checkpoint of ours makes it copy the whole database.
+Litestream does so at 1,000 pages, and by force at 121,359. If it is gone, we do so at this number, 400 MB."""
 
 
 class Database:
@@ -128,15 +127,14 @@ class Database:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        """Write the whole file anew, without the pages that nothing lies in. Only while no other process works: its
-        writes would wait all that time."""
+        """Rewrite the file without its free pages. Only while no other process works: its writes would wait."""
         with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
             compact_file(connection, self.path.parent)
 
     def look_at_clock(self) -> None:
-        """Move what waits when the wall clock was set. Every write does so; whoever only reads for long asks for it."""
+        """Move what waits when the wall clock was set. Every write does so. A thread that only reads calls this."""
         if self._writer.watch.was_set:
-            self.write(_nothing)
+            self.write(lambda _: None)
 
     def close(self) -> None:
         """Let the waiting writes end, then close everything."""
@@ -148,19 +146,15 @@ class Database:
         self._queue_lock.close()
 
 
-def _nothing(tx: Tx) -> None:
-    """A write that only looks at the clock."""
-
-
 def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str], str]) -> None:
     connection.create_function("media_url", 1, lambda key: None if key is None else media_url(key))
 
 
 def ensure_instance_id(db: Database) -> str:
-    """The installation's id, made now where there is none yet."""
+    """Return the installation's id. Create it if there is none."""
     known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
     if known is None:
-        # Two processes may start at once: what stands there afterwards counts.
+        # Two processes may start at once: the id that is stored afterwards counts.
         db.write(_remember_instance_id, secrets.token_hex(8))
         known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
     assert known is not None
@@ -183,9 +177,8 @@ _INCREMENTAL = 2
 class DatabasePages:
     size_bytes: int
     free_bytes: int
-    """Of the former."""
     in_steps: bool
-    """Whether they can be given back while everything runs."""
+    """Whether free pages can be released while everything runs."""
 
     @property
     def many_free(self) -> bool:
@@ -193,7 +186,6 @@ class DatabasePages:
 
 
 def read_pages(reader: Reader) -> DatabasePages:
-    """How it is now, in a moment however large the database is."""
     page_bytes, pages, free, mode = (
         int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count", "auto_vacuum")
     )
@@ -201,7 +193,7 @@ def read_pages(reader: Reader) -> DatabasePages:
 
 
 def release_pages(tx: Tx) -> None:
-    """A few of them."""
+    """Release `STEP_PAGES` free pages."""
     # The statement gives back one page a step and has no columns: Python's sqlite3 makes one step of it, whatever
     # number it names.
     for _ in range(STEP_PAGES):
@@ -209,7 +201,7 @@ def release_pages(tx: Tx) -> None:
 
 
 def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
-    """Write the database anew, over this connection; `folder` has room for a second one meanwhile."""
+    """Rewrite the database over this connection. `folder` has room for a second one meanwhile."""
     variable = "SQLITE_TMPDIR"
     before = os.environ.get(variable)
     os.environ[variable] = str(folder)  # /tmp may be small, and in memory

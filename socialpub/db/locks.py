@@ -12,7 +12,7 @@ from socialpub.core import locks
 from socialpub.core.locks import FileLock
 
 _RUNNING, _STOPPING = b"running \n", b"stopping\n"
-"""How the lock file of a process begins; both have the same length, so that one takes the other's place at once."""
+"""The beginning of a process's lock file. Both have the same length, so one write replaces the other."""
 KEPT_DEATHS = 100
 _NEW = ".new"
 """How the name of a lock file ends before it is locked."""
@@ -64,20 +64,20 @@ class ProcessLock:
         return self._follows_a_death
 
     def describe(self, text: str) -> None:
-        """Say what this process is, for others who look at who lives."""
+        """Describe this process for `descriptions`."""
         self._lock.write(_RUNNING + text.encode())
 
     def others(self) -> list[str]:
-        """The names of all other processes that have not ended in order, whether or not they live."""
+        """Return the names of all other processes that have not ended in order, alive or not."""
         return [path.stem for path in sorted(self.folder.glob("*.lock")) if path.stem != self.name]
 
     def forget_dead(self) -> None:
-        """Remove the lock files of those that live no more; what is to be known of their deaths stays."""
+        """Remove the lock files of dead processes. The notes of their deaths stay."""
         for name in self.others():
             self.is_alive(name)
 
     def descriptions(self) -> dict[str, str]:
-        """What the processes that live have said of themselves, by name; those that are stopping count no more."""
+        """Return the descriptions of the living processes by name, without those that are stopping."""
         found = {}
         for path in sorted(self.folder.glob("*.lock")):
             with suppress(FileNotFoundError):  # it may end while we look
@@ -87,11 +87,11 @@ class ProcessLock:
         return found
 
     def mark_stopping(self) -> None:
-        """This process was asked to end: what it leaves behind is not what killed it. May be called by a signal."""
+        """Note that this process was asked to end: no row that it leaves killed it. A signal may call this."""
         self._lock.write(_STOPPING)
 
     def ended_in_order(self, name: str) -> bool:
-        """Whether a process that was found not to be alive had been asked to end, rather than died."""
+        """Return whether a process that is not alive was asked to end, and did not die."""
         return _NAME.fullmatch(name) is None or not (self.folder / f"{name}.died").exists()
 
     def claim_in_process(self, row_id: str) -> bool:
@@ -115,7 +115,7 @@ class ProcessLock:
 
 
 def living(folder: Path) -> list[str]:
-    """The names of the processes that hold their lock in this folder, which may be missing."""
+    """Return the names of the processes that hold their lock in this folder, which may be missing."""
     return [path.stem for path in sorted(folder.glob("*.lock")) if locks.is_locked(path)]
 
 

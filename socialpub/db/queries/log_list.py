@@ -159,7 +159,7 @@ class FailedDelivery:
     profile_name: str
     failed_at: str
     unknown: bool
-    """It may be public all the same."""
+    """The outcome is unknown: it may be public."""
     error: str
     text: str | None
     """The first 100 characters of its post."""

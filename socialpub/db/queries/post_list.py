@@ -139,7 +139,7 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
 
 
 _FEW = 2000
-"""So many posts are sorted sooner than the newest of them are found by going back in time."""
+"""Sorting this number of posts is faster than searching the newest of them backwards in time."""
 
 
 def _read_holding(reader: Reader, query: PostFilter, groups: Groups | None, text: str) -> PostPage:

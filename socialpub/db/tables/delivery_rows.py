@@ -22,20 +22,20 @@ def find(store: Reader, delivery_id: str) -> Delivery | None:
 
 
 def profile_of(reader: Reader, delivery_id: str) -> str | None:
-    """The profile that this delivery goes to."""
     profile_id: str | None = reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
     return profile_id
 
 
 def network_and_profile_of(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
-    """Return the network and the profile of this delivery."""
     row = reader.one("SELECT provider, profile_id FROM delivery WHERE id = ?", (delivery_id,))
     return None if row is None else (row[0], row[1])
 
 
 def state_of(store: Reader, delivery_id: str) -> Row | None:
-    """What may have changed while its call was on the way: state, held_by, due_at, run_at, started_at, committed_at,
-    progress (JSON), profile_status."""
+    """Return what may have changed during its call.
+
+    The row has state, held_by, due_at, run_at, started_at, committed_at, progress (JSON) and profile_status.
+    """
     return store.one(
         """SELECT d.state, d.owner AS held_by, d.due_at, d.run_at, d.started_at, d.committed_at, d.progress,
                 p.status AS profile_status
@@ -45,13 +45,13 @@ def state_of(store: Reader, delivery_id: str) -> Row | None:
 
 
 def queued_until(reader: Reader, delivery_id: str) -> str | None:
-    """`run_at` of a delivery that waits, else None."""
+    """Return when a queued delivery runs, or None."""
     at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
     return at
 
 
 def is_open(reader: Reader, delivery_id: str) -> bool:
-    """Whether it has no outcome yet."""
+    """Return whether it has no outcome yet."""
     return reader.one(f"SELECT 1 FROM delivery WHERE id = ? AND {_OPEN}", (delivery_id,)) is not None
 
 
@@ -87,19 +87,19 @@ def store(tx: Tx, delivery: Delivery) -> None:
     )
 
 
-def reseal(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Exchange every sealed address of an upload for `anew(sealed, table, id, column)`."""
+def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Replace every sealed address of an upload by `reseal(sealed, table, id, column)`."""
     address = "$.upload.address"
     rows = tx.all(
         "SELECT id, json_extract(memo, ?) AS sealed FROM delivery WHERE json_type(memo, ?) = 'text'", (address, address)
     )
     for row in rows:
-        sealed = anew(row.sealed.encode(), "delivery", row.id, "memo").decode()
+        sealed = reseal(row.sealed.encode(), "delivery", row.id, "memo").decode()
         tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row.id))
 
 
 def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
-    """Note what a network tells only after a post is up; what is known already stays. Raises sqlite3.IntegrityError."""
+    """Store the id, and the URL if none is known. Raises sqlite3.IntegrityError."""
     tx.execute(
         """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
             WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
@@ -151,24 +151,24 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
 
 
 def of_post(store: Reader, post_id: str) -> list[Row]:
-    """All of a post's rows, in their order."""
+    """Return the deliveries of a post, in their order."""
     return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
 
 
 def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
-    """Those of a post that have no outcome yet."""
+    """Return the deliveries of a post that have no outcome yet."""
     rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
     return [Delivery.of(row) for row in rows]
 
 
 def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
-    """The network and the state of each of a post's deliveries, in the order of the profiles' ids."""
+    """Return the network and the state of each delivery, in the order of the profiles' ids."""
     rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
     return [(row[0], State(row[1])) for row in rows]
 
 
 def named_in_options(tx: Tx, post_id: str) -> set[str]:
-    """Every id that options of a post's deliveries name: of artifacts, and of nothing else that is ours."""
+    """Return the ids in the options of a post's deliveries, which are ids of artifacts."""
     rows = tx.all(
         """SELECT DISTINCT o.value FROM delivery d, json_each(d.options) o
             WHERE d.post_id = ? AND o.type = 'text' AND length(o.value) = 36""",
@@ -178,7 +178,7 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
 
 
 def retries_of(store: Reader, delivery: Row) -> list[Row]:
-    """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
+    """Return id, post_id and state of every try of this delivery, itself included."""
     first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
@@ -191,14 +191,14 @@ def delete_of_post(tx: Tx, post_id: str) -> None:
 
 
 def running_in(store: Reader, profile_id: str) -> list[Row]:
-    """The deliveries to this profile that a process has taken up: id, held_by."""
+    """Return id and held_by of the deliveries to this profile that a process runs."""
     return store.all(
         "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
     )
 
 
 def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
-    """Other open deliveries of equal content to this profile whose commit was announced: when, and their ids."""
+    """Return when other open deliveries of equal content announced their commit, and their ids."""
     rows = tx.all(
         f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
             AND committed_at IS NOT NULL AND {_OPEN}""",
@@ -208,7 +208,7 @@ def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
 
 
 def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: str | None) -> bool:
-    """Whether this post at the network belongs to another delivery."""
+    """Return whether this post at the network belongs to another delivery."""
     row = reader.one(
         "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
         (delivery.provider, delivery.account_id, provider_post_id, delivery.id),
@@ -217,8 +217,10 @@ def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: 
 
 
 def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
-    """Whether another delivery to this profile may have made something public of which nobody knows the id: it is open
-    past its commit, or its outcome has stayed unknown since this one's commit."""
+    """Return whether another delivery to this profile may have published a post without a known id.
+
+    It is open past its commit, or its outcome has been unknown since this one's commit.
+    """
     sql = f"""SELECT 1 FROM delivery WHERE profile_id = ? AND id <> ? AND committed_at IS NOT NULL
         AND ({_OPEN} OR (state = 'unconfirmed' AND failed_at >= ?)) LIMIT 1"""
     return reader.one(sql, (delivery.profile_id, delivery.id, delivery.committed_at or "")) is not None
@@ -228,12 +230,12 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 
 
 def running(reader: Reader) -> list[Row]:
-    """Every delivery that a process has taken up: id, held_by."""
+    """Return id and held_by of every delivery that a process runs."""
     return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
 
 
 def running_after_death(tx: Tx) -> list[Row]:
-    """What runs and was running before when a process died: id, held_by."""
+    """Return id and held_by of the running deliveries whose last process died."""
     return tx.all(
         """SELECT id, owner AS held_by FROM delivery
             WHERE state = 'running' AND json_extract(progress, '$.deaths') > 0"""
@@ -241,7 +243,7 @@ def running_after_death(tx: Tx) -> list[Row]:
 
 
 def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
-    """Whether an open delivery to this network does next what is in this scope."""
+    """Return whether the next step of an open delivery to this network is in this scope."""
     sql = f"SELECT 1 FROM delivery WHERE provider = ? AND {_OPEN} AND next_scope = ? LIMIT 1"
     return tx.one(sql, (provider, scope)) is not None
 

@@ -18,7 +18,7 @@ PREPARED = "each request, claim and settle"
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 _AT_ONCE = 500
-"""SQLite takes so many parameters without a doubt."""
+"""Every SQLite takes this number of parameters."""
 
 
 def find(store: Reader, post_id: str) -> Row | None:
@@ -45,7 +45,7 @@ def update(tx: Tx, post_id: str, **columns: Value) -> None:
 
 
 def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
-    """Those of these posts that change no more."""
+    """Return those of these posts that are final."""
     found: list[str] = []
     for start in range(0, len(post_ids), _AT_ONCE):
         some = post_ids[start : start + _AT_ONCE]
@@ -91,7 +91,7 @@ def is_final(post: Row, before: str) -> bool:
 
 
 def delete(tx: Tx, post_id: str) -> None:
-    """The post with its media rows."""
+    """Delete the post and its media rows."""
     delete_media(tx, post_id)
     tx.execute("DELETE FROM post WHERE id = ?", (post_id,))
 
@@ -169,7 +169,7 @@ def delete_media(tx: Tx, post_id: str) -> None:
 
 
 def media_of(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
-    """Artifact id and alt text of each media item, in their order."""
+    """Return artifact id and alt text of each medium, in their order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
 

@@ -71,9 +71,8 @@ class Database:
         pragmas = (_OF_A_NEW_FILE if is_new else {}) | _PRAGMAS
         if replicated:
             pragmas |= {"wal_autocheckpoint": REPLICATED_LOG_PAGES}
-        # peewee opens the connection and runs the migrations; its models serve no rows. They were tried on `appliance`
-        # and `artifact`: building a statement takes 60 to 170 µs of processor time where a prepared one takes 1 to 5,
-        # neither file got shorter, and a model's connection is one per thread, while writes here share one.
+        # peewee opens the connection and runs the migrations. Its queries run on our connections (`db/connection.py`):
+        # peewee has one connection per thread, and writes here share one.
         self._peewee = SqliteDatabase(
             str(path), pragmas=pragmas, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
         )

@@ -1,8 +1,9 @@
 """The current schema as peewee models, one for each table.
 
-`db/migrations` creates and changes the tables; a test compares the models with a migrated database. Cold statements are
-peewee queries over these models (`Tx.run`, `Reader.run`). Hot statements are SQL: building a peewee query takes 100 µs
-and more, and a prepared statement takes a few. Columns that end in `_at` are stamps (`core/clock.py`).
+`db/migrations` creates and changes the tables; a test compares the models with a migrated database. Cold statements
+are peewee queries over these models (`Reader.rows`, `Tx.run`). Hot statements are SQL text (`connection.prepared`).
+Building a peewee query takes 60 to 170 µs of processor time, and a prepared statement takes 1 to 5.
+Columns that end in `_at` are stamps (`core/clock.py`).
 """
 
 import json

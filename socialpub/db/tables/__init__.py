@@ -1,1 +1,1 @@
-"""The SQL of one table in one file."""
+"""The statements about one table in one file: peewee queries, and prepared SQL for the hot ones."""

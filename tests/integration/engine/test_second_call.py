@@ -10,7 +10,7 @@ from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
 from socialpub.providers.base import Published, Readback, Refused
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.publishing.delivery import read_back
+from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
 from tests.support.drain import drain
@@ -55,7 +55,31 @@ def network(clock):
     return LateList(clock)
 
 
+@pytest.mark.parametrize("lag", [100, 185, 300, 595])
+def test_a_list_that_lags_for_minutes_costs_no_second_post(rt, network, profile, clock, lag):
+    network.lag_seconds = lag
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
+
+
 # --- what delays the second call --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("then", [[Throttled("slow down", retry_after_seconds=3600)], [NotSent("no route")] * 5, None])
+def test_whatever_delays_the_second_call_the_account_is_read_back_just_before_it(rt, network, profile, clock, then):
+    network.lag_seconds = RESEND_AFTER + 20
+    post = accept(rt, profile)
+    until_absent(rt, network, clock)
+    if then is None:
+        rt.write(resume.pause)
+        clock.forward(6 * 3600)
+        rt.write(resume.end_pause)
+    else:
+        network.then = then
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert len(network.effects) == 1, "the post came into sight while the second call waited"
 
 
 def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(tmp_path, network, clock):

@@ -1,6 +1,6 @@
 """`python -m socialpub`: the command line without its script."""
 
-from socialpub.cli import main
+from socialpub.cli.main import main
 
 if __name__ == "__main__":
     main()

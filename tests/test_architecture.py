@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.cli import COMMANDS
+from socialpub.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent / "socialpub"
 

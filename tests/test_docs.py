@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from socialpub.cli import main
+from socialpub.cli.main import main
 from socialpub.core import errors, version
 from socialpub.core.settings.loader import KEYS
 from socialpub.db import upgrade

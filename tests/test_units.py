@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from socialpub.cli import main
+from socialpub.cli.main import main
 from socialpub.cli.setup import UNITS as UNITS_BY_NAME
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import MAX_BUSY, DatabaseSection, PublishingSection

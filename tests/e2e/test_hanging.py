@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from socialpub.cli import main
+from socialpub.cli.main import main
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import PLENTY, Installation
 from tests.e2e.processes import until

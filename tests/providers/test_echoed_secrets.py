@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 from socialpub.accounts import connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.grants import Credentials
-from socialpub.cli import main
 from socialpub.cli.context import CommandContext
+from socialpub.cli.main import main
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction

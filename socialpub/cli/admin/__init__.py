@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from socialpub.cli import LazyGroup
+from socialpub.cli.main import LazyGroup
 from socialpub.core import units
 from socialpub.core.clock import parse_id
 

@@ -265,7 +265,7 @@ def _fill(building: Path, folder: Path, python: ServiceInterpreter) -> None:
     (building / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
     # By the environment's own path, not by the link: a running program keeps its version when the link changes.
     script = programs / "socialpub"
-    script.write_text(f"#!{folder}/bin/python\nimport sys\n\nfrom socialpub.cli import main\n\nsys.exit(main())\n")
+    script.write_text(f"#!{folder}/bin/python\nimport sys\n\nfrom socialpub.cli.main import main\n\nsys.exit(main())\n")
     script.chmod(0o755)
 
 

@@ -18,8 +18,8 @@ from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import CheckedDelivery, Draft, check_draft, refuse_problems
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
-from socialpub.web.api import drafts
-from socialpub.web.api.drafts import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
+from socialpub.web.api import post_requests
+from socialpub.web.api.post_requests import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
 from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
 from socialpub.web.http.answer import JSON, Answer, created, ok
 from socialpub.web.http.endpoint import FormBody, authenticate_again, endpoint, write_once
@@ -54,11 +54,11 @@ def replay(rt: Runtime, stored: StoredResponse) -> Answer:
 async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]
-    files = await drafts.verify_files(rt, form, fields, caller.key_id)
+    files = await post_requests.verify_files(rt, form, fields, caller.key_id)
     return await _create(rt, request, body.with_files(files), caller)
 
 
-_FORM = FormBody(read=drafts.read_form, shape=FormDraft, handler=create_with_files)
+_FORM = FormBody(read=post_requests.read_form, shape=FormDraft, handler=create_with_files)
 
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from socialpub.cli import main
 from socialpub.cli.context import CommandContext
+from socialpub.cli.main import main
 from socialpub.core.settings import template
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime

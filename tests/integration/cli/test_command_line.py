@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from socialpub.cli import main
+from socialpub.cli.main import main
 from socialpub.cli.output import as_command_error
 from socialpub.ops import file_faults
 from tests.integration.cli.conftest import Terminal
@@ -121,7 +121,7 @@ def loaded_by(module: str) -> set[str]:
 
 def test_the_help_loads_nothing_heavy() -> None:
     heavy = {"rich", "pydantic", "peewee", "httpx2", "starlette", "uvicorn", "huey", "cryptography", "PIL", "av"}
-    assert not loaded_by("socialpub.cli") & heavy
+    assert not loaded_by("socialpub.cli.main") & heavy
 
 
 def test_the_worker_loads_no_web_server() -> None:

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import socialpub
-from socialpub.cli import main
 from socialpub.cli.install import environment, files, installer
 from socialpub.cli.install.environment import ServiceInterpreter
+from socialpub.cli.main import main
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader

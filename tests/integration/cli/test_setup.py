@@ -12,9 +12,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from socialpub.cli import main
 from socialpub.cli import setup as config_command
 from socialpub.cli.context import CommandContext
+from socialpub.cli.main import main
 from socialpub.cli.setup import create_if_missing
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template

@@ -24,7 +24,7 @@ class Counted(subprocess.Popen):
 
 subprocess.Popen = Counted
 from socialpub.core import version
-import socialpub.cli
+import socialpub.cli.main
 print(len(started))
 version.current()
 first = len(started)

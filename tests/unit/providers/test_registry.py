@@ -17,7 +17,7 @@ from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import upload as upload_tiktok
 from socialpub.providers.x import options as x_options
 from socialpub.sandbox import World
-from socialpub.web.api.drafts import ProviderOptions
+from socialpub.web.api.post_requests import ProviderOptions
 from socialpub.web.api.requests import Provider
 
 

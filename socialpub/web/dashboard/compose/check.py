@@ -15,8 +15,8 @@ from socialpub.providers.tiktok import creator as creator_tiktok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.posts.drafts import CheckedDelivery, Draft, check_draft, draft_content
 from socialpub.runtime import Runtime
-from socialpub.web.api import drafts
-from socialpub.web.api.drafts import PostDraft
+from socialpub.web.api import post_requests
+from socialpub.web.api.post_requests import PostDraft
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.compose import form as compose_form
 from socialpub.web.dashboard.compose import media, option_fields
@@ -66,7 +66,7 @@ async def check(
     shape, mistakes = PostDraft.read(body)
     errors = [*mistakes.errors, *_check_time(form)]
     if form.profiles:
-        errors += drafts.check_rows(rt, OWNER, body, mistakes.errors)
+        errors += post_requests.check_rows(rt, OWNER, body, mistakes.errors)
     else:
         errors = [error for error in errors if error.path[:1] != ("profiles",)]
         errors.insert(0, FieldError(("profiles",), "choose at least one"))

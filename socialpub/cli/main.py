@@ -1,0 +1,152 @@
+"""The command line: results on stdout, everything else on stderr, and every failure says what to do next."""
+
+import gc
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from socialpub.cli.context import CommandContext
+from socialpub.cli.output import CommandError, WrongUsage, as_command_error, print_line, print_traceback
+from socialpub.core import commands
+
+
+@contextmanager
+def _safe_usage() -> Iterator[None]:
+    """Make the message of wrong arguments safe to print. The help stays as it is."""
+    try:
+        yield
+    except (WrongUsage, click.exceptions.NoArgsIsHelpError):
+        raise
+    except click.UsageError as error:
+        raise WrongUsage(_of_misplaced_config(error) or error) from error
+
+
+def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
+    """Return a better message for `--config` behind a command: it belongs before it."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name != "--config" or error.ctx is None:
+        return None
+    program, _, command = error.ctx.command_path.partition(" ")
+    message = f"--config stands before the command: {program} --config FILE {command}"
+    return click.UsageError(message, error.ctx)
+
+
+def _load(name: str) -> ModuleType:
+    """Import a command's module without garbage collection, which takes a fifth of the time and finds nothing."""
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+class LazyGroup(click.Group):
+    """Shows its commands in their order, and turns failures into messages that say what to do."""
+
+    def __init__(self, *, places: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        """`places` contains for each command its place (`module:function`) and its line in the help."""
+        placeholders = {name: click.Command(name, short_help=line) for name, (_, line) in places.items()}
+        super().__init__(commands=placeholders, **kwargs)
+        self._places = {name: place for name, (place, _) in places.items()}
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        with _safe_usage():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. An error of the packages below becomes a message and exit code 1."""
+        try:
+            with _safe_usage():
+                return super().invoke(ctx)
+        except (click.UsageError, CommandError):
+            raise
+        except Exception as error:
+            known = ctx.find_object(CommandContext)
+            failure = as_command_error(error, known.find_fault if known else None)
+            if failure is None:
+                raise
+            raise failure from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._places:
+            return None
+        module, _, function = self._places[cmd_name].partition(":")
+        command: click.Command = getattr(_load(module), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of the help without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])
+
+
+COMMANDS = {
+    "init": ("socialpub.cli.setup:init", "Write a configuration, a data folder and secret.key."),
+    "config": ("socialpub.cli.setup:show_config", "Show which configuration is used, or an example of every key."),
+    "serve": ("socialpub.cli.run:serve", "Run the appliance: web and worker together."),
+    "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
+    "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and say what to do about each finding."),
+    "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
+    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
+    "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),
+    "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
+    "web": ("socialpub.cli.run:web", "Run the web server alone."),
+    "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
+    "install-service": (
+        "socialpub.cli.install.command:install_service",
+        "Make a service of this machine, with systemd.",
+    ),
+    "uninstall-service": (
+        "socialpub.cli.install.command:uninstall_service",
+        "Take the service away again; configuration and data stay.",
+    ),
+    "go-back": ("socialpub.cli.install.command:go_back", "Undo an upgrade of the service."),
+    "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
+}
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        # Nothing else needs it, and in a checkout it starts git.
+        from socialpub.core import version
+
+        print_line(f"socialpub {version.current()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup, places=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the loader says how to read it
+    help="The configuration. Default: $SOCIALPUB_CONFIG, else ./config.toml, else /etc/socialpub/config.toml.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def main(ctx: click.Context, config: Path | None) -> None:
+    """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
+    # No other user may read posts, tokens and addresses in any new file. Child processes inherit this.
+    os.umask(0o077)
+    sys.excepthook = print_traceback
+    commands.settle(config)
+    ctx.ensure_object(CommandContext).config = config

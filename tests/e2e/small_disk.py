@@ -1,5 +1,6 @@
 """A disk of a few megabytes for an installation's data, mounted where only its own processes see it."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,10 +53,16 @@ class SmallDisk:
 
     def fill(self, *, but: int = 0) -> None:
         """Leave so many bytes."""
-        self.empty()
-        with self._filler.open("wb", buffering=0) as file:
-            free = os.statvfs(file.fileno())
-            os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize - but))
+        filled = False
+        while not filled:
+            self.empty()
+            with (
+                self._filler.open("wb", buffering=0) as file,
+                contextlib.suppress(OSError),
+            ):  # a process wrote meanwhile
+                free = os.statvfs(file.fileno())
+                os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize - but))
+                filled = True
 
     def empty(self) -> None:
         self._filler.unlink(missing_ok=True)

@@ -15,10 +15,13 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from socialpub.core import locks, machine
@@ -26,6 +29,8 @@ from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget
 from socialpub.media import types
 from socialpub.media.decoder.process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
+
+T = TypeVar("T")
 
 # --- how much memory decoding takes, estimated from a file's first bytes ----------------------------------------------
 #
@@ -222,7 +227,7 @@ async def inspect_file_async(
 
 def inspect_file(path: Path, declared: str | None, limits: MediaLimits, **allowance: Any) -> Facts:
     """The same outside of an event loop. Blocks."""
-    return asyncio.run(inspect_file_async(path, declared, limits, **allowance))
+    return _wait_for(inspect_file_async(path, declared, limits, **allowance))
 
 
 def fit(
@@ -239,7 +244,21 @@ def fit(
     """
     request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
     with _prepared(target):
-        return asyncio.run(_run(source, request, timeout_seconds, ""))
+        return _wait_for(_run(source, request, timeout_seconds, ""))
+
+
+def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run it in a loop and a thread of its own: the caller's thread may have a loop that runs."""
+    ended: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(asyncio.run(coroutine))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name="decoder", daemon=True).start()
+    return ended.result()
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:

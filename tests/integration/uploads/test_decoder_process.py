@@ -281,6 +281,15 @@ def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Pat
     assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
+def test_an_image_is_fitted_for_a_caller_whose_thread_has_a_running_loop(tmp_path: Path) -> None:
+    path = media.png(tmp_path / "a.png")
+
+    async def fit() -> dict[str, Any]:
+        return client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+
+    assert asyncio.run(fit())["changed"]
+
+
 def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_then_another_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

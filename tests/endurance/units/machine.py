@@ -11,6 +11,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from tests.e2e.processes import until
@@ -40,9 +41,13 @@ def lacking(*programs: str) -> str | None:
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
+_numbers = count(1)
+"""A machine that ends badly leaves its name occupied."""
+
+
 class Machine:
     def __init__(self, folder: Path) -> None:
-        self.name = f"socialpub-{os.getpid()}"
+        self.name = f"socialpub-{os.getpid()}-{next(_numbers)}"
         self._folder = folder
         self._log = folder / "console.log"
         (folder / "memory").mkdir()
@@ -76,7 +81,10 @@ class Machine:
         if not children:
             return False
         self._init = int(children[0])
-        if Path(f"/proc/{self._init}/comm").read_text().strip() != "systemd":
+        try:
+            if Path(f"/proc/{self._init}/comm").read_text().strip() != "systemd":
+                return False
+        except (FileNotFoundError, ProcessLookupError):  # a helper of nspawn, which has ended
             return False
         return self.run("systemctl", "is-system-running", code=None).stdout.strip() in ("running", "degraded")
 
@@ -114,6 +122,8 @@ class Machine:
                     os.kill(pid, signal.SIGKILL)
             self._nspawn.wait(60)
         for tree in self._trees:
+            if (kill := tree / "cgroup.kill").exists():
+                kill.write_text("1")
             for group in sorted(tree.rglob("*/"), reverse=True):
                 with contextlib.suppress(OSError):
                     group.rmdir()

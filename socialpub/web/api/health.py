@@ -96,8 +96,8 @@ def _shown_hold(hold: HoldRow) -> dict[str, str]:
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 _REST = 20
-"""How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps
-no more than that part of a processor busy."""
+"""The numbers are kept for this many times the time that reading them took. Callers need no key, and this limits the
+share of a processor that they can use."""
 
 
 @endpoint(scope=None)

@@ -37,7 +37,7 @@ from socialpub.web.http.rate_limit import RateLimits
 
 POLL_SECONDS = 0.05
 EXPIRY_SECONDS = 1.0
-"""So often it is asked whether a key has expired, which no commit tells."""
+"""Seconds between two checks for expired keys. No commit announces that a key expires."""
 
 
 class LongPoll:

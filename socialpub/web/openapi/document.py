@@ -51,8 +51,8 @@ def _option_schema(label: str, table: Table) -> dict[str, Any]:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    # A default stands in the words alone: generators send what `default` says with every post, and it would win over
-    # what the owner has stored with the profile.
+    # Only the description names the default. Generators send a `default` with every post, and it would override what
+    # the owner has stored with the profile.
     words = option.meaning if option.default is None else f"{option.meaning} Default: `{_json(option.default)}`."
     return {**_value(option), "description": words}
 

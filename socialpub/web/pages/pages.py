@@ -113,7 +113,7 @@ Build = Callable[[str], dict[str, Any]]
 """Makes the OpenAPI document of an appliance that is reached at this base_url."""
 
 _NONCE = b"the-nonce-of-this-answer"
-"""Stands in the rendered page until it is sent."""
+"""Marks the place in the rendered page. The real value replaces it when the page is sent."""
 
 # The viewer makes style elements, four of them, and writes style attributes into markup. The elements get a nonce; for
 # attributes there is none, and a list of their hashes would end with every new version. A style can load nothing here.

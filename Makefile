@@ -134,6 +134,7 @@ fuzz: dev
 check: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell README.md config.example.toml socialpub systemd tests Makefile .ci
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive socialpub
 	$(BIN)/mypy
 

@@ -45,7 +45,7 @@ def pages(appliance: MeasuredAppliance) -> dict[str, str]:
     post = reader.value("SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
     profile = reader.value("SELECT id FROM profile LIMIT 1")
     day = str(reader.value("SELECT max(created_at) FROM post"))
-    plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/trail", "/system")
+    plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/audit", "/system")
     return {
         "/": "/",
         **{path: path for path in plain},

@@ -278,5 +278,5 @@ def post_again_what_failed(owner: Owner) -> None:
 
 
 def look_at_the_rest(owner: Owner) -> None:
-    for path in ("/", "/posts", "/posts?search=dashboard", "/calendar", "/log", "/trail", "/system"):
+    for path in ("/", "/posts", "/posts?search=dashboard", "/calendar", "/log", "/audit", "/system"):
         owner.open(path)

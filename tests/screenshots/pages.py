@@ -19,7 +19,7 @@ PAGES = {
     "profiles": "/profiles",
     "keys": "/keys",
     "log": "/log",
-    "trail": "/trail",
+    "audit": "/audit",
     "system": "/system",
     "findings": "/system/findings",
     "reference": "/api/v1/openapi-docs",

@@ -33,7 +33,7 @@ from tests.support.tab import Tab
 from tests.upgrades import sample
 from tests.upgrades.sample import JOURNAL, SampleFacts
 
-PAGES = ("/", "/posts", "/calendar", "/profiles", "/keys", "/log", "/trail", "/system", "/compose")
+PAGES = ("/", "/posts", "/calendar", "/profiles", "/keys", "/log", "/audit", "/system", "/compose")
 LISTS = ("/posts", "/posts?deliveryStatus=failed", "/posts?deliveryStatus=published", "/profiles", "/publish/logs")
 
 

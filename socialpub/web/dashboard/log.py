@@ -1,4 +1,4 @@
-"""`/log` and `/log.csv`: the outcomes of deliveries. `/trail`: what owners, programs and commands did."""
+"""`/log` and `/log.csv`: the outcomes of deliveries. `/audit`: the audit log of owners, API keys and commands."""
 
 import asyncio
 
@@ -17,6 +17,7 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.forms import ListFilter
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.http.answer import Answer
+from socialpub.web.pages import pages
 
 ALL = "all"
 """The type of every entry. Without a type, the page shows outcomes and the file holds every entry."""
@@ -94,17 +95,25 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
     at = visit.query.number("page") or 0
     found = await rt.read_in_thread(lambda reader: audit_log_tables.read(reader, (kind,) if kind else (), at, PER_PAGE))
     return visit.show(
-        "trail.html",
+        "audit.html",
         found=found,
         kind=kind,
         kinds={name: AUDIT_LABELS.get(name, name) for name in audit_log_tables.KINDS},
         at=at,
         per_page=PER_PAGE,
-        address=lambda page: visit.href("/trail") + f"?page={page}" + (f"&kind={kind}" if kind else ""),
+        address=lambda page: visit.href("/audit") + f"?page={page}" + (f"&kind={kind}" if kind else ""),
         who=audit_text.describe_actor,
         what=lambda entry: audit_text.describe(audit_text.with_times(entry, visit.written)),
         place=_subject_page,
     )
+
+
+@page()
+async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Answer:
+    """Redirect from the address that the audit log had in former versions."""
+    query = visit.request.query_string
+    location = visit.href("/audit").encode() + (b"?" + query if query else b"")
+    return Answer(308, b"", ((b"location", location),), pages.HTML)
 
 
 def _subject_page(entry: AuditEntry) -> str | None:

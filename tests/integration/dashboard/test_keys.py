@@ -189,7 +189,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(owner: Tab, r
         ("dashboard", "key.kept", "leaked"),
         ("dashboard", "key.kept", MARKUP),
     }
-    assert "Kept the API key “leaked” of a restored backup." in owner.open("/trail?kind=key").text
+    assert "Kept the API key “leaked” of a restored backup." in owner.open("/audit?kind=key").text
 
 
 def test_revoking_them_under_keys_settles_it_as_well(owner: Tab, rt: Runtime, leaked: str) -> None:

@@ -1,4 +1,4 @@
-"""The delivery history is read, filtered and taken away as a file, and the trail says who did what."""
+"""The delivery history is read, filtered and taken away as a file, and the audit log says who did what."""
 
 import csv
 import io
@@ -139,18 +139,18 @@ def test_the_file_has_every_entry_of_the_filter(owner: Tab, rt: Runtime, monkeyp
     assert {row["network"] for row in rows} == {"x"}
 
 
-def test_the_trail_says_who_did_what(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_the_audit_log_says_who_did_what(owner: Tab, rt: Runtime, profile: str) -> None:
     rt.write(api_keys.create, MARKUP)
     owner.press("Pause", on="/system")
     rt.db.write(lambda tx: profile_rows.update(tx, profile, name="Linen"))
-    page = owner.open("/trail")
+    page = owner.open("/audit")
     entries = [one.text for one in page.root.all("ol")[0].all("li")]
     assert entries[0].startswith("Paused publishing. owner, in the dashboard ·")
     assert any(entry.startswith(f"Made the API key “{MARKUP}” (write)") for entry in entries)
     assert page.root.all("img") == []
     only = owner.press("Show", {"About": "publishing"})
     assert [one.text.partition(".")[0] for one in only.root.all("ol")[0].all("li")] == ["Paused publishing"]
-    assert "Nothing of this kind" in owner.press("Show", {"About": "copy"}).text
+    assert "No entries of this kind yet." in owner.press("Show", {"About": "copy"}).text
 
 
 def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: Tab, rt: Runtime) -> None:
@@ -158,17 +158,22 @@ def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: Tab, rt: R
     post = accept(rt, add_profile(rt))
     at = "2027-10-31T01:30:00.000Z"
     rt.db.write(lambda tx: audit_log.record(tx, AuditAction.POST_CREATED, post, "Hello", scheduled_at=at))
-    for path in ("/trail", f"/posts/{post}"):
+    for path in ("/audit", f"/posts/{post}"):
         page = owner.open(path)
         assert "scheduled for 31 Oct 2027, 02:30 CET" in page.text, path
         assert "2027-10-31T01:30" not in page.text, path
 
 
-def test_a_long_trail_is_read_page_by_page(owner: Tab, rt: Runtime) -> None:
+def test_a_long_audit_log_is_read_page_by_page(owner: Tab, rt: Runtime) -> None:
     for number in range(60):
         rt.write(api_keys.create, f"key number {number}.")
-    page = owner.open("/trail?kind=key")
+    page = owner.open("/audit?kind=key")
     assert ("key number 59." in page.text, "key number 9." in page.text) == (True, False)
     page = owner.follow("Older")
     assert ("key number 9." in page.text, "kind=key" in page.path) == (True, True)
-    assert owner.open("/trail?page=900&kind=nonsense").status == 200
+    assert owner.open("/audit?page=900&kind=nonsense").status == 200
+
+
+def test_the_former_address_of_the_audit_log_leads_to_the_present_one(owner: Tab) -> None:
+    answer = owner.ask("GET", "/trail?kind=key&page=2")
+    assert (answer.status, answer.headers["location"]) == (308, "./audit?kind=key&page=2")

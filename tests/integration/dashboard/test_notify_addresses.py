@@ -97,7 +97,7 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
     (entry, *_) = audit_log.read(rt.reader, ["notify"]).entries
     assert audit_text.describe(entry) == "Added the notification address ntfys://ntfy.example.org."
     assert entry.actor == "dashboard"
-    assert "Notifications" in owner.open("/trail").text
+    assert "Notifications" in owner.open("/audit").text
 
 
 @pytest.mark.parametrize("urls", [[]])

@@ -45,7 +45,7 @@ def test_every_page_fits_and_is_accessible(page: Page, posts: dict[str, str], si
     width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    paths = ("/", "/posts", "/log", "/system", "/trail", "/nowhere", *(f"/posts/{one}" for one in posts.values()))
+    paths = ("/", "/posts", "/log", "/system", "/audit", "/nowhere", *(f"/posts/{one}" for one in posts.values()))
     for path in (*paths, f"/posts/{posts['published']}?preview=on"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path

@@ -149,7 +149,7 @@ def signs_in_wrongly(app: App, address: str, times: int = 1) -> None:
 
 
 def failures(owner: Tab) -> list[str]:
-    entries = owner.open("/trail?kind=session").root.all("ol")[0].all("li")
+    entries = owner.open("/audit?kind=session").root.all("ol")[0].all("li")
     return [one.text.partition(" ·")[0] for one in entries if "rong password" in one.text]
 
 

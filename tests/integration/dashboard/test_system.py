@@ -241,7 +241,7 @@ def test_a_copy_that_fails_is_told(owner: Tab, monkeypatch: pytest.MonkeyPatch) 
 
 def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: Tab, rt: Runtime) -> None:
     told = "This installation was restored from a backup of"
-    pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/trail", "/system/findings")
+    pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/audit", "/system/findings")
     assert not [path for path in pages if told in owner.open(path).text]
     become_restored(rt)
     assert [path for path in pages if told not in owner.open(path).text] == []

@@ -90,7 +90,7 @@ MENU = (
     MenuItem("/calendar", "Calendar"),
     MenuItem("/profiles", "Profiles"),
     MenuItem("/keys", "Keys"),
-    MenuItem("/log", "Log", also="/trail"),
+    MenuItem("/log", "Log", also="/audit"),
     MenuItem("/system", "System"),
 )
 

@@ -139,7 +139,7 @@ class Runtime:
         """This thread's read-only connection."""
         return self.db.reader
 
-    def http_of(self, provider: str) -> Http:
+    def http_for(self, provider: str) -> Http:
         """The client for calls to this network."""
         return self.http.of(provider)
 
@@ -202,7 +202,7 @@ def build(
     process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
     # A command that changes the key looks for processes. From here on it sees this one.
     with upgrade.exclusive(settings.run_dir):
-        secret_key.check(db.reader.connection, secrets)
+        secret_key.check_key(db.reader.connection, secrets)
     client.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,

@@ -98,7 +98,7 @@ def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
 def test_the_changelog_says_of_the_next_release_what_an_older_version_refuses() -> None:
     """Its newest migration, and no configuration key that does not exist."""
     section = release.section(ROOT / release.CHANGELOG, version.read_release(ROOT))
-    assert max(upgrade.known())[:4] in section
+    assert max(upgrade.list_known())[:4] in section
     (keys,) = re.findall(r"^\*\*New configuration keys\.\*\* (.*?)\n\n", section, re.MULTILINE | re.DOTALL)
     known = {part for key in KEYS for part in (key[-1], f"[{'.'.join(key[:-1])}]")}
     assert {name for name in re.findall("`([^`]+)`", keys) if not name.startswith('"')} <= known

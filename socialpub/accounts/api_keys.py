@@ -102,7 +102,7 @@ def create(
         id=key_id,
         name=name,
         scope=scope,
-        secret_hash=crypto.digest(secret),
+        secret_hash=crypto.hash_api_secret(secret),
         providers=_limit(providers),
         profiles=_limit([_known_profile(tx, profile) for profile in profiles or ()]),
         created_at=tx.stamp,
@@ -145,7 +145,7 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
     if prefix != "spk" or not secret or not secret.isascii():
         return None
     row = access_rows.find_key(reader, key_id)
-    if row is None or not crypto.matches(secret, row[1]):
+    if row is None or not crypto.matches_hash(secret, row[1]):
         return None
     return _caller(key_id, row, now)
 

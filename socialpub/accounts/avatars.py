@@ -104,7 +104,7 @@ def _renew(rt: Runtime, row: ProfileRow) -> None:
 
 def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
     """Store the image at `path`. Raises what `_renew` treats as a failure."""
-    url, http = row.picture_url or "", rt.http_of(row.provider)
+    url, http = row.picture_url or "", rt.http_for(row.provider)
     address = _public_address(getattr(rt.settings.providers, row.provider), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
     if not response.ok:

@@ -225,7 +225,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple
     asked_at, surface = rt.now(), Surface(row.door)
     try:
         verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
-        tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row.redirect_uri, verifier)
+        tokens = provider.oauth.exchange(rt.http_for(provider.name), code, row.redirect_uri, verifier)
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} returned no tokens after your consent: {error.message}",
@@ -285,7 +285,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
     try:
-        provider.oauth.revoke(rt.http_of(provider.name), credentials.access_token, credentials.refresh_token)
+        provider.oauth.revoke(rt.http_for(provider.name), credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 
@@ -363,7 +363,7 @@ def identify(
 
 def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
     scopes = credentials.scopes or frozenset()
-    http = rt.http_of(provider.name)
+    http = rt.http_for(provider.name)
     return redaction.mask_value(provider.oauth.identify(http, credentials.access_token, scopes))
 
 
@@ -375,5 +375,5 @@ def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credent
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()
-    answer = provider.oauth.refresh(rt.http_of(provider.name), credentials.refresh_token)
+    answer = provider.oauth.refresh(rt.http_for(provider.name), credentials.refresh_token)
     return grants.from_answer(answer, asked_at, previous=credentials)

@@ -56,7 +56,7 @@ def insert(
     tx.add(
         ConsentRow,
         id=consent_id,
-        state_hash=crypto.digest(state),
+        state_hash=crypto.hash_api_secret(state),
         verifier=rt.secrets.seal(verifier, "consent", consent_id, "verifier"),
         door=surface,
         created_at=tx.stamp,
@@ -66,7 +66,7 @@ def insert(
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
-    return access_rows.find_consent(reader, provider, crypto.digest(state))
+    return access_rows.find_consent(reader, provider, crypto.hash_api_secret(state))
 
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:

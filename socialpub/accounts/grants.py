@@ -55,7 +55,7 @@ def read_credentials(text: str) -> Credentials:
         raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
     if not isinstance(given, dict):
         raise OperatorError("The credentials are not a JSON object.", f"Expected is {FORM}")
-    found, mistakes = validation.read(_CredentialsFile, given)
+    found, mistakes = validation.parse(_CredentialsFile, given)
     if mistakes or found is None:
         sentences = [one.sentence for one in mistakes.errors]
         raise OperatorError(format_mistakes("The credentials have", sentences), f"Expected is {FORM}")

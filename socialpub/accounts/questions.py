@@ -39,7 +39,7 @@ def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
 
     Asks the network, so not from the event loop. Raises `errors.py` and `Withdrawn`.
     """
-    http, token = rt.http_of(profile.provider), tokens.load_fresh(rt, profile.id)
+    http, token = rt.http_for(profile.provider), tokens.load_fresh(rt, profile.id)
     try:
         return redaction.mask_value(question(http, token))
     except AuthExpired:

@@ -58,7 +58,7 @@ def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> Browser
         "user_agent": user_agent[:MAX_USER_AGENT_LENGTH],
     }
     clean_sessions(rt, tx)
-    tx.add(SessionRow, token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
+    tx.add(SessionRow, token_hash=crypto.hash_api_secret(token), instance_id=rt.instance_id, **values)
     audit_log.record(tx, AuditAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
     return BrowserSession(token, **values)
 
@@ -77,7 +77,7 @@ def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agen
 
 def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
     """Return the session of this token; None when it is unknown, has ended or was unused for too long."""
-    row = access_rows.find_session(reader, crypto.digest(token), rt.instance_id, _oldest(rt, rt.stamp()))
+    row = access_rows.find_session(reader, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
     return None if row is None else BrowserSession(token, *row)
 
 
@@ -143,7 +143,7 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
     access_rows.replace_link(
         tx,
         purpose,
-        token_hash=crypto.digest(token),
+        token_hash=crypto.hash_api_secret(token),
         instance_id=rt.instance_id,
         expires_at=stamp(tx.now + LINK_LIFETIME),
     )
@@ -151,11 +151,11 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
 
 
 def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
-    return access_rows.is_link_valid(reader, crypto.digest(token), purpose, rt.instance_id, rt.stamp())
+    return access_rows.is_link_valid(reader, crypto.hash_api_secret(token), purpose, rt.instance_id, rt.stamp())
 
 
 def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
-    return access_rows.use_link(tx, crypto.digest(token), purpose, rt.instance_id)
+    return access_rows.use_link(tx, crypto.hash_api_secret(token), purpose, rt.instance_id)
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:

@@ -158,7 +158,7 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
 
     `Rejected` from here always means that the owner must consent again.
     """
-    refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_of(provider.name)
+    refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
     try:
         try:

@@ -208,7 +208,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
         return  # the account was connected again meanwhile, and that connection must stay
     access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = grants.open_refresh_token(rt.secrets, profile)
-    oauth.revoke(rt.http_of(profile.provider), access, refresh)
+    oauth.revoke(rt.http_for(profile.provider), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:

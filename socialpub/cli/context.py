@@ -79,7 +79,7 @@ class CommandContext:
         settings = self.settings()
         storage.refuse_root(settings)
         logging.configure(settings.logging)
-        for note in (*settings.notes(), *settings.half_credentials()):
+        for note in (*settings.advice(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)
         with ExitStack() as opened:
             if role == "web":

@@ -148,5 +148,5 @@ def main(ctx: click.Context, config: Path | None) -> None:
     # No other user may read posts, tokens and addresses in any new file. Child processes inherit this.
     os.umask(0o077)
     sys.excepthook = print_traceback
-    commands.settle(config)
+    commands.detect(config)
     ctx.ensure_object(CommandContext).config = config

@@ -36,14 +36,14 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     if new_secret:
         if folder is not None:
             context.config = folder / "config.toml"
-            commands.settle(context.config)
+            commands.detect(context.config)
         _make_new_secret(context)
         return
     folder = folder or Path()
     for path in template.create(folder):
         print_line(str(path))
     config = folder / "config.toml"
-    commands.settle(config)
+    commands.detect(config)
     print_note()
     print_note(f"Next: fill in [providers.x] in {config}, then start it with `{commands.line('serve')}`.")
     print_note(KEEP)

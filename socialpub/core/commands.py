@@ -151,7 +151,7 @@ _in_public: ContextVar[bool] = ContextVar("in_public", default=False)
 _in_dashboard: ContextVar[bool] = ContextVar("in_dashboard", default=False)
 
 
-def settle(config: Path | None) -> None:
+def detect(config: Path | None) -> None:
     """Find out where this process runs. `config` is the file that its `--config` names."""
     global _here  # a property of the process
     _here = discover(this_process(config))

@@ -135,10 +135,10 @@ class InvalidRequest(SocialpubError):
     def at(cls, *path: str | int, message: str) -> "InvalidRequest":
         """Return the error for one field. Without a path, `message` is a whole sentence."""
         error = FieldError(path, message)
-        return cls.of([error]) if path else cls(message, [error])
+        return cls.from_errors([error]) if path else cls(message, [error])
 
     @classmethod
-    def of(cls, errors: Sequence[FieldError], total: int = 0, *, whole: str = "The body") -> "InvalidRequest":
+    def from_errors(cls, errors: Sequence[FieldError], total: int = 0, *, whole: str = "The body") -> "InvalidRequest":
         """Return one error for all of these. `detail` explains the first and counts the others.
 
         An error without a path is about the `whole`.

@@ -6,7 +6,7 @@ A duration is one whole number and one unit (`90s`, `15m`, `24h`, `90d`), in the
 import re
 from datetime import timedelta
 
-SECONDS_OF = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_DURATION = timedelta(days=36500)
 """A hundred years: added to any instant of today it still is a date."""
 
@@ -18,7 +18,7 @@ def parse_duration(text: str) -> timedelta:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError("a duration is a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
-    seconds = int(match[1]) * SECONDS_OF[match[2]]
+    seconds = int(match[1]) * UNIT_SECONDS[match[2]]
     if seconds > MAX_DURATION.total_seconds():
         raise ValueError(f"a duration is at most {duration(MAX_DURATION)}")
     return timedelta(seconds=seconds)
@@ -26,11 +26,11 @@ def parse_duration(text: str) -> timedelta:
 
 def in_words(seconds: float) -> str:
     """Return about how long that is, for people."""
-    if seconds >= 2 * SECONDS_OF["d"]:
-        return f"{round(seconds / SECONDS_OF['d'], 1):g} days"
-    if seconds >= 2 * SECONDS_OF["h"]:
-        return f"{round(seconds / SECONDS_OF['h'], 1):g} hours"
-    return f"{seconds / SECONDS_OF['m']:.0f} minutes" if seconds > 2 * SECONDS_OF["m"] else f"{seconds:.0f} seconds"
+    if seconds >= 2 * UNIT_SECONDS["d"]:
+        return f"{round(seconds / UNIT_SECONDS['d'], 1):g} days"
+    if seconds >= 2 * UNIT_SECONDS["h"]:
+        return f"{round(seconds / UNIT_SECONDS['h'], 1):g} hours"
+    return f"{seconds / UNIT_SECONDS['m']:.0f} minutes" if seconds > 2 * UNIT_SECONDS["m"] else f"{seconds:.0f} seconds"
 
 
 def duration(duration: timedelta) -> str:
@@ -40,10 +40,10 @@ def duration(duration: timedelta) -> str:
     """
     seconds = int(duration.total_seconds())
     for unit in ("d", "h", "m"):
-        if unit == "d" and seconds <= 2 * SECONDS_OF["d"]:
+        if unit == "d" and seconds <= 2 * UNIT_SECONDS["d"]:
             continue
-        if seconds and seconds % SECONDS_OF[unit] == 0:
-            return f"{seconds // SECONDS_OF[unit]}{unit}"
+        if seconds and seconds % UNIT_SECONDS[unit] == 0:
+            return f"{seconds // UNIT_SECONDS[unit]}{unit}"
     return f"{seconds}s"
 
 

@@ -162,12 +162,12 @@ _MESSAGES = {
 _WRONG_INSIDE = "wrong_inside"
 
 
-def wrong(message: str) -> PydanticCustomError:
+def field_error(message: str) -> PydanticCustomError:
     """Return the error that a validator raises for its field. `message` says what to change."""
     return PydanticCustomError("wrong", "{message}", {"message": message})
 
 
-def wrong_inside(errors: Sequence[tuple[Path, str]], total: int) -> PydanticCustomError:
+def inner_errors(errors: Sequence[tuple[Path, str]], total: int) -> PydanticCustomError:
     """Return the error that a validator raises for paths inside its field. There are `total` in all."""
     return PydanticCustomError(_WRONG_INSIDE, "wrong inside", {"errors": list(errors), "total": total})
 
@@ -216,10 +216,10 @@ class Mistakes:
 
     def refusal(self, whole: str = "The body") -> InvalidRequest:
         """Return everything as one failure. An error without a path is about the `whole`."""
-        return InvalidRequest.of(self.errors, self.total, whole=whole)
+        return InvalidRequest.from_errors(self.errors, self.total, whole=whole)
 
 
-def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
+def parse(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
     """Return the data as this model, or None, and everything that is wrong with it, unknown names first.
 
     The time does not grow with the number of mistakes.

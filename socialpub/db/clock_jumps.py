@@ -75,7 +75,7 @@ class ClockWatch:
         if not self._differs(ahead):
             return
         tx.after_commit(self._remember, ahead)  # what is not on the disk was not moved
-        known = state(tx)
+        known = load_state(tx)
         jump = _jump_since(tx, known, self._clock.boot, ahead)
         same_boot = known is not None and known.boot == self._clock.boot
         known = known or ClockState(self._clock.boot, ahead)
@@ -99,15 +99,15 @@ class ClockWatch:
         self._known = ahead
 
 
-def state(store: Reader) -> ClockState | None:
+def load_state(store: Reader) -> ClockState | None:
     """What was last written down; None in a new database."""
     written = appliance_state.get(store, appliance_state.CLOCK)
     return None if written is None else ClockState(**json.loads(written))
 
 
-def moved(store: Reader, clock: Clock) -> timedelta:
+def total_shift(store: Reader, clock: Clock) -> timedelta:
     """By how much the wall clock has been set so far: what is left of it without that goes on evenly."""
-    known = state(store)
+    known = load_state(store)
     if known is None:
         return timedelta()
     unnoticed = _ahead(clock, clock.now()) - known.ahead if known.boot == clock.boot else 0.0
@@ -116,7 +116,7 @@ def moved(store: Reader, clock: Clock) -> timedelta:
 
 def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
     """How long ago something was written down, though the clock may have been set since."""
-    known, age = state(store), (now - parse(written_at)).total_seconds()
+    known, age = load_state(store), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
         return age
     return age - known.jumped_by
@@ -125,7 +125,7 @@ def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
 def written_before(store: Reader, now: datetime, age: timedelta) -> str:
     """What bears a stamp up to this one is at least as old as that, however the clock was set since it was written: a
     wrong date for an hour makes nothing a year old. Some of it may be older still."""
-    known = state(store)
+    known = load_state(store)
     before = safe = stamp(now - age)
     for at, seconds in reversed(known.jumps if known else ()):
         if at <= before:  # longer ago than that, and so is all that was written before it
@@ -135,9 +135,9 @@ def written_before(store: Reader, now: datetime, age: timedelta) -> str:
     return safe
 
 
-def recent(store: Reader, now: datetime) -> ClockState | None:
+def recent_jump(store: Reader, now: datetime) -> ClockState | None:
     """The last jump, while it is worth speaking of. The clock of a restored installation's original is not."""
-    known = state(store)
+    known = load_state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
         return None
     return known if known.jumped_at > (appliance_state.get(store, appliance_state.ORIGINAL_UNTIL) or "") else None
@@ -152,9 +152,9 @@ def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> fl
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
-def forward_since(store: Reader, instant: str) -> list[tuple[str, float]]:
+def forward_jumps(store: Reader, instant: str) -> list[tuple[str, float]]:
     """The jumps forward since this instant: when each was noticed, and its seconds."""
-    known = state(store)
+    known = load_state(store)
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
 
 

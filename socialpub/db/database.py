@@ -84,9 +84,9 @@ class Database:
         self._peewee.connect()
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
         with upgrade.exclusive(run_dir):
-            secret_key.check(self._connection, secrets)
-            upgrade.apply(self._peewee, secrets, run_dir, clock.now())
-            secret_key.remember(self._connection, secrets)
+            secret_key.check_key(self._connection, secrets)
+            upgrade.apply_missing(self._peewee, secrets, run_dir, clock.now())
+            secret_key.bind_key(self._connection, secrets)
         self._connection.row_factory = Row
         _register_media_url(self._connection, str)
         self._writer = Writer(self._connection, self._queue_lock, clock, busy_seconds)
@@ -130,7 +130,7 @@ class Database:
         with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
             compact_file(connection, self.path.parent)
 
-    def look_at_clock(self) -> None:
+    def follow_clock(self) -> None:
         """Move what waits when the wall clock was set. Every write does so. A thread that only reads calls this."""
         if self._writer.watch.was_set:
             self.write(lambda _: None)

@@ -26,7 +26,7 @@ class Progress:
     """How often the delivery went back to an earlier step, per reason."""
 
     @classmethod
-    def read(cls, text: str) -> "Progress":
+    def from_json(cls, text: str) -> "Progress":
         stored = json.loads(text)
         own = {name: stored[name] for name in cls.__slots__ if name in stored and name != "phase"}
         return cls(states.read_phase(stored), **own)
@@ -71,12 +71,12 @@ class Delivery:
     )
 
     @classmethod
-    def of(cls, row: Row) -> "Delivery":
+    def from_row(cls, row: Row) -> "Delivery":
         delivery = cls(*(row[name] for name in cls.COLUMNS.split(", ")))
         delivery.state = State(row.state)
         delivery.options, delivery.memo = json.loads(row.options), json.loads(row.memo)
         delivery.plan = [(name, kind) for name, kind in json.loads(row.plan)] if row.plan else None
-        delivery.progress = Progress.read(row.progress)
+        delivery.progress = Progress.from_json(row.progress)
         return delivery
 
     @property

@@ -15,7 +15,7 @@ _TROUBLE = {
 }
 
 
-def code_of(error: BaseException | None) -> int | None:
+def primary_code(error: BaseException | None) -> int | None:
     """Return the primary code. None: it is no error of SQLite's library."""
     code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
     return None if code is None else code & 0xFF
@@ -23,12 +23,12 @@ def code_of(error: BaseException | None) -> int | None:
 
 def is_trouble(error: BaseException) -> bool:
     """Return whether the disk or a lock is the cause, and not the statement."""
-    return code_of(error) in _TROUBLE
+    return primary_code(error) in _TROUBLE
 
 
 def as_unavailable(error: sqlite3.Error) -> Exception:
     """Return the caller's error. Its cause has the code of SQLite's."""
-    match code_of(error) or code_of(error.__cause__):
+    match primary_code(error) or primary_code(error.__cause__):
         case sqlite3.SQLITE_FULL:
             unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -48,7 +48,7 @@ def find_damage(error: BaseException) -> str | None:
     message unreadable.
     """
     for one in (error, error.__context__):
-        if isinstance(one, sqlite3.DatabaseError) and (code_of(one) in _DAMAGE or _is_undecodable(one)):
+        if isinstance(one, sqlite3.DatabaseError) and (primary_code(one) in _DAMAGE or _is_undecodable(one)):
             return str(one)
         if isinstance(one, UnicodeDecodeError) and _was_reading_rows(one):
             return "text in it cannot be read"
@@ -57,7 +57,7 @@ def find_damage(error: BaseException) -> str | None:
 
 def _is_undecodable(error: sqlite3.DatabaseError) -> bool:
     # Python, and not SQLite, refuses a text that is not UTF-8: the error has no code and no cause.
-    return type(error) is sqlite3.OperationalError and code_of(error) is None and error.__cause__ is None
+    return type(error) is sqlite3.OperationalError and primary_code(error) is None and error.__cause__ is None
 
 
 def _was_reading_rows(error: UnicodeDecodeError) -> bool:

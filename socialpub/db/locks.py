@@ -114,7 +114,7 @@ class ProcessLock:
         self._lock.release()
 
 
-def living(folder: Path) -> list[str]:
+def living_processes(folder: Path) -> list[str]:
     """Return the names of the processes that hold their lock in this folder, which may be missing."""
     return [path.stem for path in sorted(folder.glob("*.lock")) if locks.is_locked(path)]
 

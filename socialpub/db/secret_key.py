@@ -19,18 +19,18 @@ from socialpub.db.models import ApplianceRow, ConsentRow, NotifyAddressRow, Prof
 from socialpub.db.tables import delivery_rows
 
 
-def if_lost() -> str:
+def lost_key_hint() -> str:
     """Return what to do if the key of a database is lost for good."""
     new = commands.line("init", "--new-secret")
     return f"If that key is lost for good, move this one away and run `{new}`. It says what is lost with the key."
 
 
-def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
+def check_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
     """Refuse a database that remembers another key. Comes before anything in it is changed."""
     if _bound_key(Reader(connection)) not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.",
-            f"Put back the one that belongs to it. {if_lost()}",
+            f"Put back the one that belongs to it. {lost_key_hint()}",
         )
 
 
@@ -39,7 +39,7 @@ def _bound_key(reader: Reader) -> str | None:
     return appliance_state.get(reader, appliance_state.SECRET_KEY) if reader.has_table(ApplianceRow) else None
 
 
-def remember(connection: sqlite3.Connection, secrets: Secrets) -> None:
+def bind_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
     """Bind a new database to the key."""
     if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
         appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)
@@ -103,7 +103,7 @@ def swap_key_files(key_file: Path, at: str) -> Path:
 # --- copies that were made before ------------------------------------------------------------------------------------
 
 
-def note_former(tx: Tx) -> None:
+def note_former_key(tx: Tx) -> None:
     """The database is about to belong to another key: copies that the present one made stay this installation's own."""
     present = appliance_state.get(tx, appliance_state.SECRET_KEY)
     if present is not None:

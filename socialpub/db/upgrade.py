@@ -20,7 +20,7 @@ from socialpub.core.locks import FileLock
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade_backups
 from socialpub.db.connection import Reader, prepared
-from socialpub.db.locks import living
+from socialpub.db.locks import living_processes
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -35,35 +35,35 @@ def exclusive(run_dir: Path) -> Iterator[None]:
         yield
 
 
-def applied(connection: sqlite3.Connection) -> list[str]:
+def list_applied(connection: sqlite3.Connection) -> list[str]:
     """The names of the migrations that a database has."""
     return [row[0] for row in connection.execute("SELECT name FROM schema_migration")]
 
 
-def unknown(applied: Iterable[str]) -> list[str]:
+def list_unknown(applied: Iterable[str]) -> list[str]:
     """Those of the applied migrations that this version does not know: a newer one made them."""
-    return sorted(set(applied) - known())
+    return sorted(set(applied) - list_known())
 
 
-def is_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_backups.FIRST_VERSION) -> str:
+def describe_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_backups.FIRST_VERSION) -> str:
     """The sentence for a database with migrations that this version does not know. `made_by` is the newer version."""
     newer = "a newer socialpub" if made_by == upgrade_backups.FIRST_VERSION else f"a newer socialpub, {made_by}"
     return f"{what} was made by {newer}: it has {', '.join(unknown)}, unknown to {version.current()}."
 
 
-def missing(applied: Iterable[str]) -> list[str]:
+def list_missing(applied: Iterable[str]) -> list[str]:
     """The migrations that the next start applies."""
-    return sorted(known() - set(applied))
+    return sorted(list_known() - set(applied))
 
 
-def known() -> set[str]:
+def list_known() -> set[str]:
     """The names of the migrations of this version."""
     # A glob hides that a folder cannot be opened, such as with too many open files: every database would be newer.
     names = (path.name for path in MIGRATIONS.iterdir())
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
-def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
+def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
     """Apply what is missing, after a copy; the names applied. Inside `exclusive`.
 
     Each migration is one transaction. Raises OperatorError for a newer database, and while a process of a former
@@ -77,20 +77,20 @@ def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: dateti
         warnings.simplefilter("ignore", DeprecationWarning)
         runner = Runner(database, str(MIGRATIONS))
         before = sorted(runner.applied())
-        newer = unknown(before)
+        newer = list_unknown(before)
         if newer:
             raise OperatorError(
-                is_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
+                describe_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
                 "Install the newer version again, or restore a backup that this version made.",
             )
-        if not missing(before):
+        if not list_missing(before):
             return []
         if not before:
             names = list(runner.up())
             appliance_state.put(connection, appliance_state.VERSION, version.current())
             return names
         _refuse_former_processes(run_dir)
-        copy = upgrade_backups.make(connection, Path(database.database), max(before), now, version.current())
+        copy = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
         try:
             names = list(runner.up())
         except (PeeweeException, sqlite3.Error) as error:
@@ -112,7 +112,7 @@ def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: dateti
 
 def _refuse_former_processes(run_dir: Path) -> None:
     # What it reads next would have a shape that it does not know: a token that it cannot open fails a post for good.
-    names = living(run_dir / "owners")
+    names = living_processes(run_dir / "owners")
     if names:
         raise OperatorError(
             f"A process of a former version still runs: {', '.join(names)}.",

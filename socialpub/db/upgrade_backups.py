@@ -83,7 +83,7 @@ def read_version(store: Reader) -> str:
     return written if _VERSION.fullmatch(written) else "unknown"
 
 
-def make(
+def create(
     connection: sqlite3.Connection,
     database: Path,
     schema: str,

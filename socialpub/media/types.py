@@ -139,7 +139,7 @@ def is_video(head: bytes) -> bool:
     return is_boxes(head) or head.startswith(EBML)
 
 
-def kind_of_file(path: Path) -> str | None:
+def detect_kind(path: Path) -> str | None:
     """`image`, `video`, or None. Raises OSError."""
     with path.open("rb") as file:
         head = file.read(_SIGNATURE_BYTES)

@@ -86,8 +86,8 @@ def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
             for row in profile_rows.list_all(reader)
             if (warning := upkeep.warning(row, now, surface)) is not None
         ],
-        failed=log_list.failed_lately(reader, _failed_since(reader, now), MAX_FAILED),
-        holds=[(hold, holds.what(hold.scope)) for hold in holds.list_all(reader)],
+        failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
+        holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.clock_jump(reader, now),
         disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
@@ -134,7 +134,10 @@ def too_late_sentence(posts: int, settings: Settings) -> str | None:
     """Return the sentence about posts that are not sent any more, or None if there are none."""
     if not posts:
         return None
-    are, limit = units.count(posts, "post is", "posts are"), units.duration(settings.publishing.max_lateness)
+    are, limit = (
+        units.count(posts, "post is", "posts are"),
+        units.duration(settings.publishing.max_lateness),
+    )
     return f"{are} more than {limit} late (publishing.max_lateness) and will not be sent."
 
 
@@ -254,7 +257,7 @@ def _disk(rt: Runtime, needs: Needs) -> Iterator[Alert]:
 
 
 def _clock(rt: Runtime, needs: Needs) -> Iterator[Alert]:
-    jumped = clock_jumps.recent(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     if jumped is not None and needs.clock_jump is not None:
         yield Alert(
             AlertKind.CLOCK,

@@ -338,7 +338,7 @@ def _reported_problems(reader: Reader) -> Iterator[Finding]:
 
 def clock_jump(reader: Reader, now: datetime) -> str | None:
     """Return a sentence about a recent change of the clock."""
-    jumped = clock_jumps.recent(reader, now)
+    jumped = clock_jumps.recent_jump(reader, now)
     if jumped is None:
         return None
     direction = "forward" if jumped.jumped_by > 0 else "back"
@@ -359,4 +359,4 @@ def overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
     """Return which deliveries should have started two minutes ago. None are overdue during a pause."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE
-    return profile_queue.overdue(reader, stamp(now))
+    return profile_queue.find_overdue(reader, stamp(now))

@@ -67,13 +67,13 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
 def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = Row
-        if unknown := upgrade.unknown(upgrade.applied(connection)):
+        if unknown := upgrade.list_unknown(upgrade.list_applied(connection)):
             raise OperatorError(
-                upgrade.is_newer(str(settings.database_file), unknown),
+                upgrade.describe_newer(str(settings.database_file), unknown),
                 "Install the newer version again, and run it there.",
             )
         tx = Tx(connection, clock.now(), actor.current())
-        secret_key.note_former(tx)
+        secret_key.note_former_key(tx)
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
         if audit_log.exists(tx):
             audit_log.record(tx, AuditAction.SECRET_RENEWED)
@@ -140,12 +140,12 @@ def _refuse_given(key_file: Path) -> None:
 
 
 def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
-    applied = upgrade.applied(connection)
-    if upgrade.unknown(applied) or upgrade.missing(applied):
+    applied = upgrade.list_applied(connection)
+    if upgrade.list_unknown(applied) or upgrade.list_missing(applied):
         raise OperatorError(
             "The database was made by another version of socialpub.", "Start this version once, then run this again."
         )
-    secret_key.check(connection, old)
+    secret_key.check_key(connection, old)
 
 
 def _write_key(key_file: Path) -> None:
@@ -174,7 +174,7 @@ def _reseal(
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:
             appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
-        secret_key.note_former(tx)
+        secret_key.note_former_key(tx)
         appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
         appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.SECRET_ROTATED)

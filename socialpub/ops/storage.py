@@ -16,7 +16,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, upgrade
-from socialpub.db.locks import living
+from socialpub.db.locks import living_processes
 from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem
@@ -81,7 +81,7 @@ def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[No
     # A process that starts now waits for the lock, and then reads the new state.
     with upgrade.exclusive(settings.run_dir):
         try:
-            if not web.try_acquire() or living(settings.run_dir / "owners"):
+            if not web.try_acquire() or living_processes(settings.run_dir / "owners"):
                 raise OperatorError(f"socialpub runs with {settings.data_dir}, and {why}.", remedy)
             yield
         finally:
@@ -206,7 +206,7 @@ def give_back(rt: Runtime) -> int:
 
 def compact(rt: Runtime) -> CompactedFile:
     """Write the file again. Raises OperatorError while another process works here, or without space."""
-    others = [name for name in living(rt.process.folder) if name != rt.process.name]
+    others = [name for name in living_processes(rt.process.folder) if name != rt.process.name]
     if others:
         raise OperatorError(
             f"Stop socialpub first (running: {', '.join(others)}). Compacting blocks all writes.",

@@ -40,7 +40,7 @@ def pieces(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
     yield _lines([COLUMNS])
     below: int | None = query.below
     while True:
-        page = log_list.read(rt.reader, replace(query, below=below, per_page=SLICE))
+        page = log_list.load_page(rt.reader, replace(query, below=below, per_page=SLICE))
         if page.entries:
             yield _lines(_cells(entry) for entry in page.entries)
         below = page.below

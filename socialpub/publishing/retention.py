@@ -114,14 +114,14 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
         return False
-    for delivery in delivery_rows.of_post(tx, post_id):
-        for other in delivery_rows.retries_of(tx, delivery):
+    for delivery in delivery_rows.list_of_post(tx, post_id):
+        for other in delivery_rows.list_retries(tx, delivery):
             if other.post_id == post_id:
                 continue
             another = post_rows.find(tx, other.post_id)
             if another is not None and not post_rows.is_final(another, before):
                 return False  # what was published again must not be published a third time
-    shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
+    shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
     delivery_rows.delete_of_post(tx, post_id)
@@ -146,7 +146,7 @@ def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
 
 
 def _audit_log_steps(reader: Reader, before: str) -> Iterator[Step]:
-    while (oldest := audit_log.oldest(reader)) is not None and oldest <= before:
+    while (oldest := audit_log.oldest_entry_at(reader)) is not None and oldest <= before:
         yield lambda _, tx: audit_log.forget_oldest(tx, before)
 
 

@@ -126,7 +126,7 @@ def account_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
         ["provider", "outcome"],
         [(name, outcome, refreshed.get((name, outcome), 0)) for name in names for outcome in RefreshOutcome],
     )
-    held = holds.held(reader)
+    held = holds.held_networks(reader)
     yield gauge(
         "socialpub_held",
         "1 while a network refuses the whole app",
@@ -164,7 +164,7 @@ def delivery_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
         "Due for more than two minutes, and neither paused nor held",
         health.overdue(reader, now).count,
     )
-    oldest = profile_queue.NOT_OVERDUE if paused else profile_queue.overdue(reader, stamp(now), 0.0)
+    oldest = profile_queue.NOT_OVERDUE if paused else profile_queue.find_overdue(reader, stamp(now), 0.0)
     yield one(
         "socialpub_oldest_due_seconds",
         "How long the oldest due delivery that is neither paused nor held has waited to be taken up; 0 when none waits",
@@ -276,7 +276,7 @@ def _health(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     age = health.heartbeat_age(reader, rt.now())
     if age is not None:
         yield one("socialpub_worker_heartbeat_age_seconds", "Since the worker last showed itself", age)
-    jump = clock_jumps.recent(reader, rt.now())
+    jump = clock_jumps.recent_jump(reader, rt.now())
     if jump is not None and jump.jumped_at is not None:
         yield one(
             "socialpub_clock_set_timestamp_seconds",

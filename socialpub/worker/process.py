@@ -90,7 +90,7 @@ def run(rt: Runtime) -> int:
     networks = {name: NetworkQueue(rt, name) for name in rt.providers}
 
     def wake(delivery_id: str) -> None:
-        network, profile_id = delivery_rows.network_and_profile_of(rt.reader, delivery_id) or ("", "")
+        network, profile_id = delivery_rows.find_network_and_profile(rt.reader, delivery_id) or ("", "")
         if network in networks:
             networks[network].put(profile_id, delivery_id)
 

@@ -37,7 +37,7 @@ class Reconciler:
     def once(self) -> int:
         """Wake the worker for every profile with something to do, and show that this went well. Return how many."""
         rt = self.rt
-        rt.db.look_at_clock()
+        rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
         due = [] if paused else engine.due_queues(rt.reader, rt.stamp(), rt.process)
         for delivery_id in due:

@@ -195,9 +195,11 @@ class Background:
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
             PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
-            PeriodicTask("renewal of idle tokens", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held(rt.reader))),
+            PeriodicTask(
+                "renewal of idle tokens", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held_networks(rt.reader))
+            ),
             PeriodicTask("warnings", 3600.0, upkeep.warn),
-            PeriodicTask("account data", 10.0, lambda rt: upkeep.keep_account_data(rt, holds.held(rt.reader))),
+            PeriodicTask("account data", 10.0, lambda rt: upkeep.keep_account_data(rt, holds.held_networks(rt.reader))),
             PeriodicTask("backfill", 20.0, backfill.ask),
             PeriodicTask("pictures of accounts", 10.0, avatars.renew),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),

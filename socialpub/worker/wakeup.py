@@ -157,7 +157,7 @@ def _replace_if_damaged(path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path)) as connection:
             sound = connection.execute("PRAGMA quick_check").fetchone()[0] == "ok"
     except sqlite3.DatabaseError as error:
-        sound = errors.code_of(error) == sqlite3.SQLITE_BUSY
+        sound = errors.primary_code(error) == sqlite3.SQLITE_BUSY
     if not sound:
         log.warning("the queue file was damaged and is replaced")
         for suffix in ("", "-wal", "-shm"):

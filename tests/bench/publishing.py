@@ -101,7 +101,7 @@ def measure_queues(appliance: MeasuredAppliance) -> list[Figure]:
         "what comes next, of one profile": lambda: engine.next_due(
             rt.reader, appliance.profiles[0], rt.stamp(), rt.process
         ),
-        "what is overdue": lambda: profile_queue.overdue(rt.reader, rt.stamp(), 0.0),
+        "what is overdue": lambda: profile_queue.find_overdue(rt.reader, rt.stamp(), 0.0),
     }
     found = []
     for name, look in looks.items():

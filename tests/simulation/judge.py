@@ -82,7 +82,7 @@ def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[s
 
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
-    row = delivery_rows.of_post(rt.reader, post.id)[0]
+    row = delivery_rows.list_of_post(rt.reader, post.id)[0]
     attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row["id"],))
     steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
     ended = f"{row['state']} {row['provider_post_id']} {row['error_message']} {row['progress']} {row['memo']}"
@@ -338,8 +338,8 @@ class Watch:
         _must(delivery.state is State.QUEUED, f"it runs, and nobody runs it: {about}")
         if run_at <= now:
             held = {row.scope for row in holds.list_all(rt.reader) if row.provider == delivery.provider}
-            if not held & set(holds.scopes_of(delivery)):
-                endpoints = (delivery.first_endpoint or "", holds.endpoint_of(delivery.step_name), "commit")
+            if not held & set(holds.next_scopes(delivery)):
+                endpoints = (delivery.first_endpoint or "", holds.step_endpoint(delivery.step_name), "commit")
                 waits = waits_tables.cooldown_until(rt.reader, delivery.profile_id, endpoints, rt.stamp())
                 _must(waits is not None, f"due, and neither taken up nor kept back: {about}")
                 shown = json.loads(api_json.attempts(rt.reader, delivery.post_id, rt.stamp()))

@@ -71,7 +71,7 @@ class RestoreStory:
     def _back_up(self) -> None:
         dice, here = self._dice, self._stage.here
         self._draw_subject(here)
-        here.rt.db.look_at_clock()  # as the reconciler does every second
+        here.rt.db.follow_clock()  # as the reconciler does every second
         if dice.random() < 0.3:
             self._upgrade(here)
         elif dice.random() < 0.5:
@@ -80,7 +80,7 @@ class RestoreStory:
         else:
 
             def in_a_call() -> None:
-                here.rt.db.look_at_clock()
+                here.rt.db.follow_clock()
                 self._write(here)
 
             self._stage.in_next_call = in_a_call
@@ -116,8 +116,8 @@ class RestoreStory:
 
         def copy() -> None:
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-                schema = max(upgrade.applied(connection))
-                made = upgrade_backups.make(connection, database, schema, self._stage.clock.now(), "2.0")
+                schema = max(upgrade.list_applied(connection))
+                made = upgrade_backups.create(connection, database, schema, self._stage.clock.now(), "2.0")
             # Under its own name, the next upgrade of the same shape would forget it.
             kept = made.path.rename(made.path.with_name(f"kept-{len(self._backups)}"))
             self._keep(kept, Way.ROLLBACK, of)

@@ -144,7 +144,7 @@ class Stage:
         """Everything that is due, whoever dies of it; at the end nothing lies silent."""
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
-            rt.db.look_at_clock()  # as the reconciler does every second
+            rt.db.follow_clock()  # as the reconciler does every second
             due = engine.due_queues(rt.reader, rt.stamp(), rt.process)
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False

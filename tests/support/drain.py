@@ -11,7 +11,7 @@ DAY = 24 * 3600.0
 
 def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DAY, steps: int = 2000) -> None:
     """Advance every delivery that is due; with a clock, also those that become due `within` so many seconds."""
-    rt.db.look_at_clock()  # as the reconciler does every second
+    rt.db.follow_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):
         due = engine.due_queues(rt.reader, rt.stamp(), rt.process)

@@ -22,7 +22,7 @@ class DirectWakeup:
         self._rt, self._queue = rt, queue
 
     def notify(self, delivery_id: str) -> None:
-        _, profile_id = delivery_rows.network_and_profile_of(self._rt.reader, delivery_id) or ("", "")
+        _, profile_id = delivery_rows.find_network_and_profile(self._rt.reader, delivery_id) or ("", "")
         self._queue.put(profile_id, delivery_id)
 
 

@@ -87,7 +87,7 @@ def make(version: FormerVersion) -> Path:
         finally:
             at.close()
         with closing(sqlite3.connect(at.data / "socialpub.db")) as connection:
-            applied = set(upgrade.applied(connection))
+            applied = set(upgrade.list_applied(connection))
         ours = {path.stem for path in checkout.glob("socialpub/*/migrations/0*.py")}
         assert applied == ours, f"another version has worked here: {applied ^ ours}"
         return sample.pack(version.schema, at.data, at.journal, facts)

@@ -88,7 +88,7 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FormerFol
 def test_every_schema_has_a_sample() -> None:
     """`make upgrade-samples` makes the missing ones; those of a version that is still being made come with the next."""
     newest = max(sample.names())
-    assert {name for name in upgrade.known() if name <= newest} == set(sample.names())
+    assert {name for name in upgrade.list_known() if name <= newest} == set(sample.names())
 
 
 def test_what_was_on_its_way_ends_truthfully_and_is_up_once(former: FormerFolder) -> None:
@@ -106,7 +106,7 @@ def test_every_sample_is_of_its_schema_and_of_none_after_it(tmp_path: Path) -> N
     for name in sample.names():
         sample.unpack(name, tmp_path / name)
         with closing(sqlite3.connect(tmp_path / name / "data" / "socialpub.db")) as connection:
-            applied = upgrade.applied(connection)
+            applied = upgrade.list_applied(connection)
         assert applied.count(name) == 1, name
         schemas.append(frozenset(applied))
     schemas.sort(key=len)

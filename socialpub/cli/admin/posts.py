@@ -57,7 +57,7 @@ def list_posts(
     """Show posts, the newest first. A delivery that is `unknown` failed, and may be public all the same."""
     with context.open() as rt:
         note_paused(rt)
-        page = post_list.read(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
+        page = post_list.load_page(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
         found = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
     if as_json:
         print_json(found)

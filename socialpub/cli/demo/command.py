@@ -190,7 +190,7 @@ def demo(once: bool, folder: Path | None) -> None:
     processes = DemoProcesses(folder or Path(cache, "socialpub-demo"))
     # The commands that it shows follow this variable, as `use_config` says.
     os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
-    commands.settle(None)
+    commands.detect(None)
     try:
         with ExitStack() as ending:
             video = DemoVideo(processes.folder / walkthrough.VIDEO)

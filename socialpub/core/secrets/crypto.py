@@ -175,11 +175,11 @@ def new_api_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-def digest(secret: str) -> bytes:
+def hash_api_secret(secret: str) -> bytes:
     """Return what is stored of an API key's secret. SHA-256 is enough: the secret is random, not chosen."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-def matches(secret: str, stored: bytes) -> bool:
+def matches_hash(secret: str, stored: bytes) -> bool:
     """Compare with what is stored, in constant time."""
-    return hmac.compare_digest(digest(secret), stored)
+    return hmac.compare_digest(hash_api_secret(secret), stored)

@@ -286,7 +286,7 @@ class Settings(Section):
                 value = getattr(value, name)
             yield key, plain(value)
 
-    def notes(self) -> list[str]:
+    def advice(self) -> list[str]:
         """Return sentences about values that are allowed but probably not meant."""
         found = []
         if self.publishing.give_up_after < MAX_NAMED_WAIT:

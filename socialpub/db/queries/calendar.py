@@ -87,7 +87,7 @@ _DELIVERIES = f"""
     FROM delivery WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
 
 
-def read(
+def load_days(
     reader: Reader, midnights: Sequence[str], most: int = 20, most_counted: int = MAX_COUNTED
 ) -> list[CalendarDay]:
     """Return the days between these stamps, each with at most `most` posts.
@@ -107,17 +107,17 @@ def _day(reader: Reader, begin: str, end: str, most: int, most_counted: int) -> 
     return CalendarDay(begin, posts, more)
 
 
-def upcoming(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
+def upcoming_posts(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
     """Return the next scheduled posts from this instant on."""
     return _posts(reader, _UPCOMING, {"begin": since, "most": most})
 
 
-def pending(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
+def pending_posts(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
     """Return the last pending posts, oldest first."""
     return _posts(reader, _PENDING, {"most": most})
 
 
-def named(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
+def load_posts(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
     """Return the posts with these ids, by id."""
     params: dict[str, Value] = {"ids": json.dumps(post_ids), "most": len(post_ids)}
     return {post.id: post for post in _posts(reader, _NAMED, params)}

@@ -89,7 +89,7 @@ class LogPage:
     """Where the next page begins; None when this is the last one."""
 
 
-def read(reader: Reader, query: LogFilter) -> LogPage:
+def load_page(reader: Reader, query: LogFilter) -> LogPage:
     """One page."""
     conditions, params = ["type <> 'pending'" if query.only_outcomes else "1"], list[Value]()
     for condition, value in (
@@ -184,7 +184,7 @@ _IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
 """As the index of rare entries says it."""
 
 
-def failed_lately(reader: Reader, since: str, most: int) -> FailedDeliveries:
+def recent_failures(reader: Reader, since: str, most: int) -> FailedDeliveries:
     """Return what has failed since and was not tried again."""
     found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
@@ -196,7 +196,7 @@ def newest_failure(reader: Reader) -> int:
     return int(reader.value(f"SELECT ifnull(max(n), 0) FROM log_entry INDEXED BY log_entry_rare WHERE {_IS_FAILURE}"))
 
 
-def failed_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
+def failures_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
     """Return what the log reports after this entry: failed since, was not tried again, and does not say `meant`."""
     found = f"""FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
         WHERE {_IS_FAILURE.replace("type", "e.type")} AND e.n > ? AND d.failed_at >= ? AND d.error_message IS NOT ?

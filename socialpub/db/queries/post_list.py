@@ -76,7 +76,7 @@ class PostPage:
     total: int
 
 
-def read(reader: Reader, query: PostFilter) -> PostPage:
+def load_page(reader: Reader, query: PostFilter) -> PostPage:
     """A page and its total."""
     if query.audiences == ():
         return PostPage((), (), 0)

@@ -2,7 +2,7 @@
 
 A queue has a line for each value of `waits_on` (and `next_scope`): deliveries whose next step calls the same endpoint.
 A wait of that endpoint (`not_before`) or a hold keeps the whole line back, however many deliveries are in it. So the
-statements here look at the head of each line. Only `overdue` counts.
+statements here look at the head of each line. Only `find_overdue` counts.
 """
 
 import json
@@ -83,7 +83,7 @@ def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
             WHERE id = (SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1)""",
         {"profile": profile_id, "now": now},
     )
-    return None if row is None else Delivery.of(row)
+    return None if row is None else Delivery.from_row(row)
 
 
 def due_per_profile(reader: Reader, now: str) -> list[str]:
@@ -109,7 +109,7 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return None if row is None else row[0]
 
 
-def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
+def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
     """Return how many deliveries are overdue, since when the longest waits, and its network. None: there are none.
 
     Overdue is what waits to be taken up since before `due_before`, and what runs since before `taken_up_before`.
@@ -138,7 +138,7 @@ def overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int,
     return sum(one[0] for one in found), since, provider
 
 
-def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
+def list_open(reader: Reader, profile_id: str, most: int) -> list[Row]:
     """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
     due_at, started_at, waits_for_reconnect (0 or 1)."""
     columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
@@ -153,7 +153,7 @@ def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
     return [*found, *reader.all(queued, (profile_id, most - len(found)))]
 
 
-def totals_of(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
+def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
     """How many deliveries to this profile have no outcome yet (`waiting`), and how many of them wait for the owner
     (`held`), for their time (`scheduled`), or are past their commit (`committed`). What runs after `soon` is taken to
     wait for its time, so that a long plan is counted and not read."""

@@ -139,7 +139,7 @@ def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
     return TrailRow.select(TrailRow.id).where((TrailRow.action == action) & (TrailRow.at > since))
 
 
-def oldest(reader: Reader) -> str | None:
+def oldest_entry_at(reader: Reader) -> str | None:
     """Return when the first entry was made."""
     at: str | None = reader.scalar(TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1))
     return at
@@ -157,7 +157,7 @@ def exists(reader: Reader) -> bool:
     return reader.has_table(TrailRow)
 
 
-def read(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
+def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
     """Return a page, newest first, and the number of entries; with `kinds` only of these."""
     query = TrailRow.select()
     if kinds:
@@ -166,7 +166,7 @@ def read(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: i
     return AuditPage(_entries(reader, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
 
 
-def of_subject(reader: Reader, subject_id: str) -> list[AuditEntry]:
+def list_of_subject(reader: Reader, subject_id: str) -> list[AuditEntry]:
     """Return what was done to it, oldest first."""
     return _entries(reader, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
 

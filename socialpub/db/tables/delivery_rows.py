@@ -18,20 +18,20 @@ _WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconne
 
 def find(store: Reader, delivery_id: str) -> Delivery | None:
     row = store.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
-    return None if row is None else Delivery.of(row)
+    return None if row is None else Delivery.from_row(row)
 
 
-def profile_of(reader: Reader, delivery_id: str) -> str | None:
+def find_profile_id(reader: Reader, delivery_id: str) -> str | None:
     profile_id: str | None = reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
     return profile_id
 
 
-def network_and_profile_of(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
+def find_network_and_profile(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
     row = reader.one("SELECT provider, profile_id FROM delivery WHERE id = ?", (delivery_id,))
     return None if row is None else (row[0], row[1])
 
 
-def state_of(store: Reader, delivery_id: str) -> Row | None:
+def reload_state(store: Reader, delivery_id: str) -> Row | None:
     """Return what may have changed during its call.
 
     The row has state, held_by, due_at, run_at, started_at, committed_at, progress (JSON) and profile_status.
@@ -150,18 +150,18 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
 # --- of one post -----------------------------------------------------------------------------------------------------
 
 
-def of_post(store: Reader, post_id: str) -> list[Row]:
+def list_of_post(store: Reader, post_id: str) -> list[Row]:
     """Return the deliveries of a post, in their order."""
     return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
 
 
-def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
+def list_open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
     """Return the deliveries of a post that have no outcome yet."""
     rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
-    return [Delivery.of(row) for row in rows]
+    return [Delivery.from_row(row) for row in rows]
 
 
-def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
+def list_states(tx: Tx, post_id: str) -> list[tuple[str, State]]:
     """Return the network and the state of each delivery, in the order of the profiles' ids."""
     rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
     return [(row[0], State(row[1])) for row in rows]
@@ -177,7 +177,7 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
     return {row[0] for row in rows}
 
 
-def retries_of(store: Reader, delivery: Row) -> list[Row]:
+def list_retries(store: Reader, delivery: Row) -> list[Row]:
     """Return id, post_id and state of every try of this delivery, itself included."""
     first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
@@ -283,7 +283,7 @@ def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
             AND post_id IN (SELECT id FROM post WHERE restore_count < ?)""",
         (restore_count,),
     )
-    return [Delivery.of(row) for row in rows]
+    return [Delivery.from_row(row) for row in rows]
 
 
 def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:

@@ -10,7 +10,7 @@ from socialpub.db.states import QUESTIONS as QUESTIONS
 from socialpub.db.tables import delivery_rows
 
 
-def endpoint_of(step_name: str) -> str:
+def step_endpoint(step_name: str) -> str:
     """The step's family: `upload:3` and `upload:4` ask the same endpoint."""
     return step_name.partition(":")[0]
 
@@ -22,7 +22,7 @@ PROBE_SECONDS = 15 * 60
 """How often one delivery asks whether what is held is taken again."""
 
 
-def what(scope: str) -> str:
+def describe_hold(scope: str) -> str:
     """What a hold of this scope keeps back, in words."""
     match scope:
         case "":
@@ -33,14 +33,14 @@ def what(scope: str) -> str:
             return f"its deliveries are held at the step {scope}"
 
 
-def released(scope: str) -> str:
+def describe_release(scope: str) -> str:
     """What the end of such a hold means."""
     return "it is asked again" if scope == QUESTIONS else "held deliveries are sent"
 
 
-def scopes_of(delivery: Delivery) -> tuple[str, ...]:
+def next_scopes(delivery: Delivery) -> tuple[str, ...]:
     """The scopes of what this delivery does next."""
-    return (QUESTIONS,) if delivery.asks else (PUBLISHING, endpoint_of(delivery.step_name))
+    return (QUESTIONS,) if delivery.asks else (PUBLISHING, step_endpoint(delivery.step_name))
 
 
 def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> str:
@@ -58,9 +58,9 @@ def release(tx: Tx, provider: str, scope: str) -> bool:
 
 
 @prepared("each claim")
-def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
+def held_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """When what holds this delivery's next step is probed, and why it is held; None when nothing does."""
-    scopes = scopes_of(delivery)
+    scopes = next_scopes(delivery)
     row = tx.one(
         f"""SELECT probe_at, reason FROM hold WHERE provider = ? AND scope IN ({placeholders(scopes)}) AND probe_at > ?
             ORDER BY probe_at DESC""",
@@ -71,7 +71,7 @@ def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
 
 def claim_probe(tx: Tx, delivery: Delivery) -> None:
     """Make this delivery the probe of what is held. The next one waits."""
-    tx.run(HoldRow.update(probe_at=after(tx.stamp, PROBE_SECONDS)).where(_in(delivery.provider, scopes_of(delivery))))
+    tx.run(HoldRow.update(probe_at=after(tx.stamp, PROBE_SECONDS)).where(_in(delivery.provider, next_scopes(delivery))))
 
 
 def release_probe(tx: Tx, provider: str, scopes: tuple[str, ...], at: str) -> None:
@@ -109,6 +109,6 @@ def list_all(reader: Reader) -> list[HoldRow]:
     return reader.rows(HoldRow.select().order_by(HoldRow.provider, HoldRow.scope))
 
 
-def held(reader: Reader) -> frozenset[str]:
+def held_networks(reader: Reader) -> frozenset[str]:
     """Return the networks that refuse this app."""
     return frozenset(row.provider for row in list_all(reader) if row.scope == PUBLISHING)

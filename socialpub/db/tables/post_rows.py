@@ -124,7 +124,7 @@ def set_status(tx: Tx, post_id: str, status: PostStatus) -> None:
     """Set the status of a post and the outcomes of its deliveries, and note the time of the change."""
     post = find(tx, post_id)
     assert post is not None
-    _put(tx, post, status, delivery_rows.states_of_post(tx, post_id))
+    _put(tx, post, status, delivery_rows.list_states(tx, post_id))
 
 
 def begin(tx: Tx, post_id: str) -> None:
@@ -138,7 +138,7 @@ def settle_if_resolved(tx: Tx, post_id: str) -> None:
     """Settle a post in the write that resolves its last delivery."""
     post = find(tx, post_id)
     assert post is not None
-    states = delivery_rows.states_of_post(tx, post_id)
+    states = delivery_rows.list_states(tx, post_id)
     _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
 
 
@@ -168,7 +168,7 @@ def delete_media(tx: Tx, post_id: str) -> None:
     tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
 
 
-def media_of(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
+def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
     """Return artifact id and alt text of each medium, in their order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]

@@ -37,7 +37,7 @@ class Profile:
     )
 
     @classmethod
-    def of(cls, row: Row) -> "Profile":
+    def from_row(cls, row: Row) -> "Profile":
         profile: Profile = cls(*row)
         profile.status = ProfileStatus(row.status)
         profile.scopes = frozenset(row.scopes.split())
@@ -48,7 +48,7 @@ class Profile:
 @prepared("each step")
 def find(store: Reader, profile_id: str) -> Profile | None:
     row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
-    return None if row is None else Profile.of(row)
+    return None if row is None else Profile.from_row(row)
 
 
 def connected(reader: Reader, provider: str, account_id: str) -> str | None:

@@ -219,7 +219,7 @@ async def inspect_file_async(
     """
     path.stat()
     if seconds is None:
-        kind = types.kind_of_file(path) if declared is None else media_kind(declared)
+        kind = types.detect_kind(path) if declared is None else media_kind(declared)
         seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
     request = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
     return Facts(**await _run(path, request | _allowance(seconds, memory_bytes), timeout_seconds, key_id))

@@ -85,14 +85,14 @@ def _load_work(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     source, limits, declared = Path(request["path"]), request["limits"], request.get("declared")
     if request["do"] == "inspect":
         inspect.load_libmagic()
-        if (types.kind_of_file(source) if declared is None else media_kind(declared)) == "image":
+        if (types.detect_kind(source) if declared is None else media_kind(declared)) == "image":
             from socialpub.media.decoder import images  # noqa: F401
         else:
             from socialpub.media.decoder import videos
         return lambda: asdict(inspect.inspect_file(source, declared, MediaLimits(**limits)))
     from socialpub.media.decoder import resize
 
-    if request["do"] == "thumbnail" and types.kind_of_file(source) == "video":
+    if request["do"] == "thumbnail" and types.detect_kind(source) == "video":
         from socialpub.media.decoder import videos  # noqa: F401
     work = resize.fit if request["do"] == "fit" else resize.write_thumbnail
     return lambda: work(source, Path(request["target"]), FitLimits(**limits))

@@ -313,7 +313,7 @@ _TURNS = {90: 8, 180: 3, 270: 6}
 def write_thumbnail(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """Write a still of `source` within the limits to `target`; returns what `resize.fit` does. Raises `CannotFit`, and
     MemoryError."""
-    if types.kind_of_file(source) != "video":
+    if types.detect_kind(source) != "video":
         return fit(source, target, limits)
     try:
         return _write_first_frame(source, target, limits)
@@ -327,7 +327,7 @@ def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[st
     with source.open("rb") as file:
         demuxer = "matroska" if file.read(4) == types.EBML else "mov"
     with videos.open_video(source, demuxer, "video") as container:
-        track = videos.track_of(container, "video")
+        track = videos.find_track(container, "video")
         frame = videos.first_frame(container, track)
         if frame is None:
             raise CannotFit("The film begins with no picture that can be decoded.")

@@ -71,7 +71,7 @@ def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContai
         ) from None
 
 
-def track_of(container: InputContainer, mime_type: str) -> VideoStream:
+def find_track(container: InputContainer, mime_type: str) -> VideoStream:
     """The video's track. Raises `MediaRejected`."""
     # A track without a decoder has no context at all, and a cover picture is not a video.
     tracks = [t for t in container.streams.video if not t.disposition & Disposition.attached_pic]
@@ -85,7 +85,7 @@ def track_of(container: InputContainer, mime_type: str) -> VideoStream:
 
 
 def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
-    track = track_of(container, mime_type)
+    track = find_track(container, mime_type)
     packets, seconds, rate, first = _read_packets(container, track, mime_type)
     width, height, rotation = first.width, first.height, first.rotation % 360
     if rotation in (90, 270):

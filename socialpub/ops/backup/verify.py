@@ -185,14 +185,14 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     try:
         with open_file(database, "rw") as reader:
             result = reader.value("PRAGMA integrity_check(1)")
-            unknown = upgrade.unknown(upgrade.applied(reader.connection))
+            unknown = upgrade.list_unknown(upgrade.list_applied(reader.connection))
             belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
         raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
     if result != "ok":
         raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
     if unknown:
-        message = upgrade.is_newer(f"The database in {source}", unknown)
+        message = upgrade.describe_newer(f"The database in {source}", unknown)
         raise OperatorError(message, "Use the newer version to restore it.")
     if belongs_to != info.secret_key:
         raise foreign(source, "its database belongs to another secret.key than it says")

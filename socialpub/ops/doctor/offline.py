@@ -19,8 +19,8 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade_backups
 from socialpub.db import upgrade as upgrade_db
 from socialpub.db.connection import Reader
-from socialpub.db.locks import living
-from socialpub.db.secret_key import if_lost, next_key_file
+from socialpub.db.locks import living_processes
+from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import inspect
 from socialpub.ops import file_faults
 from socialpub.ops.backup import rollback
@@ -47,7 +47,7 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
             f"The upgrade lacks {units.size(needed - free)} of room for {settings.data_dir}; it does not begin.",
             f"Make room. Backups of earlier upgrades in {folder} can be removed.",
         )
-    if running := living(settings.run_dir / "owners"):
+    if running := living_processes(settings.run_dir / "owners"):
         yield problem(
             "worker",
             f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
@@ -99,7 +99,7 @@ def check(settings: Settings) -> Iterator[Finding]:
 def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
     yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
-    for sentence in settings.notes():
+    for sentence in settings.advice():
         yield note("configuration", sentence, f"If this is not intended, change it. {commands.here().restart()}.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
         message = f"{file} holds a secret, and every user can read it."
@@ -198,9 +198,9 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
             database.execute("PRAGMA query_only = 1")
             result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-            applied = upgrade_db.applied(database)
+            applied = upgrade_db.list_applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
-            missing, made_by = upgrade_db.missing(applied), upgrade_backups.read_version(Reader(database))
+            missing, made_by = upgrade_db.list_missing(applied), upgrade_backups.read_version(Reader(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}."
@@ -208,8 +208,8 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         return
     if result != "ok":
         yield problem("database", *file_faults.damaged(result, settings))
-    elif unknown := upgrade_db.unknown(applied):
-        message = upgrade_db.is_newer(str(path), unknown, made_by)
+    elif unknown := upgrade_db.list_unknown(applied):
+        message = upgrade_db.describe_newer(str(path), unknown, made_by)
         yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
@@ -218,7 +218,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             yield note("secret.key", message, "Nothing is to be done: the next start, or this one, finishes it.")
         else:
             message = f"{path} belongs to another secret.key than the one beside it."
-            remedy = f"Put the original back: no stored token can be read without it. {if_lost()}"
+            remedy = f"Put the original back: no stored token can be read without it. {lost_key_hint()}"
             yield problem("secret.key", message, remedy)
     else:
         yield from upgrade

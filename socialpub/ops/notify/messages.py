@@ -78,7 +78,7 @@ def find_failures(rt: Runtime) -> Failures:
     if through <= sent:
         return Failures(sent, None)
     since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
-    failed = log_list.failed_after(rt.reader, sent, since, STOPPED, MAX_FAILURES)
+    failed = log_list.failures_after(rt.reader, sent, since, STOPPED, MAX_FAILURES)
     return Failures(through, _failures_alert(failed, sent) if failed.newest else None)
 
 

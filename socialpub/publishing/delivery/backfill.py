@@ -30,7 +30,7 @@ def ask(rt: Runtime) -> int:
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
-    jumped = clock_jumps.recent(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
     since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
     rows = delivery_rows.published_without_id(rt.reader, since, able)
@@ -59,7 +59,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             account=content.to_account(profile),
             memo=json.loads(row.memo),
             token=tokens.load_fresh(rt, profile.id),
-            call=lambda method, url, **arguments: rt.http_of(row.provider).call(method, url, **arguments),
+            call=lambda method, url, **arguments: rt.http_for(row.provider).call(method, url, **arguments),
             fit=_no_fitting,
             now=rt.now(),
             slice_over=lambda: False,

@@ -218,7 +218,7 @@ def _too_late(settlement: Settlement) -> str | None:
     latest, limit = waiting.start_deadline(rt, tx, delivery), rt.settings.publishing.max_lateness
     if tx.now <= latest:
         return None
-    jumps = clock_jumps.forward_since(tx, delivery.due_at)
+    jumps = clock_jumps.forward_jumps(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
     # A delivery that its network, or an equal post, put off has the deadline of one that started. A clock that was
     # set is no such wait.
@@ -258,7 +258,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
-    elif holds.closed_until(tx, delivery):
+    elif holds.held_until(tx, delivery):
         # Shown from the hold itself; `run_at` stays, so that its release finds it due. With its plan the row says what
         # it waits for, and the queue skips it.
         delivery_rows.store(tx, delivery)
@@ -269,7 +269,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
 
 def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
     """Postpone a delivery whose read-back before a call has to wait, like any question. The call itself might go."""
-    wait = waiting.find_cooldown(tx, delivery) or holds.closed_until(tx, delivery)
+    wait = waiting.find_cooldown(tx, delivery) or holds.held_until(tx, delivery)
     if wait:
         _put_off(tx, delivery, *wait)
     return wait is not None

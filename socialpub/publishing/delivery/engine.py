@@ -65,7 +65,7 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
     Return True when it stopped for another profile: more may be due. Otherwise nothing is left, nothing can be done
     now, or another thread or process works on the queue. Raises Unavailable when the database takes no claim.
     """
-    profile_id = delivery_rows.profile_of(rt.reader, delivery_id)
+    profile_id = delivery_rows.find_profile_id(rt.reader, delivery_id)
     last = None
     while profile_id is not None and not rt.stopping.is_set():
         candidate = next_due(rt.reader, profile_id, rt.stamp(), rt.process)
@@ -305,19 +305,19 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     profile = _profile(rt, delivery)
     trace.grant = profile.access_token
     began, asked = rt.clock.monotonic(), False
-    moved = clock_jumps.moved(rt.reader, rt.clock)
+    moved = clock_jumps.total_shift(rt.reader, rt.clock)
     place = ("delivery", delivery.id, "memo")
     committed_at = delivery.unknown_since
 
     def check_still_allowed() -> None:
         """Send nothing for a profile that was disconnected, or a post that was stopped, in the meantime."""
-        row = delivery_rows.state_of(rt.reader, delivery.id)
+        row = delivery_rows.reload_state(rt.reader, delivery.id)
         if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
         if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
-            if Progress.read(row.progress).stopped:
+            if Progress.from_json(row.progress).stopped:
                 raise Withdrawn(STOPPED)
             if read_back.is_due(rt, delivery):
                 raise ReadbackDue
@@ -325,7 +325,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     def call(method: str, url: str, **arguments: Any) -> Any:
         nonlocal asked
         try:
-            response = rt.http_of(delivery.provider).call(method, url, gate=check_still_allowed, **arguments)
+            response = rt.http_for(delivery.provider).call(method, url, gate=check_still_allowed, **arguments)
         finally:
             asked = True
         trace.answered = True
@@ -379,7 +379,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Retry(error.message, error.code)
         case Throttled():
             # Under the steps' names, which every delivery of the profile shares.
-            endpoints = {holds.endpoint_of(delivery.step_name), *error.steps}
+            endpoints = {holds.step_endpoint(delivery.step_name), *error.steps}
             return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
             # An account that cannot be asked does not keep a post from being published.

@@ -31,10 +31,10 @@ class Overdue:
 NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
-def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
+def find_overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
     """Return the deliveries that should have started that long ago, or run longer than any step takes (a suspended
     worker keeps its profiles). Holds are reported separately."""
-    found = profile_queue.overdue(reader, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
+    found = profile_queue.find_overdue(reader, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
     if found is None:
         return NOT_OVERDUE
     count, since, provider = found
@@ -94,8 +94,8 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     now = rt.stamp()
     # A delivery that waits for something other than its time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
-    totals = profile_queue.totals_of(rt.reader, profile_id, now, soon)
-    found = profile_queue.next_of(rt.reader, profile_id, MAX_SHOWN)
+    totals = profile_queue.load_totals(rt.reader, profile_id, now, soon)
+    found = profile_queue.list_open(rt.reader, profile_id, MAX_SHOWN)
     return ProfileQueue(
         waiting=totals.waiting,
         held=totals.held,

@@ -264,7 +264,7 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.
-    jumped = clock_jumps.recent(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE
 
 

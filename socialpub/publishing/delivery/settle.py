@@ -89,7 +89,7 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
 
     A settlement may fail half-way and run again, so the caller's delivery stays as it was.
     """
-    row = delivery_rows.state_of(tx, ran.id)
+    row = delivery_rows.reload_state(tx, ran.id)
     if row is None or State(row.state).final:
         return None
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
@@ -105,7 +105,7 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
 
 def _as_stored(ran: Delivery, row: Row) -> Delivery:
     """Return a copy with what may have changed during the call: a stop, and the times that a set clock has moved."""
-    own, stored = ran.progress, Progress.read(row.progress)
+    own, stored = ran.progress, Progress.from_json(row.progress)
     phase = stored.phase if stored.phase.name is own.phase.name else own.phase
     return replace(
         ran,
@@ -475,11 +475,11 @@ class Settlement:
     def _hold(self, held: Held) -> str:
         """Hold the network, or one step there. Return when the next probe is due."""
         provider = self.delivery.provider
-        publishing, *step = holds.scopes_of(self.delivery)
+        publishing, *step = holds.next_scopes(self.delivery)
         scope = step[0] if held.this_step and step else publishing
         if not holds.is_held(self.tx, provider, scope):
             # Log this once: every probe meets the same response.
-            message = f"the network refuses this app; {holds.what(scope)}"
+            message = f"the network refuses this app; {holds.describe_hold(scope)}"
             about = {"provider": provider, "reason": held.reason, "code": held.code}
             self.tx.after_commit(partial(log.warning, message, **about))
         return holds.begin(self.tx, provider, scope, held.reason, held.code)
@@ -487,7 +487,7 @@ class Settlement:
     def update_holds(self, ran: Delivery, result: Result) -> None:
         """Release what this run proves to be accepted again: publishing by an answered commit, questions by any answer,
         a step by its success. A run that proves nothing returns its probe."""
-        tx, asked, scopes, answered = self.tx, ran.asks, holds.scopes_of(ran), self.trace.answered
+        tx, asked, scopes, answered = self.tx, ran.asks, holds.next_scopes(ran), self.trace.answered
         if not holds.any_hold(tx):
             return
         refused = isinstance(result, Refused) and not result.reauth
@@ -506,5 +506,5 @@ class Settlement:
 
     def _release(self, scope: str) -> None:
         if holds.release(self.tx, self.delivery.provider, scope):
-            message = f"the network accepts this app again; {holds.released(scope)}"
+            message = f"the network accepts this app again; {holds.describe_release(scope)}"
             self.tx.after_commit(partial(log.info, message, provider=self.delivery.provider))

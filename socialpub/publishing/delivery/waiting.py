@@ -45,7 +45,7 @@ def was_put_off(tx: Tx, delivery: Delivery) -> bool:
 def _endpoint(delivery: Delivery) -> str:
     """Return what this delivery calls next."""
     planned = delivery.plan or delivery.phase.reads_back
-    return (None if planned else delivery.first_endpoint) or holds.endpoint_of(delivery.step_name)
+    return (None if planned else delivery.first_endpoint) or holds.step_endpoint(delivery.step_name)
 
 
 def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
@@ -56,7 +56,7 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
     except Exception:
         # Nothing has checked the content yet. The claim does, and says what is wrong.
         return None
-    return holds.endpoint_of(steps[0].name)
+    return holds.step_endpoint(steps[0].name)
 
 
 # --- how long --------------------------------------------------------------------------------------------------------

@@ -91,10 +91,13 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     elif size_bytes > (most := max_bytes(rt.settings, mime_type)):
         kind = media_kind(mime_type)
         errors.append(
-            FieldError(("fileSize",), f"is {units.size(size_bytes)}; {kind}s may have at most {units.size(most)} here")
+            FieldError(
+                ("fileSize",),
+                f"is {units.size(size_bytes)}; {kind}s may have at most {units.size(most)} here",
+            )
         )
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
     check_quota_with_arriving(rt, tx, size_bytes)
     artifact_id = new_id(tx.now)
     artifact_rows.insert(
@@ -267,7 +270,7 @@ def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str)
 
 
 def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
-    return InvalidRequest.of([FieldError(("artifactId",), message, code)])
+    return InvalidRequest.from_errors([FieldError(("artifactId",), message, code)])
 
 
 def _verified_artifact(row: Row) -> VerifiedArtifact:

@@ -19,15 +19,15 @@ from socialpub.runtime import Runtime
 def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
     """Return the stored content. Paths of media may point at files that are gone."""
     post = post_rows.find(store, post_id)
-    given = [(row.provider, json.loads(row.options)) for row in delivery_rows.of_post(store, post_id)]
-    files = _files(rt, store, post_rows.media_of(store, post_id))
+    given = [(row.provider, json.loads(row.options)) for row in delivery_rows.list_of_post(store, post_id)]
+    files = _files(rt, store, post_rows.list_media(store, post_id))
     return Content((post and post.body) or "", files, option_files(rt, store, given), rt.settings.base_url)
 
 
 def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
     """Return the other contents and options with which another installation may have published this delivery."""
     post = post_rows.find(rt.reader, delivery.post_id)
-    media = [list(one) for one in post_rows.media_of(rt.reader, delivery.post_id)]
+    media = [list(one) for one in post_rows.list_media(rt.reader, delivery.post_id)]
     present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
         (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])

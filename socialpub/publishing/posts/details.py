@@ -75,14 +75,14 @@ def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
         return None
     post = json.loads(shown)
     attempts = json.loads(api_json.attempts(reader, post_id, now))
-    rows = delivery_rows.of_post(reader, post_id)
+    rows = delivery_rows.list_of_post(reader, post_id)
     artifacts = [artifact_rows.find(reader, item["artifactId"]) for item in post["media"]]
     return PostDetails(
         post,
         [_details(reader, row, one, attempts, now) for row, one in zip(rows, post["deliveries"], strict=True)],
         attempts,
         {row.id: row.file_name for row in artifacts if row is not None},
-        audit_log.of_subject(reader, post_id),
+        audit_log.list_of_subject(reader, post_id),
     )
 
 
@@ -104,9 +104,9 @@ def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_i
 def _details(
     reader: Reader, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], now: str
 ) -> DeliveryDetails:
-    delivery = Delivery.of(row)
+    delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
-    tries = [one.post_id for one in delivery_rows.retries_of(reader, row) if one.id != delivery.id]
+    tries = [one.post_id for one in delivery_rows.list_retries(reader, row) if one.id != delivery.id]
     return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries)
 
 

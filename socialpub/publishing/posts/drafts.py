@@ -97,7 +97,7 @@ def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datet
     errors += unusable_in_options(store, draft.options)
     errors += oversized((target.profile.provider, target.options) for target in targets)
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
     return targets
 
 
@@ -152,14 +152,14 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
         given = change.options if change.single_options is None else change.single_options
         applied = [
             (profile.provider, options_after(rt, profile, json.loads(row.options), change))
-            for row in delivery_rows.of_post(tx, post.id)
+            for row in delivery_rows.list_of_post(tx, post.id)
             if (profile := profile_rows.find(tx, row.profile_id)) is not None
         ]
         errors += _foreign_options(given, {provider for provider, _ in applied})
         errors += oversized(applied)
         errors += unusable_in_options(tx, given)
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
 
 
 def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], change: Change) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -
     """Raise InvalidRequest with everything that a network would refuse about this draft."""
     problems = [problem for delivery in check_draft(rt, reader, draft, caller) for problem in delivery.problems]
     if problems:
-        raise InvalidRequest.of(list(dict.fromkeys(problems)))
+        raise InvalidRequest.from_errors(list(dict.fromkeys(problems)))
 
 
 def draft_content(

@@ -111,14 +111,14 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
-    media_count = len(post_rows.media_of(tx, post_id))
+    media_count = len(post_rows.list_media(tx, post_id))
     content = _content(rt, tx, post_id, body, bool(media_count))
     content_key = waiting.content_key(body, media_count)
     scheduled_at = post.scheduled_at
     if "scheduled_at" in change.given:
         scheduled_at = _stamp_or_none(change.scheduled_at)
     due_at = scheduled_at or tx.stamp
-    for delivery in delivery_rows.of_post(tx, post_id):
+    for delivery in delivery_rows.list_of_post(tx, post_id):
         options = json.loads(delivery.options)
         if "options" in change.given:
             profile = profile_rows.find(tx, delivery.profile_id)
@@ -186,14 +186,14 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
         _stop_deliveries(rt, tx, post_id)
     if post.status in (PostStatus.SCHEDULED, PostStatus.PENDING):
         record(tx, AuditAction.POST_STOPPED, post_id, post.body)
-    return {row.id: row.state for row in delivery_rows.of_post(tx, post_id)}
+    return {row.id: row.state for row in delivery_rows.list_of_post(tx, post_id)}
 
 
 def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
     """Fail each delivery before its commit. Read back once more what may be public, and never send it again."""
     # The original may have published what was due since the backup. The resume reads that back.
     unclear = _is_unclear(tx, post_id)
-    for delivery in delivery_rows.open_of_post(tx, post_id):
+    for delivery in delivery_rows.list_open_of_post(tx, post_id):
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
             continue
@@ -265,13 +265,13 @@ def _note_elsewhere(tx: Tx, post: Row) -> None:
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
         return
-    for delivery in delivery_rows.open_of_post(tx, post.id):
-        content = {"body": post.body, "media": post_rows.media_of(tx, post.id), "options": delivery.options}
+    for delivery in delivery_rows.list_open_of_post(tx, post.id):
+        content = {"body": post.body, "media": post_rows.list_media(tx, post.id), "options": delivery.options}
         read_back.require_first(tx, delivery, since, [content])
 
 
 def _cancel(tx: Tx, post_id: str) -> None:
-    for row in delivery_rows.of_post(tx, post_id):
+    for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, row.id, "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
@@ -284,7 +284,7 @@ def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: boo
 
 
 def _named_artifacts(tx: Tx, post_id: str) -> set[str]:
-    shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
+    shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     return shown | delivery_rows.named_in_options(tx, post_id)
 
 

@@ -69,11 +69,11 @@ def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPrevie
 def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview]:
     """Return the previews of an accepted post, with its stored options. A removed profile has none."""
     given = []
-    for row in delivery_rows.of_post(reader, post_id):
+    for row in delivery_rows.list_of_post(reader, post_id):
         profile = profile_rows.find(reader, row.profile_id)
         if profile is not None:
             given.append((profile, json.loads(row.options)))
-    artifacts = [artifact_id for artifact_id, _ in post_rows.media_of(reader, post_id)]
+    artifacts = [artifact_id for artifact_id, _ in post_rows.list_media(reader, post_id)]
     there = [artifact_id if _is_usable(reader, artifact_id) else None for artifact_id in artifacts]
     return _previews(rt, post_content.load_content(rt, reader, post_id), there, given)
 

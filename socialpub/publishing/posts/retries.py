@@ -35,7 +35,7 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     """
     post = posts.find_visible(tx, post_id, caller)
     failed = _to_try_again(tx, post_id, include_unknown)
-    media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id))
+    media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.list_media(tx, post_id))
     new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media))
     _look_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
@@ -59,10 +59,10 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
         if account in found.taken:
             errors.append(FieldError(("profiles", index), found.taken[account]))
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
     if not any(target.retry_of for target in tries):
         return posts.create(rt, tx, draft, caller)
-    media = post_rows.media_of(tx, post_id)
+    media = post_rows.list_media(tx, post_id)
     earlier = {
         _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
     }
@@ -99,10 +99,10 @@ class RetryOutlook:
 def outlook(store: Reader, post_id: str) -> RetryOutlook:
     certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
-    for delivery in delivery_rows.of_post(store, post_id):
+    for delivery in delivery_rows.list_of_post(store, post_id):
         if State(delivery.state).outcome not in ("failed", "unknown"):
             continue
-        tries = [(State(row.state), row.post_id) for row in delivery_rows.retries_of(store, delivery)]
+        tries = [(State(row.state), row.post_id) for row in delivery_rows.list_retries(store, delivery)]
         open_in = [at for state, at in tries if not state.final]
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         account = _account(delivery)
@@ -139,7 +139,7 @@ def _look_first(
     since = post_rows.elsewhere_since(tx, post_id)
     if since is None:
         return
-    for delivery in delivery_rows.open_of_post(tx, new_id):
+    for delivery in delivery_rows.list_open_of_post(tx, new_id):
         content = (earlier or {}).get((delivery.provider, delivery.account_id))
         read_back.require_first(tx, delivery, since, [] if content is None else [content])
 
@@ -161,5 +161,5 @@ def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list
         what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"
         errors.insert(0, FieldError(("profiles",), what))
     if errors:
-        raise InvalidRequest.of(list({error.path: error for error in reversed(errors)}.values())[::-1])
+        raise InvalidRequest.from_errors(list({error.path: error for error in reversed(errors)}.values())[::-1])
     return targets

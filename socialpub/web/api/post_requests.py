@@ -313,7 +313,7 @@ async def verify_files(
     paths = _match(form, fields)
     refused = [part for part in form.parts if part.incoming is None]
     if refused:
-        raise InvalidRequest.of(
+        raise InvalidRequest.from_errors(
             [FieldError(paths[part.field], uploads.unaccepted(part.declared_type)) for part in refused]
         )
     results = await multipart.examine_files(rt, form.parts, key_id)
@@ -323,7 +323,7 @@ async def verify_files(
         if isinstance(result, MediaRejected)
     ]
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
     files: dict[str | None, Examined] = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
@@ -358,5 +358,5 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
         if name not in paths
     ]
     if errors:
-        raise InvalidRequest.of(errors)
+        raise InvalidRequest.from_errors(errors)
     return paths

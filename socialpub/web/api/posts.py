@@ -164,7 +164,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
 
     def read(reader: Reader) -> PostPage:
         visible = audience_rows.visible_audiences(reader, caller, query.profile_ids, query.providers)
-        return post_list.read(reader, replace(wanted, audiences=visible))
+        return post_list.load_page(reader, replace(wanted, audiences=visible))
 
     by_audience = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
     is_long = wanted.long or (by_audience and audience_rows.are_many(rt.reader))

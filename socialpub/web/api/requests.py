@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType
 from socialpub.core import units
 from socialpub.core.clock import parse_id
 from socialpub.core.units import MAX_VIDEO_BYTES
-from socialpub.core.validation import AlsoCalled, wrong
+from socialpub.core.validation import AlsoCalled, field_error
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing.media import uploads
@@ -134,13 +134,13 @@ class RetryRequest(Shape):
 def check_media_type(value: str) -> str:
     """A type that may be uploaded, as it was written."""
     if canonical_type(value) is None:
-        raise wrong(uploads.unaccepted(value))
+        raise field_error(uploads.unaccepted(value))
     return value
 
 
 def check_file_size(value: int) -> int:
     if value > MAX_VIDEO_BYTES:
-        raise wrong(f"must be at most {units.size(MAX_VIDEO_BYTES)}")
+        raise field_error(f"must be at most {units.size(MAX_VIDEO_BYTES)}")
     return value
 
 
@@ -171,14 +171,14 @@ class CompleteRequest(Shape):
 def _read_id_list(value: Any) -> list[str]:
     known = [parse_id(item) for item in value.split(",")]
     if None in known:
-        raise wrong(f"must be a comma-separated list of UUIDs; {WHERE_IDS_ARE}")
+        raise field_error(f"must be a comma-separated list of UUIDs; {WHERE_IDS_ARE}")
     return [item for item in known if item is not None]
 
 
 def _read_provider_list(value: Any) -> list[str]:
     names: list[str] = value.split(",")
     if not set(names) <= set(PROVIDERS):
-        raise wrong(f"must be a comma-separated list of {', '.join(PROVIDERS)}")
+        raise field_error(f"must be a comma-separated list of {', '.join(PROVIDERS)}")
     return names
 
 
@@ -188,7 +188,7 @@ def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeVali
 
     def check(value: Any) -> Any:
         if value in others and value not in states:
-            raise wrong(f"must be one of {', '.join(states)}; {advice}={value}")
+            raise field_error(f"must be one of {', '.join(states)}; {advice}={value}")
         return value
 
     return BeforeValidator(check)

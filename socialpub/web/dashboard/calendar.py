@@ -263,7 +263,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         most, counted = MAX_PER_HOUR, MAX_COUNTED_PER_HOUR
     stamps = [stamp(instant) for instant in instants]
     # A day with thousands of posts takes a while to count.
-    found = await rt.read_in_thread(lambda reader: calendar.read(reader, stamps, most, counted))
+    found = await rt.read_in_thread(lambda reader: calendar.load_days(reader, stamps, most, counted))
     if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
         found = [replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]

@@ -41,12 +41,12 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 async def index(rt: Runtime, visit: Visit) -> Answer:
     rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
-    found = await rt.read_in_thread(lambda reader: log_list.read(reader, query)) if query.long else None
+    found = await rt.read_in_thread(lambda reader: log_list.load_page(reader, query)) if query.long else None
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter was left out: see below." if wanted.errors else None,
-        found=found or log_list.read(rt.reader, query),
+        found=found or log_list.load_page(rt.reader, query),
         wanted=wanted,
         query=query,
         profiles=rows,
@@ -93,7 +93,9 @@ def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[
 async def audit_log(rt: Runtime, visit: Visit) -> Answer:
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
-    found = await rt.read_in_thread(lambda reader: audit_log_tables.read(reader, (kind,) if kind else (), at, PER_PAGE))
+    found = await rt.read_in_thread(
+        lambda reader: audit_log_tables.load_page(reader, (kind,) if kind else (), at, PER_PAGE)
+    )
     return visit.show(
         "audit.html",
         found=found,

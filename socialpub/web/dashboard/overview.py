@@ -105,9 +105,9 @@ def read_flow(rt: Runtime) -> Flow:
     published = log_list.published(reader, MAX_PUBLISHED)
     drafts = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, stamp(rt.now() - DRAFTS_SINCE))
     return Flow(
-        pending=calendar.pending(reader, MAX_PENDING),
+        pending=calendar.pending_posts(reader, MAX_PENDING),
         pending_count=counts.get("pending", 0),
-        upcoming=calendar.upcoming(reader, since, MAX_UPCOMING),
+        upcoming=calendar.upcoming_posts(reader, since, MAX_UPCOMING),
         scheduled_count=counts.get("scheduled", 0),
         published=[entry for entry in published if labels.entry_outcome(entry) != IN_APP],
         in_app=[entry for entry in drafts if labels.entry_outcome(entry) == IN_APP],
@@ -146,7 +146,7 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
     newest = list(by_post)[:MAX_PENDING]
-    found = calendar.named(rt.reader, newest)
+    found = calendar.load_posts(rt.reader, newest)
     return [_published_post(found[post_id], by_post[post_id]) for post_id in newest if post_id in found]
 
 

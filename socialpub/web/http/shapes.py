@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from socialpub.core import validation
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.core.validation import Mistakes, Path, wrong, wrong_inside
+from socialpub.core.validation import Mistakes, Path, field_error, inner_errors
 from socialpub.providers import options
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ empty array takes two bytes here and sixty in memory."""
 
 def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
     """The value of a JSON text, and the fields whose text is half of a surrogate pair: they have U+FFFD in its place,
-    so that whatever else is wrong can be found as well. `field` is the one of a form that holds the text.
+    so that whatever else is field_error can be found as well. `field` is the one of a form that holds the text.
 
     Raises InvalidRequest for what is no JSON at all, or holds more arrays and objects than any request may.
     """
@@ -60,7 +60,7 @@ def _whole(field: str | None) -> str:
 
 def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
     """Lone surrogates ("\ud800") are the one fault that belongs to a single field: the standard library reads them.
-    None when that is not what is wrong."""
+    None when that is not what is field_error."""
     mistakes = Mistakes()
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
@@ -137,8 +137,8 @@ class Shape(BaseModel):
 
     @classmethod
     def read(cls, value: Any) -> tuple[Self | None, validation.Mistakes]:
-        """The shape of a parsed body, or None; and everything that is wrong with it."""
-        shape, mistakes = validation.read(cls, value)
+        """The shape of a parsed body, or None; and everything that is field_error with it."""
+        shape, mistakes = validation.parse(cls, value)
         for error in cls.across(value):
             mistakes.add(error)
         return shape, mistakes
@@ -157,12 +157,12 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-
 
 def read_instant(value: Any) -> datetime:
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
-        raise wrong("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
+        raise field_error("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
     try:
         instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         # There is no such day or hour, or the offset carries it out of the calendar.
-        raise wrong("is not a valid date and time") from None
+        raise field_error("is not a valid date and time") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
@@ -174,7 +174,7 @@ def read_id(value: Any) -> str:
     """The id in its one spelling."""
     known = parse_id(value) if isinstance(value, str) else None
     if known is None:
-        raise wrong("must be a UUID")
+        raise field_error("must be a UUID")
     return known
 
 
@@ -186,9 +186,9 @@ WHERE_IDS_ARE = "take ids from GET /api/v1/profiles"
 def read_ids(value: Any) -> list[str]:
     """An array of profiles' ids, each listed once."""
     if not isinstance(value, list):
-        raise wrong(f"must be an array of UUIDs; {WHERE_IDS_ARE}")
+        raise field_error(f"must be an array of UUIDs; {WHERE_IDS_ARE}")
     if len(value) > MAX_IDS:
-        raise wrong(f"may have at most {MAX_IDS} items and has {len(value)}")
+        raise field_error(f"may have at most {MAX_IDS} items and has {len(value)}")
     known: dict[str, int] = {}
     errors: list[tuple[Path, str]] = []
     for index, item in enumerate(value):
@@ -198,7 +198,7 @@ def read_ids(value: Any) -> list[str]:
         elif known.setdefault(one, index) != index:
             errors.append(((index,), "is listed twice"))
     if errors:
-        raise wrong_inside(errors, len(errors))
+        raise inner_errors(errors, len(errors))
     return list(known)
 
 
@@ -209,9 +209,9 @@ MAX_LEVELS = 20
 def read_free_form(value: Any) -> dict[str, Any]:
     """An object whose values are the network's business, of bounded size."""
     if not isinstance(value, dict):
-        raise wrong("must be an object")
+        raise field_error("must be an object")
     if options.is_surely_too_large(value):
-        raise wrong(options.TOO_LARGE)
+        raise field_error(options.TOO_LARGE)
     level: list[Any] = [value]
     for _ in range(MAX_LEVELS):
         level = [
@@ -222,9 +222,9 @@ def read_free_form(value: Any) -> dict[str, Any]:
         ]
         if not level:
             if options.is_too_large(value):
-                raise wrong(options.TOO_LARGE)
+                raise field_error(options.TOO_LARGE)
             return value
-    raise wrong(f"is nested more than {MAX_LEVELS} levels deep")
+    raise field_error(f"is nested more than {MAX_LEVELS} levels deep")
 
 
 Instant = Annotated[datetime, BeforeValidator(read_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -277,13 +277,13 @@ LARGEST = 2**53 - 1
 
 def read_number(value: Any) -> int:
     if not _NUMBER.fullmatch(value):
-        raise wrong("must be a whole number")
+        raise field_error("must be a whole number")
     return int(value)
 
 
 def read_flag(value: Any) -> bool:
     if value not in ("true", "false"):
-        raise wrong("must be true or false")
+        raise field_error("must be true or false")
     return bool(value == "true")
 
 
@@ -300,9 +300,9 @@ def read_query(shape: type[Q], query_string: bytes) -> Q:
     for name in shape.LENIENT & given.keys():
         if given[name] in ("", "null"):
             del given[name]
-    query, mistakes = validation.read(shape, given)
+    query, mistakes = validation.parse(shape, given)
     if query is None or mistakes:
         # A list in a query is one parameter: which of its items fails is for the message.
         errors = {error.path[:1]: FieldError(error.path[:1], error.message) for error in reversed(mistakes.errors)}
-        raise InvalidRequest.of(list(reversed(errors.values())), mistakes.total if mistakes.full else 0)
+        raise InvalidRequest.from_errors(list(reversed(errors.values())), mistakes.total if mistakes.full else 0)
     return query

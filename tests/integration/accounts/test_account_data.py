@@ -45,7 +45,7 @@ def problems(rt: Runtime, profile: str) -> list[str]:
 
 
 def look(rt: Runtime) -> str | None:
-    return upkeep.keep_account_data(rt, holds.held(rt.reader))
+    return upkeep.keep_account_data(rt, holds.held_networks(rt.reader))
 
 
 # --- after a refusal -------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_nothing_of_another_account_is_taken_over(rt: Runtime, world: World, pro
 
 
 def test_a_profile_that_is_disconnected_meanwhile_learns_nothing(rt: Runtime, world: World, profile: str) -> None:
-    identity = rt.providers["x"].oauth.identify(rt.http_of("x"), world.x.grant("demo")["accessToken"], frozenset())
+    identity = rt.providers["x"].oauth.identify(rt.http_for("x"), world.x.grant("demo")["accessToken"], frozenset())
     rt.write(profiles.disconnect, profile)
     world.x.change_account("demo", name="Renamed")
     assert rt.write(upkeep._store_account_data, profile, identity) == []

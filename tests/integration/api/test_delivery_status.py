@@ -23,7 +23,7 @@ OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
 
 def settle(rt: Runtime, post: str, states: list[State]) -> None:
     """Deliveries end as the appliance ends them, one write each."""
-    for one, state in zip(rt.db.write(lambda tx: delivery_rows.open_of_post(tx, post)), states, strict=True):
+    for one, state in zip(rt.db.write(lambda tx: delivery_rows.list_open_of_post(tx, post)), states, strict=True):
 
         def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
             if state is State.PUBLISHED:

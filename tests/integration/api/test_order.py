@@ -159,7 +159,7 @@ def test_a_failure_nobody_foresaw_shows_nothing_of_the_appliance(
     def breaks(*_: object) -> None:
         raise RuntimeError("/srv/secret/place token=abc")
 
-    monkeypatch.setattr(post_list, "read", breaks)
+    monkeypatch.setattr(post_list, "load_page", breaks)
     reply = client.send("GET", "/posts", x_request_id="find-me")
     assert (reply.status, reply.json()["code"]) == (500, "internalError")
     assert b"secret" not in reply.body

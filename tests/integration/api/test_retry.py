@@ -21,8 +21,8 @@ def end(rt: Runtime, post: str, *states: State) -> None:
     """Every delivery of a post ends like this, in their order."""
 
     def settle(_rt: Runtime, tx: Any) -> None:
-        open_ones = {one.id: one for one in delivery_rows.open_of_post(tx, post)}
-        rows = delivery_rows.of_post(tx, post)
+        open_ones = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
+        rows = delivery_rows.list_of_post(tx, post)
         for row, state in zip(rows, states, strict=True):
             if row["id"] not in open_ones or state is State.QUEUED:
                 continue

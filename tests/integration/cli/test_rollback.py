@@ -105,7 +105,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     terminal.clock.forward(60)
     assert "Install the former version now" in terminal.success("restore", str(before)).stderr
     with closing(sqlite3.connect(database_of(terminal))) as rows:
-        assert "9001_next" not in upgrade.applied(rows)
+        assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
@@ -147,7 +147,9 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
             assert sign_in.find_session(rt, rt.reader, with_the_second) is None
             assert not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, link)
             revoked = [
-                (one.actor, one.label) for one in audit_log.read(rt.reader, ["key"]).entries if "revoked" in one.action
+                (one.actor, one.label)
+                for one in audit_log.load_page(rt.reader, ["key"]).entries
+                if "revoked" in one.action
             ]
             assert revoked == [("command", "leaked")]
         terminal("admin", "revoke-key", lasting)

@@ -39,7 +39,7 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: Tab, app: A
     listed = owner.open("/keys")
     assert "n8n" in listed.text
     assert key not in listed.html
-    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.read(rt.reader).entries))
+    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.load_page(rt.reader).entries))
 
 
 def test_its_curl_line_works_as_it_stands(owner: Tab, app: App) -> None:
@@ -184,7 +184,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(owner: Tab, r
     assert FINDING not in findings(page)
     assert "restored backup" not in owner.open("/system/findings").text
     assert sorted(names(rt)) == sorted(["fresh", "leaked", MARKUP])
-    entries = audit_log.read(rt.reader, ["key"]).entries[:2]
+    entries = audit_log.load_page(rt.reader, ["key"]).entries[:2]
     assert {(one.actor, one.action, one.label) for one in entries} == {
         ("dashboard", "key.kept", "leaked"),
         ("dashboard", "key.kept", MARKUP),

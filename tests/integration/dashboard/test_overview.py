@@ -31,7 +31,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 def end(rt: Runtime, post: str, state: State, message: str) -> None:
     def fail(_rt: Runtime, tx: Tx) -> None:
-        for delivery in delivery_rows.open_of_post(tx, post):
+        for delivery in delivery_rows.list_open_of_post(tx, post):
             end_unsent(rt, tx, delivery, state, message)
 
     rt.write(fail)

@@ -40,7 +40,7 @@ def offered(owner: Tab, post: str) -> set[str]:
 
 
 def acts(rt: Runtime) -> list[tuple[str, str, str | None]]:
-    return [(one.actor, one.action, one.subject_id) for one in audit_log.read(rt.reader, ["post"]).entries]
+    return [(one.actor, one.action, one.subject_id) for one in audit_log.load_page(rt.reader, ["post"]).entries]
 
 
 def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later: str) -> None:
@@ -310,7 +310,7 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     page = owner.open(f"/posts/{refused}")
     assert (CHANGE in page.links(), page.has_button(AGAIN)) == (False, False)
     assert page.links()[new].endswith(f"/posts/{new}")
-    assert [(one.action, one.subject_id) for one in audit_log.read(rt.reader, ["post"]).entries] == [
+    assert [(one.action, one.subject_id) for one in audit_log.load_page(rt.reader, ["post"]).entries] == [
         ("post.retried", refused)
     ]
     page = owner.open(f"/compose?again={refused}")

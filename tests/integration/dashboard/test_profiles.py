@@ -500,7 +500,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World,
     page = owner.press("Save options", {"Board": created.id})
     assert "are saved" in page.role("status")
     assert "Winter prints" in owner.open("/compose").text
-    (entry,) = [one for one in audit_log.read(rt.reader, ("profile",)).entries if "board" in one.action]
+    (entry,) = [one for one in audit_log.load_page(rt.reader, ("profile",)).entries if "board" in one.action]
     assert (
         audit_text.describe(entry) == "Created the board “Winter prints” of the Pinterest profile “pinterest profile”."
     )

@@ -207,7 +207,7 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(owner: Tab
     assert format.SECRET not in members_of(file)
     assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
-    newest = audit_log.read(rt.reader).entries[0]
+    newest = audit_log.load_page(rt.reader).entries[0]
     assert (newest.action, newest.actor) == ("copy.made", "dashboard")
 
 

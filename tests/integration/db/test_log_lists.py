@@ -21,7 +21,7 @@ from tests.support.hand_clock import HandClock
 
 def told(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
     """Type and text of what a filter lets through, newest first."""
-    page = log_list.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    page = log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
     return [(entry.type, entry.text) for entry in page.entries]
 
 
@@ -53,9 +53,9 @@ def test_an_error_is_found_by_its_words(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="b" * 300)
     rt.write(posts.stop, post)
     for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
-        page = log_list.read(rt.reader, LogFilter(error=words))
+        page = log_list.load_page(rt.reader, LogFilter(error=words))
         assert len(page.entries) == found, words
-    (entry,) = log_list.read(rt.reader, LogFilter(type="failed")).entries
+    (entry,) = log_list.load_page(rt.reader, LogFilter(type="failed")).entries
     assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
 
 
@@ -64,13 +64,13 @@ def test_pages_follow_one_another_though_entries_are_added_meanwhile(
 ) -> None:
     for number in range(5):
         accept(rt, profile, body=str(number))
-    first = log_list.read(rt.reader, LogFilter(per_page=2))
+    first = log_list.load_page(rt.reader, LogFilter(per_page=2))
     accept(rt, profile, body="meanwhile")
-    second = log_list.read(rt.reader, LogFilter(per_page=2, below=first.below))
-    last = log_list.read(rt.reader, LogFilter(per_page=2, below=second.below))
+    second = log_list.load_page(rt.reader, LogFilter(per_page=2, below=first.below))
+    last = log_list.load_page(rt.reader, LogFilter(per_page=2, below=second.below))
     assert [[entry.text for entry in page.entries] for page in (first, second, last)] == [["4", "3"], ["2", "1"], ["0"]]
     assert last.below is None
-    assert log_list.read(rt.reader, LogFilter(per_page=6)).below is None
+    assert log_list.load_page(rt.reader, LogFilter(per_page=6)).below is None
 
 
 def test_the_file_holds_every_entry_once_and_no_formula(
@@ -116,7 +116,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
         accept(rt, profile, body=f"x{number}", at=later)
     seen, below = list[str | None](), None
     while True:
-        page = log_list.read(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
+        page = log_list.load_page(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
         seen += [entry.text for entry in page.entries]
         below = page.below
         if below is None:
@@ -128,7 +128,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
 def test_what_is_rare_is_not_looked_for_among_all_entries(rt: Runtime, filters: dict[str, str]) -> None:
     steps = list[str]()
     rt.reader.connection.set_trace_callback(steps.append)
-    log_list.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
     rt.reader.connection.set_trace_callback(None)
     plan = [str(row[3]) for row in rt.reader.all(f"EXPLAIN QUERY PLAN {steps[-1]}")]
     assert any("log_entry_rare" in line or "log_entry_message" in line for line in plan), plan

@@ -96,7 +96,7 @@ def test_a_restored_copy_of_a_former_version_is_told_once(tmp_path: Path, clock:
         restore.restore(copy, Settings(data_dir=new / "data"), clock)
     for _ in range(2):
         rt = open_appliance(new, clock)
-        entries = audit_log.read(rt.reader).entries
+        entries = audit_log.load_page(rt.reader).entries
         rt.close()
     assert [(entry.at, audit_text.describe(entry)) for entry in entries] == [
         ("2026-10-12T09:01:00.000Z", "Restored a backup of 2026-10-12T09:00:00.000Z, paused.")
@@ -138,10 +138,10 @@ def test_posts_of_the_former_version_are_found_by_what_became_of_them(tmp_path: 
     found = {row["id"]: row["outcomes"] for row in rt.reader.all("SELECT id, outcomes FROM post")}
     assert found == {"p1": "fp", "p2": "up", "p3": "p.", "p4": "cc", "p5": ".."}
     for outcome, profile, count in (("failed", "a", 1), ("failed", "b", 0), ("unknown", "a", 1), ("published", "b", 2)):
-        page = post_list.read(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
+        page = post_list.load_page(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
         assert (page.total, len(page.shown)) == (count, count)
-    assert post_list.read(rt.reader, PostFilter(status="settled")).total == 2
-    assert post_list.read(rt.reader, PostFilter()).total == 5
+    assert post_list.load_page(rt.reader, PostFilter(status="settled")).total == 2
+    assert post_list.load_page(rt.reader, PostFilter()).total == 5
     assert counters.outcomes(rt.reader) == {
         ("x", "published"): 3,
         ("x", "failed"): 1,

@@ -36,7 +36,7 @@ def test_posts_stand_on_the_day_of_their_time_with_what_became_of_them(
     gone = accept(rt, profile, at=rt.now() + timedelta(days=1, hours=-2))
     rt.write(posts.cancel, gone, OWNER)
     accept(rt, profile, at=rt.now() + timedelta(days=9))
-    today, next_day, empty = calendar.read(rt.reader, midnights(datetime(2026, 10, 12, tzinfo=UTC), 3))
+    today, next_day, empty = calendar.load_days(rt.reader, midnights(datetime(2026, 10, 12, tzinfo=UTC), 3))
     assert [day.begins_at for day in (today, next_day, empty)] == midnights(datetime(2026, 10, 12, tzinfo=UTC), 2)
     assert (empty.posts, empty.more, today.more) == ((), 0, 0)
     (shown,) = today.posts
@@ -65,7 +65,7 @@ def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(
     early = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
     for most, more in ((4, 2), (6, 0), (7, 0)):
-        (day,) = calendar.read(rt.reader, days, most)
+        (day,) = calendar.load_days(rt.reader, days, most)
         assert [post.id for post in day.posts] == [*made, early][:most]
         assert day.more == more
 
@@ -75,7 +75,7 @@ def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile
     late = accept(rt, profile, at=datetime(2026, 10, 25, 23, 30, tzinfo=zone))
     first = accept(rt, profile, at=datetime(2026, 10, 26, 0, 0, tzinfo=zone))
     days = [stamp(datetime(2026, 10, day, tzinfo=zone)) for day in (25, 26, 27)]
-    found = calendar.read(rt.reader, days)
+    found = calendar.load_days(rt.reader, days)
     assert [[post.id for post in day.posts] for day in found] == [[late], [first]]
 
 
@@ -84,5 +84,5 @@ def test_of_very_many_posts_only_so_many_are_counted(rt: Runtime, profile: str) 
         accept(rt, profile)
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
     for most, counted, more in ((2, 3, 3), (2, 4, 4), (2, 5, 4), (6, 3, 0)):
-        (day,) = calendar.read(rt.reader, days, most, counted)
+        (day,) = calendar.load_days(rt.reader, days, most, counted)
         assert (len(day.posts), day.more) == (most, more)

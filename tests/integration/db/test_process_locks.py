@@ -41,7 +41,7 @@ def test_a_process_that_is_just_starting_is_not_taken_for_dead(
     worker = ProcessLock(tmp_path, "worker-1")
     assert other.is_alive("worker-1"), "else its deliveries are taken over while it publishes them"
     assert other.ended_in_order("worker-1")
-    assert locks.living(tmp_path) == ["web-1", "worker-1"]
+    assert locks.living_processes(tmp_path) == ["web-1", "worker-1"]
     worker.close()
     assert not other.is_alive("worker-1")
     assert other.ended_in_order("worker-1")

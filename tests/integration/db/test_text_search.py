@@ -38,7 +38,7 @@ def stock(rt: Runtime, profile: str, clock: HandClock) -> list[str]:
 
 def found(rt: Runtime, stock: list[str], text: str, **filters: object) -> list[int]:
     """Which of the stock hold this text, by their places, the newest first."""
-    page = post_list.read(rt.reader, PostFilter(text=text, **filters))  # type: ignore[arg-type]
+    page = post_list.load_page(rt.reader, PostFilter(text=text, **filters))  # type: ignore[arg-type]
     shown = [next(at for at, post in enumerate(stock) if post.encode() in one) for one in page.shown]
     assert page.total == len(shown)
     return shown
@@ -83,13 +83,13 @@ def test_a_text_is_found_as_it_stands_whatever_its_case(
 def test_letters_of_foreign_scripts_match_in_both_cases_and_no_others_do(rt: Runtime, profile: str) -> None:
     accept(rt, profile, body="ПРИВЕТ, ΑΘΉΝΑ")
     for text, count in (("привет", 1), ("Αθήνα", 1), ("прикет", 0), ("приве", 1), ("_ривет", 0)):
-        assert post_list.read(rt.reader, PostFilter(text=text)).total == count, text
+        assert post_list.load_page(rt.reader, PostFilter(text=text)).total == count, text
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\0", "a" * 60_000, "ä" * 60_000, "%" * 10_000, "𐐀" * 10_000])
 def test_what_no_post_can_hold_is_found_nowhere(rt: Runtime, profile: str, text: str) -> None:
     accept(rt, profile, body="a")
-    assert post_list.read(rt.reader, PostFilter(text=text)).total == 0
+    assert post_list.load_page(rt.reader, PostFilter(text=text)).total == 0
 
 
 def test_the_text_goes_together_with_every_other_filter_and_with_pages(
@@ -107,7 +107,7 @@ def test_the_text_goes_together_with_every_other_filter_and_with_pages(
     nobodys = audience + 1
 
     def ids(**filters: object) -> tuple[list[str], int]:
-        page = post_list.read(rt.reader, PostFilter(text="bread", **filters))  # type: ignore[arg-type]
+        page = post_list.load_page(rt.reader, PostFilter(text="bread", **filters))  # type: ignore[arg-type]
         return [one.split(b'"')[3].decode() for one in page.shown], page.total
 
     assert ids() == ([shared, *made[::-1]], 7)
@@ -132,7 +132,7 @@ def test_many_posts_that_hold_it_are_paged_like_few(
 
     def pages() -> list[tuple[list[bytes], int]]:
         queries = [PostFilter(text="ODD", page=page, per_page=2, status="pending") for page in range(3)]
-        return [(list(page.shown), page.total) for page in (post_list.read(rt.reader, one) for one in queries)]
+        return [(list(page.shown), page.total) for page in (post_list.load_page(rt.reader, one) for one in queries)]
 
     few = pages()
     assert [(len(shown), total) for shown, total in few] == [(2, 3), (1, 3), (0, 3)]
@@ -143,12 +143,12 @@ def test_many_posts_that_hold_it_are_paged_like_few(
 def test_a_text_that_was_changed_is_found_at_once_and_the_former_one_is_not(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="Before", at=rt.now() + timedelta(hours=1))
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="Afterwards"), OWNER)
-    assert post_list.read(rt.reader, PostFilter(text="before")).total == 0
-    assert post_list.read(rt.reader, PostFilter(text="afterw")).total == 1
+    assert post_list.load_page(rt.reader, PostFilter(text="before")).total == 0
+    assert post_list.load_page(rt.reader, PostFilter(text="afterw")).total == 1
 
 
 def test_a_search_is_long_and_an_empty_one_is_none(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
     assert PostFilter(text="a").long
     assert not PostFilter(text="").long
-    assert post_list.read(rt.reader, PostFilter(text="")).total == 1
+    assert post_list.load_page(rt.reader, PostFilter(text="")).total == 1

@@ -45,7 +45,7 @@ class Upgrading(NamedTuple):
     @property
     def applied(self) -> set[str]:
         with closing(sqlite3.connect(self.settings.database_file)) as connection:
-            return set(upgrade.applied(connection))
+            return set(upgrade.list_applied(connection))
 
     @property
     def copies(self) -> list[str]:
@@ -92,7 +92,7 @@ def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
     assert copy.path.parent.stat().st_mode & 0o777 == 0o700
     assert posts_in(copy.path) == 1
     with closing(sqlite3.connect(copy.path)) as connection:
-        assert "9001_next" not in upgrade.applied(connection)
+        assert "9001_next" not in upgrade.list_applied(connection)
     upgrading.start()
     assert upgrading.in_folder == 1
 

@@ -20,7 +20,7 @@ def before(rt: Runtime) -> str:
 
 def jump(rt: Runtime, clock: HandClock, days: float) -> None:
     clock.jump(days * DAY)
-    rt.db.look_at_clock()
+    rt.db.follow_clock()
 
 
 def test_with_a_clock_that_nobody_sets_it_is_a_subtraction(rt: Runtime) -> None:

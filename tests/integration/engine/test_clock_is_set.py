@@ -322,7 +322,7 @@ def test_only_the_first_process_to_notice_moves_anything(rt, network, profile, c
         for each in (rt, other, rt):
             each.write(reconciler.beat)
         assert abs(parse(rt.reader.value("SELECT run_at FROM delivery")) - expected) < timedelta(seconds=1)
-        known = clock_jumps.state(rt.reader)
+        known = clock_jumps.load_state(rt.reader)
         assert known is not None
         assert known.moved == pytest.approx(WEEK)
     finally:

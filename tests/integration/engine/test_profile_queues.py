@@ -281,11 +281,11 @@ def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(r
     accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
     clock.forward(HOUR - 1)
-    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0
+    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0
     clock.forward(60)
-    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
+    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
     clock.forward(200)
-    late = profile_queue.overdue(rt.reader, rt.stamp())
+    late = profile_queue.find_overdue(rt.reader, rt.stamp())
     assert (late.count, late.seconds) == (1, 259)
 
 

@@ -186,9 +186,9 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)
-    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
+    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
     clock.forward(3600)
-    assert profile_queue.overdue(rt.reader, rt.stamp()).count == 1
+    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 1
     other.close()
 
 

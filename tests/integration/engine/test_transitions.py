@@ -45,7 +45,7 @@ def test_every_phase_has_a_sample():
 @pytest.mark.parametrize("phase", SAMPLES, ids=lambda phase: phase.name)
 def test_a_row_stores_a_phase_with_all_its_fields(phase):
     progress = Progress(phase, tries=2, stopped=True)
-    assert Progress.read(as_json(progress.as_dict())) == progress
+    assert Progress.from_json(as_json(progress.as_dict())) == progress
 
 
 @pytest.mark.parametrize("event", PhaseEvent, ids=lambda event: event.name)

@@ -14,7 +14,7 @@ from socialpub.db import upgrade, upgrade_backups
 from socialpub.ops.backup import rollback
 from socialpub.runtime import Runtime
 
-ALL = sorted(upgrade.known())
+ALL = sorted(upgrade.list_known())
 Make = Callable[..., Path]
 
 
@@ -81,8 +81,8 @@ def test_another_version_needs_the_backup_of_its_own_last_migration(rt: Runtime,
     with pytest.raises(OperatorError, match=f"1.0.0 does not know the present database .{ALL[-1]}., and no backup"):
         rollback.backup_needed(former, rt.settings)
     with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
-        upgrade_backups.make(connection, rt.settings.database_file, ALL[-3], rt.now(), "1.0.0")
-        made = upgrade_backups.make(connection, rt.settings.database_file, ALL[-2], rt.now(), "1.1.0")
+        upgrade_backups.create(connection, rt.settings.database_file, ALL[-3], rt.now(), "1.0.0")
+        made = upgrade_backups.create(connection, rt.settings.database_file, ALL[-2], rt.now(), "1.1.0")
     needed = rollback.backup_needed(former, rt.settings)
     assert needed is not None
     assert needed.path == made.path

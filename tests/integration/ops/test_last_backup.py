@@ -61,7 +61,7 @@ def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Pat
         f"{tmp_path / 'copy'} exists already."
     )
     assert create.write(rt, tmp_path / "other").copied_at == last_backup.read(rt.reader).made_at
-    entries = [audit_text.describe(entry) for entry in reversed(audit_log.read(rt.reader).entries)]
+    entries = [audit_text.describe(entry) for entry in reversed(audit_log.load_page(rt.reader).entries)]
     assert entries == [
         f"Could not make a backup: {why}",
         "Made a backup: 0 posts and 0 media files.",

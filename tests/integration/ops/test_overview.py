@@ -23,7 +23,7 @@ def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
     """Every open delivery of the post ends like this."""
 
     def end(_rt: Runtime, tx: Tx) -> None:
-        for delivery in delivery_rows.open_of_post(tx, post):
+        for delivery in delivery_rows.list_open_of_post(tx, post):
             end_unsent(rt, tx, delivery, state, "No.")
 
     rt.write(end)

@@ -498,7 +498,7 @@ def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: 
     """The appliance after it went back to a copy from before `meanwhile`."""
     settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
     with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as rows:
-        copy = upgrade_backups.make(rows, settings.database_file, max(upgrade.applied(rows)), clock.now(), "2.0")
+        copy = upgrade_backups.create(rows, settings.database_file, max(upgrade.list_applied(rows)), clock.now(), "2.0")
     meanwhile()
     rt.close()
     rollback.roll_back(copy.path, settings, clock)

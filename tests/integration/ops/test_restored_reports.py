@@ -129,7 +129,7 @@ def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_m
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, stamp(tx.now - timedelta(days=1))))
     rt.write(messages.note_start)
     clock.jump(7200)
-    rt.db.look_at_clock()
+    rt.db.follow_clock()
     kinds = {str(cause.kind) for cause in alerts.list_alerts(rt, Surface.SHELL)}
     assert {"clock", "copy"} <= kinds
     with restored(rt, tmp_path, network) as other:

@@ -461,7 +461,7 @@ def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runt
     for _ in range(3):
         clock.forward(DAY)
         former.append(schedule.make(rt).path)
-    rt.write(lambda _, tx: secret_key.note_former(tx))
+    rt.write(lambda _, tx: secret_key.note_former_key(tx))
     rt.secrets = Secrets(bytes(32))
     clock.forward(DAY)
     made = schedule.make(rt)
@@ -601,7 +601,7 @@ def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[
     assert copy.failed_at == rt.stamp()
     assert "hunter2" not in str(copy.failure)
     assert len(names(rt)) == 1, "the copy itself is good, and stays"
-    assert audit_log.read(rt.reader).entries[0].action == "copy.failed"
+    assert audit_log.load_page(rt.reader).entries[0].action == "copy.failed"
     configured(rt, after=())
 
 

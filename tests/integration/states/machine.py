@@ -276,7 +276,7 @@ class StateMachine(RuleBasedStateMachine):
 
     def set_clock(self) -> None:
         self.clock.jump(self.draw(st.sampled_from([-7200.0, 3 * 3600.0])))
-        self.rt.db.look_at_clock()
+        self.rt.db.follow_clock()
 
     def pause(self) -> None:
         self.rt.write(resume.pause)

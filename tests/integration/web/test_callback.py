@@ -186,6 +186,6 @@ def test_others_are_answered_while_a_network_takes_its_time(
 def test_who_began_to_connect_stands_in_the_trail(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
     visit(caller, browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url))
-    again, first = audit_log.read(rt.reader).entries
+    again, first = audit_log.load_page(rt.reader).entries
     assert (first.actor, first.action) == ("command", AuditAction.PROFILE_CONNECTED)
     assert (again.actor, again.action) == ("dashboard", AuditAction.PROFILE_RECONNECTED)

@@ -101,7 +101,7 @@ class KeptHouse:
 
     def set_clock(self, pick):
         self.clock.jump((41.0, -41.0, 25.0, -25.0, 900.0, -900.0)[pick % 6] * DAY)
-        self.rt.db.look_at_clock()
+        self.rt.db.follow_clock()
 
     def keep_house(self):
         retention.remove_expired(self.rt)

@@ -149,11 +149,11 @@ def test_a_try_stays_as_long_as_another_try_of_the_same_does(rt, clock, network,
 def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set_back(rt, clock, network, profile):
     rt.write(lambda rt, tx: None)  # the clock is known from here on
     clock.jump(300 * DAY)
-    rt.db.look_at_clock()
+    rt.db.follow_clock()
     network.results["create_post"] = [Refused("No.", "no")]
     first = accept(rt, profile)
     clock.jump(-300 * DAY)
-    rt.db.look_at_clock()
+    rt.db.follow_clock()
     drain(rt, clock, within=120)
     second = rt.write(retries.retry, first, OWNER)
     drain(rt, clock, within=120)
@@ -189,7 +189,7 @@ def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(rt, cl
 def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
     known = published(rt, clock, profile)
     clock.jump(900 * DAY)
-    rt.db.look_at_clock()
+    rt.db.follow_clock()
     assert keep_house(rt, clock) == 0
     assert status_of(rt, known) == "settled"
 

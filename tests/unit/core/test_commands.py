@@ -223,6 +223,6 @@ def test_a_process_finds_out_once_and_every_sentence_uses_it(monkeypatch: pytest
     assert commands.line("serve") == "socialpub serve"
     assert commands.here().restart() == "Stop `socialpub serve` and start it again"
     monkeypatch.setattr(commands, "discover", lambda _: ServiceCommands())
-    commands.settle(None)
+    commands.detect(None)
     assert commands.line("doctor") == "sudo socialpub doctor"
     assert commands.here().start() == "Run `sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker`"

@@ -20,9 +20,9 @@ class Item(Strict):
 
 def check_name(value: Any) -> Any:
     if value == "taken":
-        raise validation.wrong("is {taken}")
+        raise validation.field_error("is {taken}")
     if value == "pair":
-        raise validation.wrong_inside([((1,), "is listed twice")], 1)
+        raise validation.inner_errors([((1,), "is listed twice")], 1)
     if value == "odd":
         raise ValueError("is odd")
     return value
@@ -40,7 +40,7 @@ class Order(Strict):
 
 
 def errors_in(**given: Any) -> dict[tuple[str | int, ...], str]:
-    _, mistakes = validation.read(Order, {"required": {}, **given})
+    _, mistakes = validation.parse(Order, {"required": {}, **given})
     assert mistakes.total == len(mistakes.errors)
     return {one.path: one.message for one in mistakes.errors}
 
@@ -72,7 +72,7 @@ def test_a_wrong_value_is_answered_with_what_it_must_be(field: str, value: Any, 
 
 
 def test_a_missing_field_is_required() -> None:
-    order, mistakes = validation.read(Order, {})
+    order, mistakes = validation.parse(Order, {})
     assert order is None
     assert [(one.path, one.message) for one in mistakes.errors] == [(("required",), "is required")]
 
@@ -113,7 +113,7 @@ def test_a_name_that_people_try_and_the_keys_of_a_free_form_object_lead_to_their
         text: Text = Text()
         extras: Annotated[dict[str, Any], Keys(("stamp",))] = {}  # pydantic copies it
 
-    _, mistakes = validation.read(Letter, {"caption": "Hi", "Body": "Hi", "stamp": "red", "extras": {"any": 1}})
+    _, mistakes = validation.parse(Letter, {"caption": "Hi", "Body": "Hi", "stamp": "red", "extras": {"any": 1}})
     assert {one.path[0]: one.message for one in mistakes.errors} == {
         "caption": "is not known; did you mean text.words?",
         "Body": "is not known; did you mean text.words?",
@@ -122,7 +122,7 @@ def test_a_name_that_people_try_and_the_keys_of_a_free_form_object_lead_to_their
 
 
 def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_counted() -> None:
-    _, mistakes = validation.read(Order, {"required": {}, **{f"titl{number}": 1 for number in range(100_000)}})
+    _, mistakes = validation.parse(Order, {"required": {}, **{f"titl{number}": 1 for number in range(100_000)}})
     assert mistakes.total == 100_000
     assert len(mistakes.errors) == 100
     assert sum("did you mean" in one.message for one in mistakes.errors) == validation.MAX_SUGGESTIONS
@@ -134,12 +134,12 @@ def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_cou
 
 def test_what_is_wrong_is_told_in_one_sentence_that_names_the_field() -> None:
     def told(**given: Any) -> str:
-        return validation.read(Order, {"required": {}, **given})[1].refusal().detail
+        return validation.parse(Order, {"required": {}, **given})[1].refusal().detail
 
     assert told(count=0) == "count must be at least 1."
     assert told(items=[{}, {"alt_text": 1}]) == "items[1].alt_text must be a string, not a number."
     assert told(count=0, loud=1) == "count must be at least 1. There is 1 more error."
-    assert validation.read(Order, [])[1].refusal("The order").detail == "The order must be an object, not an array."
+    assert validation.parse(Order, [])[1].refusal("The order").detail == "The order must be an object, not an array."
 
 
 def test_no_message_holds_what_was_given() -> None:

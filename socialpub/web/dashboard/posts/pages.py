@@ -91,7 +91,7 @@ def _read_number(wanted: ListFilter) -> int:
 async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
     def read(reader: Reader) -> PostPage:
         visible = audience_rows.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
-        return post_list.read(reader, replace(query, audiences=visible))
+        return post_list.load_page(reader, replace(query, audiences=visible))
 
     looks_through = bool(query.profiles or query.providers or query.outcome)
     is_long = query.long or (looks_through and audience_rows.are_many(rt.reader))

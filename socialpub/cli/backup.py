@@ -49,7 +49,7 @@ class ProgressLines:
 @contextmanager
 def progress_bar(doing: str) -> Iterator[None]:
     """Show the progress of a backup on stderr: a bar on a terminal, else lines."""
-    with byte_bar(doing) as bar, format.watched_by(bar or ProgressLines(doing)):
+    with byte_bar(doing) as bar, format.report_progress_to(bar or ProgressLines(doing)):
         yield
 
 
@@ -74,7 +74,7 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
             _write_scheduled(rt, with_secret)
         else:
             with progress_bar("Copying"):
-                summary = create.write(rt, file, with_secret=with_secret)
+                summary = create.write_backup(rt, file, with_secret=with_secret)
             print_line(str(file))
             _describe(summary)
         after = rt.settings.backup.after if file is None else ()
@@ -90,7 +90,7 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
 def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     try:
         with progress_bar("Copying"), act_as(SYSTEM):
-            made = schedule.make(rt, with_secret=with_secret)
+            made = schedule.make_backup(rt, with_secret=with_secret)
     except BackupInProgress as error:
         print_note(f"{error.message} {error.hint}")
         return
@@ -116,7 +116,7 @@ def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     that key. Elsewhere the command says what is not known.
     """
     with progress_bar("Reading"):
-        summary = verify.verify(file, _secrets_here(context), unsealed=unsealed)
+        summary = verify.verify_backup(file, _secrets_here(context), unsealed=unsealed)
     print_line(f"{file} is whole.")
     _describe(summary)
     _describe_seal(summary)
@@ -172,7 +172,7 @@ def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed
         print_note("   to date again.")
     else:
         print_note(f"1. {commands.here().start()}.")
-    say_after_rollback(2)
+    print_steps_after_rollback(2)
 
 
 def describe_rollback(done: rollback.Rollback) -> None:
@@ -201,7 +201,7 @@ def describe_rollback(done: rollback.Rollback) -> None:
     list_valid_keys(done.valid_keys)
 
 
-def say_after_rollback(number: int) -> None:
+def print_steps_after_rollback(number: int) -> None:
     """Print the steps to publishing again, beginning with this number."""
     print_note(f"{number}. Reconnect the accounts whose tokens were renewed since then:")
     print_note(f"   {_reconnecting()}")

@@ -34,7 +34,7 @@ class CommandContext:
         from socialpub.ops import file_faults
 
         settings = loader.load(self.config)
-        self.find_fault = partial(file_faults.find, settings=settings)
+        self.find_fault = partial(file_faults.find_fault, settings=settings)
         return settings
 
     def clock(self) -> "Clock":

@@ -35,7 +35,7 @@ MAX_FAILED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class DiskRoom:
+class DiskSpace:
     free_bytes: int
     floor_bytes: int
     """`health.disk_floor_bytes`: with less, nothing is accepted."""
@@ -50,7 +50,7 @@ class DiskRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class AlertFacts:
     """The facts. Instants are stamps."""
 
     paused_at: str | None
@@ -67,17 +67,17 @@ class Needs:
     worker: list[Finding]
     clock_jump: str | None
     """A sentence."""
-    disk: DiskRoom
+    disk: DiskSpace
     backup: LastBackup
     backup_reminder: str | None
     """A sentence."""
 
 
-def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
+def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> AlertFacts:
     """Return the facts, with remedies for this surface."""
     reader, now = rt.reader, rt.now()
-    backup = last_backup.read(reader)
-    return Needs(
+    backup = last_backup.load(reader)
+    return AlertFacts(
         paused_at=appliance_state.paused_at(reader),
         restored_from=appliance_state.restored_from(reader),
         restored_keys=api_keys.list_undecided(reader, stamp(now)),
@@ -89,8 +89,8 @@ def read_needs(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Needs:
         failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
         worker=list(health.worker_problems(reader, now)),
-        clock_jump=health.clock_jump(reader, now),
-        disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
+        clock_jump=health.describe_clock_jump(reader, now),
+        disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
         backup=backup,
         backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
     )
@@ -197,9 +197,9 @@ def subject_of(key: str) -> str:
     return key.rpartition(":")[0]
 
 
-def list_alerts(rt: Runtime, surface: Surface, needs: Needs | None = None) -> Iterator[Alert]:
+def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) -> Iterator[Alert]:
     """Yield an alert for each fact except failed deliveries, with remedies for this surface."""
-    needs = needs or read_needs(rt, surface)
+    needs = needs or load_alert_facts(rt, surface)
     yield from _paused(rt, needs, surface)
     for finding in needs.worker:
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
@@ -210,14 +210,14 @@ def list_alerts(rt: Runtime, surface: Surface, needs: Needs | None = None) -> It
     yield from _backup(rt, needs, surface)
 
 
-def _paused(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
+def _paused(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
     sentences = paused_sentences(rt.reader, surface)
     if sentences is not None and needs.paused_at is not None:
         calls = rt.now() - parse(needs.paused_at) >= PAUSED_FOR_LONG
         yield Alert(AlertKind.PAUSED, "paused:", *sentences, "/system", must_be_fixed=False, calls=calls)
 
 
-def _holds(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
+def _holds(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
     for hold, what in needs.holds:
         label = rt.providers[hold.provider].label
         yield Alert(
@@ -244,7 +244,7 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
-def _disk(rt: Runtime, needs: Needs) -> Iterator[Alert]:
+def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
     disk = needs.disk
     room = f"{disk.free_bytes // 1_000_000:,} MB are free for {rt.settings.data_dir}"
     floor = f"health.disk_floor_bytes ({disk.floor_bytes // 1_000_000:,} MB)"
@@ -256,7 +256,7 @@ def _disk(rt: Runtime, needs: Needs) -> Iterator[Alert]:
         yield Alert(AlertKind.DISK, "disk:low", sentence, remedy, "/system", must_be_fixed=False)
 
 
-def _clock(rt: Runtime, needs: Needs) -> Iterator[Alert]:
+def _clock(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
     jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     if jumped is not None and needs.clock_jump is not None:
         yield Alert(
@@ -270,7 +270,7 @@ def _clock(rt: Runtime, needs: Needs) -> Iterator[Alert]:
         )
 
 
-def _backup(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
+def _backup(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
     if needs.backup_reminder is None:
         return
     # Without posts there is nothing to lose, and no reason to notify the owner.
@@ -283,7 +283,7 @@ def _backup(rt: Runtime, needs: Needs, surface: Surface) -> Iterator[Alert]:
         AlertKind.COPY,
         f"copy:{state}",
         needs.backup_reminder,
-        last_backup.remedy(surface, failed=needs.backup.failed_at is not None),
+        last_backup.describe_remedy(surface, failed=needs.backup.failed_at is not None),
         "/system",
         # A scheduled backup that fails is more than a reminder: its owner relies on it.
         must_be_fixed=needs.backup.failed_at is not None,

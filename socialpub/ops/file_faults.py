@@ -130,10 +130,10 @@ class Mount:
     read_only: bool
 
 
-def find(error: BaseException, settings: Settings) -> FileFault | None:
+def find_fault(error: BaseException, settings: Settings) -> FileFault | None:
     """Return why this error came about; None if it is about something else."""
     if (how := errors.find_damage(error)) is not None:
-        return damaged(how, settings)
+        return damaged_database(how, settings)
     for one in _chain(error):
         fault = None
         if isinstance(one, sqlite3.Error):
@@ -145,7 +145,7 @@ def find(error: BaseException, settings: Settings) -> FileFault | None:
     return None
 
 
-def damaged(how: str, settings: Settings) -> FileFault:
+def damaged_database(how: str, settings: Settings) -> FileFault:
     """Return what to do about a damaged database: the only fault after which data_dir is moved away."""
     data_dir = settings.data_dir
     aside = data_dir.with_name(f"{data_dir.name}.damaged")
@@ -173,16 +173,16 @@ def _newest_backup(settings: Settings, aside: Path) -> str:
     return "FILE"
 
 
-def read_only(path: Path) -> FileFault | None:
+def find_read_only_mount(path: Path) -> FileFault | None:
     """Return the fault if the path is on a mount that takes no write."""
-    mount = mount_of(path)
+    mount = find_mount(path)
     if mount is None or not mount.read_only:
         return None
     on = "" if path == mount.point else f"{path} is on {mount.point}, which"
     return FileFault(f"{on or mount.point} is mounted read-only.", commands.here().mount_writable(mount.point))
 
 
-def mount_of(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
+def find_mount(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
     """Return the mount that the path is on, as this process sees it."""
     try:
         lines = table.read_text("utf-8", "replace").splitlines()
@@ -216,7 +216,7 @@ def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
             return _not_usable(settings) or _disk_error(settings.database_file)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             message = f"{settings.database_file} cannot be opened or written."
-            return _not_usable(settings) or unknown(message, settings)
+            return _not_usable(settings) or unknown_fault(message, settings)
     return None
 
 
@@ -226,7 +226,7 @@ def _of_system(error: OSError, settings: Settings) -> FileFault | None:
         case errno.ENOSPC | errno.EDQUOT:
             return _full(settings)
         case errno.EROFS:
-            return read_only(path) or read_only(path.parent) or _disk_error(path)
+            return find_read_only_mount(path) or find_read_only_mount(path.parent) or _disk_error(path)
         case errno.EMFILE | errno.ENFILE:
             return _too_many_files()
         case errno.EIO:
@@ -242,7 +242,7 @@ def _not_usable(settings: Settings) -> FileFault | None:
     if _are_files_short():
         return _too_many_files()
     try:
-        return read_only(settings.data_dir) or find_owner_fault(settings) or _full_now(settings)
+        return find_read_only_mount(settings.data_dir) or find_owner_fault(settings) or _full_now(settings)
     except OSError:
         return None
 
@@ -272,7 +272,7 @@ def _full_now(settings: Settings) -> FileFault | None:
 
 
 def _full(settings: Settings) -> FileFault:
-    mount = mount_of(settings.data_dir)
+    mount = find_mount(settings.data_dir)
     where = f" ({mount.point})" if mount else ""
     free = commands.here().system_line("df", "-h", str(settings.data_dir))
     return FileFault(
@@ -289,7 +289,7 @@ def _locked(settings: Settings) -> FileFault:
 
 
 def _disk_error(path: Path) -> FileFault:
-    mount = mount_of(path)
+    mount = find_mount(path)
     where = f" {mount.point}" if mount else ""
     return FileFault(
         f"The disk{where} failed to read or write {path}.",
@@ -298,7 +298,7 @@ def _disk_error(path: Path) -> FileFault:
     )
 
 
-def unknown(message: str, settings: Settings) -> FileFault:
+def unknown_fault(message: str, settings: Settings) -> FileFault:
     """Return the fault of a cause that no code names."""
     listed = commands.here().system_line("ls", "-lan", str(settings.data_dir))
     return FileFault(message, f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk.")

@@ -135,7 +135,7 @@ class WorkerReport:
     """What the kernel lacks to confine decoders, or None before the first one answered."""
 
 
-def beat(rt: Runtime, tx: Tx) -> None:
+def record_heartbeat(rt: Runtime, tx: Tx) -> None:
     """Record that a worker lives and can write. Readiness checks the age."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
@@ -178,7 +178,7 @@ class HousekeepingReport:
         return f"{said}; {due.get(self.due_posts, f'{self.due_posts:,} posts are removed next.')}"
 
 
-def note_housekept(rt: Runtime, tx: Tx) -> None:
+def record_housekeeping(rt: Runtime, tx: Tx) -> None:
     """Record that all periodic tasks ran."""
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
 
@@ -260,7 +260,7 @@ def check_without_writing(rt: Runtime) -> Readiness:
             [*reasons, *worker_problems(reader, now)],
             paused=appliance_state.paused_at(reader) is not None,
             held=holds.list_all(reader),
-            clock=clock_jump(reader, now),
+            clock=describe_clock_jump(reader, now),
         )
     except sqlite3.Error as error:
         return Readiness([*reasons, _no_database(f"The database cannot be read ({error_name(error)}).")])
@@ -299,7 +299,7 @@ def _decoder(message: str) -> Finding:
 
 def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
     """Yield what is wrong with the worker and with the deliveries that it should have started."""
-    age, late = heartbeat_age(reader, now), overdue(reader, now)
+    age, late = heartbeat_age(reader, now), find_overdue(reader, now)
     if age is None:
         start = f"{commands.here().start('socialpub-worker')}."
         yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
@@ -336,7 +336,7 @@ def _reported_problems(reader: Reader) -> Iterator[Finding]:
         yield _decoder(f"The worker cannot have media decoded: {report.decoder_failure}")
 
 
-def clock_jump(reader: Reader, now: datetime) -> str | None:
+def describe_clock_jump(reader: Reader, now: datetime) -> str | None:
     """Return a sentence about a recent change of the clock."""
     jumped = clock_jumps.recent_jump(reader, now)
     if jumped is None:
@@ -355,7 +355,7 @@ def heartbeat_age(reader: Reader, now: datetime) -> float | None:
     return None if heartbeat_at is None else (now - parse(heartbeat_at)).total_seconds()
 
 
-def overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
+def find_overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
     """Return which deliveries should have started two minutes ago. None are overdue during a pause."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE

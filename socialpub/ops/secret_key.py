@@ -128,7 +128,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides: the next start would bring it back."""
-    mount = file_faults.mount_of(key_file)
+    mount = file_faults.find_mount(key_file)
     is_mounted = mount is not None and mount.point == key_file.resolve()  # as containers do with secrets
     if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(

@@ -194,7 +194,7 @@ class CompactedFile:
     after_bytes: int
 
 
-def give_back(rt: Runtime) -> int:
+def release_free_pages(rt: Runtime) -> int:
     """Return free pages to the disk in a few small writes. Return how many writes."""
     for step in range(MAX_STEPS):
         pages = database.read_pages(rt.reader)

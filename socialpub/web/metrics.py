@@ -162,7 +162,7 @@ def delivery_families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     yield one(
         "socialpub_deliveries_overdue",
         "Due for more than two minutes, and neither paused nor held",
-        health.overdue(reader, now).count,
+        health.find_overdue(reader, now).count,
     )
     oldest = profile_queue.NOT_OVERDUE if paused else profile_queue.find_overdue(reader, stamp(now), 0.0)
     yield one(
@@ -307,7 +307,7 @@ def _storage(rt: Runtime) -> Iterator[Metric]:
 
 
 def _copies(reader: Reader) -> Iterator[Metric]:
-    copy = last_backup.read(reader)
+    copy = last_backup.load(reader)
     if copy.made_at is not None:
         made_at = parse(copy.made_at).timestamp()
         yield one("socialpub_last_copy_timestamp_seconds", "The instant of the last backup", made_at)

@@ -63,7 +63,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
         for huey in self._hueys:
             huey.storage.close()
         with contextlib.suppress(SocialpubError):  # the next worker reports then that this one was away
-            self._rt.write(messages.note_end)
+            self._rt.write(messages.record_end)
         super().stop(graceful=True)
 
     def _join_workers(self) -> bool:
@@ -85,7 +85,7 @@ def run(rt: Runtime) -> int:
     assert isinstance(rt.wakeup, HueyWakeup)
     machine.limit_malloc_arenas()
     background, reconciler, notifier = Background(rt), Reconciler(rt), Notifier(rt)
-    rt.write(messages.note_start)
+    rt.write(messages.record_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been corrected
     networks = {name: NetworkQueue(rt, name) for name in rt.providers}
 

@@ -12,7 +12,7 @@ from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.queries import profile_queue
-from socialpub.ops.health import HEARTBEAT_SECONDS, beat
+from socialpub.ops.health import HEARTBEAT_SECONDS, record_heartbeat
 from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 
@@ -43,7 +43,7 @@ class Reconciler:
         for delivery_id in due:
             rt.wakeup.notify(delivery_id)
         if rt.clock.monotonic() >= self._beat_at:
-            rt.write(beat)
+            rt.write(record_heartbeat)
             self._beat_at = rt.clock.monotonic() + HEARTBEAT_SECONDS
         return len(due)
 

@@ -141,7 +141,7 @@ class ScheduledBackups:
         if every is None or rt.stopping.is_set() or rt.clock.monotonic() < self._not_before:
             return
         now = rt.now()
-        if last_backup.next_at(last_backup.read(rt.reader), every, now) <= now:
+        if last_backup.next_backup_at(last_backup.load(rt.reader), every, now) <= now:
             self._process = self._start(rt)
 
     def stop(self) -> None:
@@ -167,7 +167,7 @@ class ScheduledBackups:
         return process
 
     def _log_end(self, rt: Runtime, code: int) -> None:
-        last = last_backup.read(rt.reader)
+        last = last_backup.load(rt.reader)
         if code == 0:
             made = last.scheduled
             backup_log.info("a copy was made", copy=made and made.folder, new_bytes=made and made.new_bytes)
@@ -209,7 +209,7 @@ class Background:
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("scheduled copies", 60.0, self.backups.check),
             PeriodicTask("copies that were killed", 3600.0, clean_backups),
-            PeriodicTask("restores that were killed", 3600.0, restore.clean),
+            PeriodicTask("restores that were killed", 3600.0, restore.remove_temp_dirs),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
             PeriodicTask("messages to the owner", 3600.0, lambda rt: rt.write(notify_schedule.clean_messages)),
@@ -219,12 +219,12 @@ class Background:
             PeriodicTask("waits that are over", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
             PeriodicTask("waits in a profile's queue", 3600.0, in_steps(lambda _, tx: waits.delete_own_waits(tx))),
             PeriodicTask("retention", 5.0, retention.remove_expired),
-            PeriodicTask("free pages", 60.0, storage.give_back),
+            PeriodicTask("free pages", 60.0, storage.release_free_pages),
             PeriodicTask("usage", 60.0, usage.write_calls),
             PeriodicTask("decoder that could not start", 60.0, lambda _: client.retry_starting()),
             PeriodicTask("decoder", 3600.0, lambda _: client.try_starting(), first_after_seconds=60.0),
             PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
-            PeriodicTask("note of housekeeping", 3600.0, lambda rt: rt.write(health.note_housekept)),
+            PeriodicTask("note of housekeeping", 3600.0, lambda rt: rt.write(health.record_housekeeping)),
         ]
         for task in self.tasks:
             self._register(task)
@@ -267,4 +267,4 @@ def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
 def clean_backups(rt: Runtime) -> None:
     """Remove what killed backups left, wherever their folders are."""
     create.clean_temp_dirs(rt.settings, sees_all=False)
-    schedule.clean(rt)
+    schedule.remove_unfinished(rt)

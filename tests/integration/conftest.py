@@ -66,7 +66,7 @@ def browser(world: World) -> Browser:
 @pytest.fixture
 def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
     """There is a copy, and the worker reports whenever this is called."""
-    create.write(rt, tmp_path / "copy")
+    create.write_backup(rt, tmp_path / "copy")
 
     def report() -> None:
         rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))

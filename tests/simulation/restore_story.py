@@ -101,7 +101,7 @@ class RestoreStory:
     def _write(self, of: Installation, commits: int | None = None) -> None:
         """`commits`: of the backup that a paused appliance came from, which has sent nothing since."""
         path = self._stage.folder / f"backup-{len(self._backups)}"
-        create.write(of.rt, path, with_secret=True)
+        create.write_backup(of.rt, path, with_secret=True)
         self._keep(path, Way.RESTORE, of, commits)
 
     def _keep(self, path: Path, way: Way, of: Installation, commits: int | None = None) -> None:

@@ -29,7 +29,7 @@ def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
     """A copy of this appliance; its file. The folder may be missing."""
     folder.mkdir(exist_ok=True)
     target = folder / "appliance.copy"
-    create.write(rt, target, with_secret=with_secret)
+    create.write_backup(rt, target, with_secret=with_secret)
     return target
 
 

@@ -184,7 +184,7 @@ def notify_test(context: CommandContext) -> None:
         for service, failure in send.send_test(rt):
             print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
             failed += failure is not None
-        unknown = send.unknown_to_processes(rt, Surface.SHELL)
+        unknown = send.describe_outdated_processes(rt, Surface.SHELL)
         if unknown is not None:
             print_note(unknown)
     if failed:

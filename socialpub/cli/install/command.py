@@ -314,7 +314,7 @@ class WayBack:
         else:
             backup.describe_rollback(self.done)
             print_note("Publishing is paused: the API can be used, and nothing is published. Next:")
-            backup.say_after_rollback(1)
+            backup.print_steps_after_rollback(1)
         if not self.running:
             print_note(f"It did not run before. {files.typed_commands(self.places).start()}.")
 

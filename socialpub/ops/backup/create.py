@@ -39,7 +39,7 @@ PREFIX = ".socialpub-backup-"
 log = logging.get_logger("socialpub.copies")
 
 
-def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
+def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
     """Write a backup to the new file `target`. Raises OperatorError.
 
     The file appears when it is complete and on the disk. The result is recorded (`last_backup.py`).
@@ -62,7 +62,7 @@ def make_download(rt: Runtime) -> StoredFile:
         one_at_a_time(rt, "download.lock", busy),
         temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,
     ):
-        write(rt, temp_dir / "download")
+        write_backup(rt, temp_dir / "download")
         return StoredFile(temp_dir / "download")
 
 
@@ -90,7 +90,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     with (
         failures_explained(rt, target),
         # The rows are on the disk twice until the tar is complete.
-        reserve(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt)) as room,
+        reserve_space(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt)) as room,
         temp_dir_in(rt.settings, folder) as temp_dir,
     ):
         database, unfinished = temp_dir / DATABASE, temp_dir / "backup"
@@ -162,14 +162,14 @@ def failure_recorded(rt: Runtime) -> Iterator[None]:
         yield
     except OperatorError as error:
         with suppress(SocialpubError):
-            rt.write(last_backup.note_failed, error.message)
+            rt.write(last_backup.record_failure, error.message)
         raise
 
 
 def record_made(rt: Runtime, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
     """Record a backup that is on the disk."""
     with suppress(SocialpubError):
-        rt.write(last_backup.note_made, made, scheduled)
+        rt.write(last_backup.record_backup, made, scheduled)
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def _hint(error: Exception, target: Path) -> str:
     hint = "Check the disk and the folder's permissions, and try again."
     if getattr(error, "errno", None) != errno.EROFS:
         return hint
-    fault = file_faults.read_only(target) or file_faults.read_only(target.parent)
+    fault = file_faults.find_read_only_mount(target) or file_faults.find_read_only_mount(target.parent)
     if not commands.is_service():
         return fault.remedy if fault else hint
     allow = shlex.join(["printf", f"[Service]\\nReadWritePaths={target}\\n"])
@@ -221,7 +221,7 @@ def copy_database(rt: Runtime, target: Path) -> None:
 
 
 def _damaged(rt: Runtime, how: str) -> OperatorError:
-    fault = file_faults.damaged(how, rt.settings)
+    fault = file_faults.damaged_database(how, rt.settings)
     return OperatorError(f"{fault.message} No backup of it was kept.", fault.remedy)
 
 
@@ -237,7 +237,7 @@ def on_the_disk_of_media(rt: Runtime, folder: Path) -> bool:
     return folder.stat().st_dev == rt.files.root.stat().st_dev
 
 
-def reserve(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContextManager[DiskReservation | None]:
+def reserve_space(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContextManager[DiskReservation | None]:
     """Reserve space in a folder on the disk of uploads and rows; nothing on another disk. Raises Unavailable."""
     return rt.files.reservations.reserve(size_bytes) if on_the_disk_of_media(rt, folder) else nullcontext()
 

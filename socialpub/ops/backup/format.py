@@ -97,7 +97,7 @@ class NotRegular(OSError):
         super().__init__(errno.EINVAL, "it is not a regular file", str(path))
 
 
-def foreign(source: Path, why: str = "") -> InvalidBackup:
+def foreign_backup(source: Path, why: str = "") -> InvalidBackup:
     """Return the error for a file or folder that socialpub did not write."""
     return InvalidBackup(
         f"{source} is not a backup that socialpub made{why and ': '}{why}.",
@@ -105,7 +105,7 @@ def foreign(source: Path, why: str = "") -> InvalidBackup:
     )
 
 
-def damaged(source: Path, how: str) -> InvalidBackup:
+def damaged_backup(source: Path, how: str) -> InvalidBackup:
     """Return the error for a backup that is not as it was written."""
     return InvalidBackup(
         f"{source} is damaged or cut short: {how}.",
@@ -128,7 +128,7 @@ _watcher: ContextVar[ProgressWatcher | None] = ContextVar("socialpub_backup_prog
 
 
 @contextmanager
-def watched_by(watcher: ProgressWatcher) -> Iterator[None]:
+def report_progress_to(watcher: ProgressWatcher) -> Iterator[None]:
     """Report the progress of this thread to a watcher."""
     token = _watcher.set(watcher)
     try:

@@ -22,7 +22,7 @@ _MAX_REASON = 1000
 """Characters of the reason of a failure."""
 
 
-def remedy(surface: Surface = Surface.SHELL, *, failed: bool = False) -> str:
+def describe_remedy(surface: Surface = Surface.SHELL, *, failed: bool = False) -> str:
     """Return how a backup is made. `failed`: the last attempt said what must be fixed first."""
     line = commands.line("backup", "FILE")
     how = "press “Download backup” under System" if surface is Surface.DASHBOARD else f"run `{line}`"
@@ -76,7 +76,7 @@ def _span(age: timedelta) -> str:
     return f"{age.days} days" if age.days > 1 else f"{age.total_seconds() / 3600:.0f} hours"
 
 
-def read(reader: Reader) -> LastBackup:
+def load(reader: Reader) -> LastBackup:
     scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_BACKUP)
     return LastBackup(
         appliance_state.get(reader, appliance_state.BACKED_UP_AT),
@@ -86,7 +86,7 @@ def read(reader: Reader) -> LastBackup:
     )
 
 
-def next_at(last: LastBackup, every: timedelta, now: datetime) -> datetime:
+def next_backup_at(last: LastBackup, every: timedelta, now: datetime) -> datetime:
     """Return when the next scheduled backup is due, which may be in the past."""
     made_at = last.scheduled.made_at if last.scheduled else None
     if last.failed_at is not None and (made_at is None or last.failed_at > made_at):
@@ -98,7 +98,7 @@ def next_at(last: LastBackup, every: timedelta, now: datetime) -> datetime:
     return due if due - now <= every else now  # else the clock was set back since
 
 
-def note_made(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
+def record_backup(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
     """Record a backup that is on the disk."""
     appliance_state.put(tx, appliance_state.BACKED_UP_AT, made.copied_at)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
@@ -110,7 +110,7 @@ def note_made(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBack
     )
 
 
-def note_failed(rt: Runtime, tx: Tx, reason: str) -> None:
+def record_failure(rt: Runtime, tx: Tx, reason: str) -> None:
     """Record why a backup failed."""
     reason = redact(reason)
     if len(reason) > _MAX_REASON:

@@ -77,7 +77,7 @@ def installing(source: Path, settings: Settings) -> Iterator[Path]:
         ) from error
 
 
-def clean(rt: Runtime) -> None:
+def remove_temp_dirs(rt: Runtime) -> None:
     """Remove what a killed restore left, which may contain a `secret.key`. No restore runs beside an appliance."""
     for temp_dir in rt.settings.data_dir.glob(f"{TEMP_DIR}*"):
         shutil.rmtree(temp_dir, ignore_errors=True)

@@ -71,7 +71,7 @@ class MadeBackup:
     """Older backups that were removed."""
 
 
-def make(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
+def make_backup(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
     """Make a backup, remove those that are not kept, and run the command. Raises OperatorError. Record the result."""
     folder = rt.settings.backup_dir
     with _exclusive_backup(rt, folder), create.failure_recorded(rt):
@@ -87,7 +87,7 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
     return replace(made, removed=removed)
 
 
-def clean(rt: Runtime) -> None:
+def remove_unfinished(rt: Runtime) -> None:
     """Remove what a killed run left, unless a backup is being made."""
     folder = rt.settings.backup_dir
     if folder.is_dir():
@@ -124,7 +124,7 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
     try:
         with closing(HardlinkWriter(rt, unfinished, previous, read_all=read_all)) as writer:
             database = unfinished / DATABASE
-            with create.reserve(rt, folder, create.rows_bytes(rt)):
+            with create.reserve_space(rt, folder, create.rows_bytes(rt)):
                 create.copy_database(rt, database)
             media_read_at = stamp(now) if read_all else str(read_at)
             summary = create.write_members(
@@ -169,7 +169,7 @@ def _list_backups(folder: Path, keys: Collection[str]) -> list[DatedBackup]:
     return sorted((one for one in found if one is not None), key=lambda one: (one.copied_at, one.path))
 
 
-def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
+def choose_kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
     """Return the backups to keep: the newest of each of the last days, weeks and months that have one, and the last
     three."""
     chosen = {backup.path for backup in backups[-KEEP_LAST:]}
@@ -183,7 +183,7 @@ def kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedB
 def _prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
     """Remove the backups that are not kept. Return how many."""
     backups = _list_backups(folder, keys)
-    stay = {backup.path for backup in kept(backups, settings)} | {just_made}
+    stay = {backup.path for backup in choose_kept(backups, settings)} | {just_made}
     return _remove_backups(backup.path for backup in backups if backup.path not in stay)
 
 
@@ -310,7 +310,7 @@ class HardlinkWriter(FolderWriter):
 
     def _copy(self, name: str, source: Path, size: int) -> None:
         format.expect(size)
-        with create.reserve(self._rt, self.folder, size) as room:
+        with create.reserve_space(self._rt, self.folder, size) as room:
             if room is not None:
                 room.spend(size)
             self.add_file(name, source)

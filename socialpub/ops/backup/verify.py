@@ -49,8 +49,8 @@ from socialpub.ops.backup.format import (
     NameTable,
     NotRegular,
     Seal,
-    damaged,
-    foreign,
+    damaged_backup,
+    foreign_backup,
 )
 
 MAX_INFO_BYTES = 64 * 1024
@@ -64,7 +64,7 @@ _DATABASE_START = b"SQLite format 3\0"
 _NEVER = "1970-01-01T00:00:00.000Z"
 
 
-def verify(source: Path, ours: Secrets | None = None, *, unsealed: bool = False) -> BackupSummary:
+def verify_backup(source: Path, ours: Secrets | None = None, *, unsealed: bool = False) -> BackupSummary:
     """Read a backup to its end: every byte is as it was written, and the database is sound. Raises OperatorError.
 
     `ours` and `unsealed` as in `open_backup`.
@@ -127,7 +127,7 @@ def _read_info(source: Path, text: bytes) -> BackupInfo:
         newer = isinstance(given["format"], int) and given["format"] > FORMAT
         info = BackupInfo(str(given["copied_at"]), str(given["secret_key"]), bool(given["holds_secret"]))
     except (ValueError, TypeError, KeyError):
-        raise foreign(source, f"{FIRST} in it cannot be read") from None
+        raise foreign_backup(source, f"{FIRST} in it cannot be read") from None
     if newer:
         raise OperatorError(f"{source} was made by a newer socialpub.", "Use the newer version to read it.")
     return info
@@ -164,13 +164,13 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
             name, key = member.name, member.name.removeprefix(MEDIA)
             is_media = name not in expected
             if is_media and (key == name or not files.is_storage_key(key) or not names.add(key)):
-                raise foreign(source, f"it holds {name!r}")
+                raise foreign_backup(source, f"it holds {name!r}")
             expected.discard(name)
             if name != FIRST and (media or not is_media):
                 format.expect(member.size_bytes)
                 member.unpack(target / name)
         if expected:
-            raise foreign(source, f"it lacks {', '.join(sorted(expected))}")
+            raise foreign_backup(source, f"it lacks {', '.join(sorted(expected))}")
         _check_database(source, target / DATABASE, info)
         if info.holds_secret:
             seal = _check_secret(backup, target / SECRET)
@@ -195,12 +195,12 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
         message = upgrade.describe_newer(f"The database in {source}", unknown)
         raise OperatorError(message, "Use the newer version to restore it.")
     if belongs_to != info.secret_key:
-        raise foreign(source, "its database belongs to another secret.key than it says")
+        raise foreign_backup(source, "its database belongs to another secret.key than it says")
     try:
         with open_file(database, "rw") as reader:
             _check_names(source, reader)
     except sqlite3.Error as error:
-        raise foreign(source, f"its database has another form ({error})") from error
+        raise foreign_backup(source, f"its database has another form ({error})") from error
 
 
 def _check_names(source: Path, reader: Reader) -> None:
@@ -209,12 +209,12 @@ def _check_names(source: Path, reader: Reader) -> None:
         "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
     )
     if active is not None:
-        raise foreign(source, f"its database has {active!r}")
+        raise foreign_backup(source, f"its database has {active!r}")
     if (stray := upgrade.find_foreign_name(reader)) is not None:
-        raise foreign(source, f"its database holds {stray}, which would become the name of a file")
+        raise foreign_backup(source, f"its database holds {stray}, which would become the name of a file")
     for key in artifact_rows.storage_keys(reader):
         if not isinstance(key, str) or not files.is_storage_key(key):
-            raise foreign(source, f"its database names the file {key!r}, which is not in the media folder")
+            raise foreign_backup(source, f"its database names the file {key!r}, which is not in the media folder")
 
 
 def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
@@ -225,11 +225,11 @@ def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
         own = None
     checked = backup.checked
     if own is None or own.check_value != backup.info.secret_key:
-        raise foreign(checked.path, "its database belongs to another secret.key than it holds")
+        raise foreign_backup(checked.path, "its database belongs to another secret.key than it holds")
     if backup.seal is not Seal.UNCHECKED:
         return backup.seal
     if checked.seal is None or not own.has_signed_backup(checked.seal, checked.digest):
-        raise foreign(checked.path, "its seal does not fit the secret.key that it holds")
+        raise foreign_backup(checked.path, "its seal does not fit the secret.key that it holds")
     return Seal.OWN
 
 
@@ -241,7 +241,7 @@ def _summarize(source: Path, names: NameTable, database: Path, info: BackupInfo)
             named += 1
         count = post_rows.count(reader)
     if (stray := names.first()) is not None:
-        raise foreign(source, f"it holds {MEDIA + stray!r}, which its database does not name")
+        raise foreign_backup(source, f"it holds {MEDIA + stray!r}, which its database does not name")
     return BackupSummary(info.copied_at, info.holds_secret, count, held, named - held)
 
 
@@ -259,7 +259,7 @@ def check_tar(path: Path) -> Iterator[CheckedBackup]:
         try:
             format.expect(os.fstat(file.fileno()).st_size)
             if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
-                raise foreign(path)
+                raise foreign_backup(path)
             digest, seal = _check_tar(path, file)
         except OSError as error:
             raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
@@ -275,22 +275,22 @@ def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
             break
         listed.update(format.sums_line(digest, member.name))
     else:
-        raise damaged(path, f"{SUMS} is not reached")
+        raise damaged_backup(path, f"{SUMS} is not reached")
     if member.name == SUMS:
         is_right = digest == listed.hexdigest()
         last = next(members, None)
         if is_right and last is not None and last.name == SEAL:
             seal = format.signature_in(last.read(_MAX_SEAL_BYTES), digest)
             if seal is None:
-                raise damaged(path, "its seal is not whole")
+                raise damaged_backup(path, "its seal is not whole")
             last = next(members, None)
     else:
         is_right = member.size_bytes == 0 and member.name == FORMER_SUM + _digest_before(file)
         last = next(members, None)
     if not is_right:
-        raise damaged(path, "its checksum does not match")
+        raise damaged_backup(path, "its checksum does not match")
     if last is not None:
-        raise damaged(path, "it does not end where it should")
+        raise damaged_backup(path, "it does not end where it should")
     return digest, seal
 
 
@@ -321,18 +321,18 @@ def _tar_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
         except tarfile.HeaderError:
             break
         if info.size < 0 or header != format.tar_info(info.name, info.size).tobuf(**format.TAR_FORM):
-            raise foreign(path, f"{info.name!r} was packed by another program")
+            raise foreign_backup(path, f"{info.name!r} was packed by another program")
         ends_at = file.tell() + info.size
         next_at = ends_at + -ends_at % tarfile.BLOCKSIZE
         if next_at > size:
-            raise damaged(path, f"{info.name!r} in it is not whole")
+            raise damaged_backup(path, f"{info.name!r} in it is not whole")
         yield Member(file, info.name, info.size)
         file.seek(ends_at)
         if file.read(next_at - ends_at).strip(b"\0"):
-            raise damaged(path, f"{info.name!r} in it is not whole")
+            raise damaged_backup(path, f"{info.name!r} in it is not whole")
     end_bytes = 2 * tarfile.BLOCKSIZE + -(next_at + 2 * tarfile.BLOCKSIZE) % tarfile.RECORDSIZE
     if header + file.read(end_bytes) != bytes(end_bytes):
-        raise damaged(path, "it does not end where it should")
+        raise damaged_backup(path, "it does not end where it should")
 
 
 # --- a folder --------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def _check_folder(folder: Path) -> Iterator[CheckedBackup]:
             format.expect(_find_inside(folder, root, name).stat().st_size)
         for (name, expected), member in zip(list_sums(folder), _folder_members(folder), strict=True):
             if member.digest() != expected:
-                raise damaged(folder, f"{name!r} in it is not as it was written")
+                raise damaged_backup(folder, f"{name!r} in it is not as it was written")
     except OSError as error:
         raise OperatorError(f"{folder} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
     yield CheckedBackup(folder, digest, seal, partial(_folder_members, folder))
@@ -364,7 +364,7 @@ def read_seal(folder: Path) -> tuple[str, str | None]:
         with _open_inside(folder, SUMS) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        raise damaged(folder, f"it has no {SUMS}") from None
+        raise damaged_backup(folder, f"it has no {SUMS}") from None
     try:
         with _open_inside(folder, SEAL) as file:
             content = file.read(_MAX_SEAL_BYTES)
@@ -372,7 +372,7 @@ def read_seal(folder: Path) -> tuple[str, str | None]:
         return digest, None
     seal = format.signature_in(content, digest)
     if seal is None:
-        raise damaged(folder, "its checksum does not match")
+        raise damaged_backup(folder, "its checksum does not match")
     return digest, seal
 
 
@@ -383,7 +383,7 @@ def list_sums(folder: Path) -> Iterator[tuple[str, str]]:
             digest = line[:_DIGEST_CHARACTERS].decode("latin-1")
             name = line[_DIGEST_CHARACTERS + 2 : -1].decode("utf-8", "surrogateescape")
             if line != format.sums_line(digest, name):
-                raise damaged(folder, f"{SUMS} has a line of another form")
+                raise damaged_backup(folder, f"{SUMS} has a line of another form")
             yield name, digest
 
 
@@ -406,20 +406,20 @@ def _find_inside(folder: Path, root: Path, name: str) -> Path:
     """Return the path of a listed file. Raises InvalidBackup if it is missing or is not in the folder."""
     path = root / name
     if os.path.isabs(name) or not os.path.lexists(path):  # noqa: PTH117  # a name, perhaps a stranger's
-        raise damaged(folder, f"it lacks {name!r}")
+        raise damaged_backup(folder, f"it lacks {name!r}")
     if os.path.normpath(path) != str(path) or path.resolve() != path:
-        raise foreign(folder, f"{name!r} in it leads elsewhere")
+        raise foreign_backup(folder, f"{name!r} in it leads elsewhere")
     if not path.is_file():
         raise _not_regular(folder, name)
     return path
 
 
 def _not_regular(folder: Path, name: str) -> InvalidBackup:
-    return foreign(folder, f"{name!r} in it is not a regular file")
+    return foreign_backup(folder, f"{name!r} in it is not a regular file")
 
 
 def _no_backup(folder: Path) -> InvalidBackup:
-    error = foreign(folder)
+    error = foreign_backup(folder)
     if inside := sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}")):
         error.hint = f"It holds backups: name one, such as {inside[-1]}"
     return error
@@ -458,7 +458,7 @@ def _check_database_file(path: Path) -> Iterator[CheckedBackup]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise OperatorError(f"The database in {path} cannot be read: {error}.", "Use another backup.") from error
     if secret_key is None:
-        raise InvalidBackup(f"{path} is not a database that socialpub made.", foreign(path).hint)
+        raise InvalidBackup(f"{path} is not a database that socialpub made.", foreign_backup(path).hint)
     info = BackupInfo(max(at for at in written_at if at is not None), secret_key, holds_secret=False)
     yield CheckedBackup(path, "", None, partial(_database_members, path, info.as_json()))
 

@@ -56,7 +56,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     Calls the networks: not from the event loop.
     """
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
-    needs = alerts.read_needs(rt, surface)
+    needs = alerts.load_alert_facts(rt, surface)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
     for alert in alerts.list_alerts(rt, surface, needs):
         level = Level.PROBLEM if alert.must_be_fixed else Level.NOTE
@@ -94,7 +94,9 @@ def _check_database(rt: Runtime) -> Finding:
         rt.write(lambda *_: None)
     except Unavailable as error:
         message = f"Nothing can be written to {rt.db.path}. {error.detail}"
-        return problem("database", *(file_faults.find(error, rt.settings) or file_faults.unknown(message, rt.settings)))
+        return problem(
+            "database", *(file_faults.find_fault(error, rt.settings) or file_faults.unknown_fault(message, rt.settings))
+        )
     posts = units.count(post_rows.count(rt.reader), "post", "posts")
     return ok("database", f"{rt.db.path} is sound and can be written ({posts}).")
 

@@ -135,7 +135,7 @@ def _check_data_dir(settings: Settings) -> Finding:
     data_dir = settings.data_dir
     try:
         mode = data_dir.stat().st_mode
-        fault = file_faults.read_only(data_dir) or file_faults.find_owner_fault(settings)
+        fault = file_faults.find_read_only_mount(data_dir) or file_faults.find_owner_fault(settings)
     except FileNotFoundError:
         make, restore = commands.here().make_folder(data_dir), commands.line("restore", "FILE")
         remedy = f"Run `{make}` and put secret.key there. Then restore a backup: `{restore}`"
@@ -204,10 +204,12 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}."
-        yield problem("database", *(file_faults.find(error, settings) or file_faults.unknown(message, settings)))
+        yield problem(
+            "database", *(file_faults.find_fault(error, settings) or file_faults.unknown_fault(message, settings))
+        )
         return
     if result != "ok":
-        yield problem("database", *file_faults.damaged(result, settings))
+        yield problem("database", *file_faults.damaged_database(result, settings))
     elif unknown := upgrade_db.list_unknown(applied):
         message = upgrade_db.describe_newer(str(path), unknown, made_by)
         yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")

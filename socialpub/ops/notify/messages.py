@@ -61,13 +61,13 @@ class Failures:
     alert: Alert | None
 
 
-def begin_failures(rt: Runtime, tx: Tx) -> None:
+def start_reporting_failures(rt: Runtime, tx: Tx) -> None:
     """Report failures from now on, unless they are reported already."""
     newest = log_list.newest_failure(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
 
-def note_sent(tx: Tx, through: int) -> None:
+def record_sent_failures(tx: Tx, through: int) -> None:
     appliance_state.put(tx, appliance_state.FAILURES_ALERTED, str(through))
 
 
@@ -162,21 +162,21 @@ def _draft_alert(row: Row) -> Alert:
 # --- the worker's absence --------------------------------------------------------------------------------------------
 
 
-def note_start(rt: Runtime, tx: Tx) -> None:
+def record_start(rt: Runtime, tx: Tx) -> None:
     """Record how long the worker was away, when it starts. Not if it was stopped and missed nothing."""
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     ended = appliance_state.get(tx, appliance_state.WORKER_ENDED_AT)
     appliance_state.remove(tx, appliance_state.WORKER_ENDED_AT)
     if reported is None or tx.now - parse(reported) < LONG_ABSENCE:
         return
-    late = health.overdue(tx, tx.now).count
+    late = health.find_overdue(tx, tx.now).count
     known = notifications.sent_alerts(tx).get(SILENCE)
     if (ended is None or late) and (known is None or known.told_at is None):
         away = {"since": reported, "until": tx.stamp, "late": late}
         appliance_state.put(tx, appliance_state.WORKER_AWAY, json.dumps(away))
 
 
-def note_end(rt: Runtime, tx: Tx) -> None:
+def record_end(rt: Runtime, tx: Tx) -> None:
     """Record that a worker was stopped."""
     appliance_state.put(tx, appliance_state.WORKER_ENDED_AT, tx.stamp)
 
@@ -239,7 +239,7 @@ class Sender:
         return f"socialpub, restored from a backup ({host})" if self.restored_from else f"socialpub ({host})"
 
 
-def compose(
+def compose_message(
     message: DueAlerts, found: Mapping[str, Alert], sender: Sender, now: datetime, *, last_of_day: int | None = None
 ) -> tuple[str, str]:
     """Return title and body. `last_of_day` is the daily limit if this is the last message that it allows."""

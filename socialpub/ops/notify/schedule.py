@@ -65,7 +65,7 @@ class AlertChanges:
     forgotten: list[str]
 
 
-def compare(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
+def compare_alerts(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
     """Compare the known alerts with those that were found."""
     after: dict[str, SentAlert] = {}
     for key, alert in found.items():
@@ -141,7 +141,7 @@ def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
     ]
 
 
-def hold_back(message: DueAlerts) -> list[SentAlert]:
+def mark_held_back(message: DueAlerts) -> list[SentAlert]:
     """Return the alerts that the daily limit keeps back. Ends and reminders wait without a mark."""
     return [replace(one, held_back=True) for one in message.begun if not one.held_back]
 
@@ -153,23 +153,23 @@ def _grouping(alert: SentAlert) -> timedelta:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
-def begin_rounds(rt: Runtime, tx: Tx) -> None:
+def prepare_services(rt: Runtime, tx: Tx) -> None:
     """Store the services before the first round of a process. Earlier failures are not reported."""
     names = {service.id: service.name for service in send.list_services(rt, tx)}
     clean_messages(rt, tx)
     notifications.set_services(tx, names)
-    messages.begin_failures(rt, tx)
+    messages.start_reporting_failures(rt, tx)
 
 
 def forget_original(tx: Tx) -> None:
     """Do not repeat what the original of a restored database sent or was about to send."""
     if tx.has_table(ToldCauseRow):
-        messages.note_sent(tx, log_list.newest_failure(tx))
+        messages.record_sent_failures(tx, log_list.newest_failure(tx))
         tx.delete(ToldCauseRow)
         notifications.forget_sending(tx)
 
 
-def run_round(rt: Runtime) -> bool:
+def store_due_message(rt: Runtime) -> bool:
     """Store a message if one is due. Return whether there is one."""
     now = rt.now()
     restored = appliance_state.restored_from(rt.reader)
@@ -180,16 +180,16 @@ def run_round(rt: Runtime) -> bool:
         for key, one in notifications.sent_alerts(rt.reader).items()
         if not restored or one.kind == AlertKind.PAUSED
     }
-    changes = compare(known, found, now)
+    changes = compare_alerts(known, found, now)
     due = find_due(changes.known, now)
     today = notifications.count_since(rt.reader, stamp(now.replace(hour=0, minute=0, second=0, microsecond=0)))
     limit = rt.settings.notify.daily_limit
     if due and today < limit:
         last_of_day = limit if today + 1 == limit else None
-        text = messages.compose(due, found, messages.load_sender(rt), now, last_of_day=last_of_day)
+        text = messages.compose_message(due, found, messages.load_sender(rt), now, last_of_day=last_of_day)
         rt.write(_store_message, changes, due, text, failed, now_known=mark_sent(due, now))
         return True
-    held = hold_back(due)
+    held = mark_held_back(due)
     if changes.changed or changes.forgotten or held:
         rt.write(_store_changes, changes, held)
     return False
@@ -230,7 +230,7 @@ def _store_message(
     _store_changes(rt, tx, changes, now_known)
     notifications.add(tx, *text)
     if any(one.kind == AlertKind.DELIVERY for one in due.begun):
-        messages.note_sent(tx, failed.through)
+        messages.record_sent_failures(tx, failed.through)
 
 
 class Notifier:
@@ -271,14 +271,14 @@ class Notifier:
             return
         try:
             self._begin()
-            run_round(self.rt)
+            store_due_message(self.rt)
             send.send_waiting(self.rt, self._accepted)
         finally:
             self._lock.release()
 
     def _begin(self) -> None:
         if not self._begun:
-            self.rt.write(begin_rounds)
+            self.rt.write(prepare_services)
             self._begun = True
 
     def _is_silent(self) -> bool:

@@ -219,7 +219,7 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
     tx.add(NotifyAddressRow, id=address_id, name=name, url=sealed, added_at=tx.stamp)
     notifications.set_services(tx, {one.id: one.name for one in list_services(rt, tx)})
-    messages.begin_failures(rt, tx)
+    messages.start_reporting_failures(rt, tx)
     audit_log.record(tx, AuditAction.NOTIFY_ADDED, address_id, name)
     return address_id
 
@@ -316,7 +316,7 @@ def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
     return [ServiceHealth(one, states.get(one.id)) for one in list_services(rt, reader)]
 
 
-def wrong_addresses(settings: Settings) -> list[str]:
+def find_wrong_addresses(settings: Settings) -> list[str]:
     """Return a sentence for each address of `[notify] urls` that Apprise cannot use, without its secrets."""
     wrong = check_addresses(settings.notify.urls) or [None] * len(settings.notify.urls)
     return [
@@ -328,12 +328,12 @@ def wrong_addresses(settings: Settings) -> list[str]:
 
 def refuse_wrong_addresses(settings: Settings) -> None:
     """Raise OperatorError when an address cannot be used."""
-    wrong = wrong_addresses(settings)
+    wrong = find_wrong_addresses(settings)
     if wrong:
         raise OperatorError(" ".join(wrong), URL_FORMATS)
 
 
-def unknown_to_processes(rt: Runtime, surface: Surface) -> str | None:
+def describe_outdated_processes(rt: Runtime, surface: Surface) -> str | None:
     """Return the sentence that processes run with other addresses than this one, or None if all have the same."""
     changed = machine.find_changed_keys(rt)
     roles = [role for role, keys in changed.items() if "notify.urls" in keys]
@@ -354,7 +354,7 @@ def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     if not found:
         yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(surface))
         return
-    for sentence in wrong_addresses(rt.settings):
+    for sentence in find_wrong_addresses(rt.settings):
         yield problem("notify", sentence, URL_FORMATS)
     for one in found:
         yield _service_finding(one, surface)

@@ -21,7 +21,7 @@ from socialpub.db import appliance_state
 from socialpub.db.tables import audience_rows, counters
 from socialpub.db.tables.counters import DayUsage
 from socialpub.ops import alerts, health, storage
-from socialpub.ops.alerts import DiskRoom, Needs
+from socialpub.ops.alerts import AlertFacts, DiskSpace
 from socialpub.ops.backup import create, last_backup
 from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.doctor import checks, machine
@@ -66,7 +66,7 @@ async def render(
     notify_url: str = "",
     notify_error: str | None = None,
 ) -> Answer:
-    needs = alerts.read_needs(rt, Surface.DASHBOARD)
+    needs = alerts.load_alert_facts(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
     outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader)) if paused else None
     days = counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS)
@@ -100,7 +100,7 @@ async def render(
 show = page()(render)
 
 
-def _glance(rt: Runtime, needs: Needs) -> Iterator[AtAGlance]:
+def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
     if needs.worker:
         for one in needs.worker:
             yield AtAGlance("Worker", Badge("fix this", "bad"), one.sentences)
@@ -112,7 +112,7 @@ def _glance(rt: Runtime, needs: Needs) -> Iterator[AtAGlance]:
     yield _backup(needs)
 
 
-def _disk(disk: DiskRoom) -> AtAGlance:
+def _disk(disk: DiskSpace) -> AtAGlance:
     free, floor = (units.size(one).partition(" (")[0] for one in (disk.free_bytes, disk.floor_bytes))
     if disk.is_full:
         text = f"{free} are left, less than the {floor} that are kept free: no upload is accepted."
@@ -121,7 +121,7 @@ def _disk(disk: DiskRoom) -> AtAGlance:
     return AtAGlance("Disk", state, f"{free} are free, {floor} of them are kept free.", more="#storage")
 
 
-def _clock(rt: Runtime, needs: Needs) -> AtAGlance:
+def _clock(rt: Runtime, needs: AlertFacts) -> AtAGlance:
     if needs.clock_jump:
         return AtAGlance("Clock", Badge("was set", "warn"), needs.clock_jump)
     if machine.clock_is_kept() is False:
@@ -130,7 +130,7 @@ def _clock(rt: Runtime, needs: Needs) -> AtAGlance:
     return AtAGlance("Clock", Badge("steady", "good"), "It shows", rt.stamp())
 
 
-def _backup(needs: Needs) -> AtAGlance:
+def _backup(needs: AlertFacts) -> AtAGlance:
     copy = needs.backup
     if copy.failed_at is not None:
         return AtAGlance("Backup", Badge("failed", "bad"), "The last backup failed", copy.failed_at, more="#copies")
@@ -143,7 +143,7 @@ def _backup(needs: Needs) -> AtAGlance:
 def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
     """Return when the worker makes the next backup; None when a timer does it."""
     every, now = rt.settings.backup.every, rt.now()
-    return None if every is None else stamp(max(now, last_backup.next_at(copy, every, now)))
+    return None if every is None else stamp(max(now, last_backup.next_backup_at(copy, every, now)))
 
 
 def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:
@@ -287,7 +287,7 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]
-    unknown = send.unknown_to_processes(rt, Surface.DASHBOARD)
+    unknown = send.describe_outdated_processes(rt, Surface.DASHBOARD)
     text = " ".join([*said, unknown] if unknown else said)
     return visit.go("/system", alert=text if refused else None, status=text)
 

@@ -215,17 +215,17 @@ def test_a_decoder_that_cannot_begin_is_told_until_one_can(
 def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime, clock: HandClock) -> None:
     rt.running_tasks["cleanup"] = rt.clock.monotonic()
     clock.forward(3600)
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     assert client.send("GET", "/readyz", key=None).status == 200
     clock.forward(3600)
     decoder_client.last_start.failure = "its process was ended."
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     decoder_client.last_start.failure = None
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["housekeepingLate", "decoderFailing"]
     assert "has not come round for 2 hours" in told["reasons"][0]
     del rt.running_tasks["cleanup"]
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     clock.forward(1)
     assert client.send("GET", "/readyz", key=None).status == 200
 

@@ -34,7 +34,7 @@ Samples = dict[tuple[str | tuple[str, str], ...], float]
 
 
 def beat(rt: Runtime) -> None:
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
 
 
 def samples(text: bytes) -> Samples:
@@ -234,7 +234,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
     found = scrape(client)
     assert ("socialpub_last_copy_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
-    rt.write(last_backup.note_made, BackupSummary(rt.stamp(), False, 0, 0, 0))
+    rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     made_at = rt.now().timestamp()
     beat(rt)
     found = scrape(client, clock)
@@ -245,7 +245,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
             assert found[f"socialpub_process_{name}", ("process", process)] > 0
     for name in ("disk_free", "disk_floor", "database", "database_wal"):
         assert found[f"socialpub_{name}_bytes",] > 0
-    rt.write(last_backup.note_failed, "The disk is full.")
+    rt.write(last_backup.record_failure, "The disk is full.")
     found = scrape(client, clock)
     assert found["socialpub_last_copy_failure_timestamp_seconds",] == made_at + 60
     assert found["socialpub_last_copy_timestamp_seconds",] == made_at
@@ -271,7 +271,7 @@ def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: 
     """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
     does; every family has its help and no label that the store itself sets."""
     beat(rt)
-    rt.write(last_backup.note_made, BackupSummary(rt.stamp(), False, 0, 0, 0))
+    rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     clock.jump(3600)
     text = client.send("GET", "/metrics", key=None).body.decode()
     families = list(text_string_to_metric_families(text))

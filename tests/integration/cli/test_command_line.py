@@ -148,7 +148,7 @@ def test_a_full_disk_is_told_as_one_whatever_is_said_after_it(tmp_path: Path) ->
             finally:
                 database.execute("ROLLBACK")
         except sqlite3.Error as error:
-            shown = as_command_error(error, partial(file_faults.find, settings=settings_in(tmp_path)))
+            shown = as_command_error(error, partial(file_faults.find_fault, settings=settings_in(tmp_path)))
     assert shown is not None
     assert shown.message.endswith(" is full: the database cannot be written.")
     assert shown.hint is not None and "Free some space" in shown.hint

@@ -22,7 +22,7 @@ def web(terminal: Terminal) -> None:
 
 def beat(terminal: Terminal) -> None:
     with terminal.open() as rt:
-        rt.write(health.beat)
+        rt.write(health.record_heartbeat)
 
 
 def test_when_all_is_well_it_ends_with_0_and_has_nothing_for_cron(terminal: Terminal) -> None:

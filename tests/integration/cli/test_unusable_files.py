@@ -210,14 +210,14 @@ def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
     assert len(found) == 1
     assert found[0].remedy
     assert_no_damage(found[0].sentences)
-    shown = as_command_error(error_of(name), partial(file_faults.find, settings=settings))
+    shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=settings))
     assert shown is not None and shown.hint
     assert_no_damage(shown.message + shown.hint)
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
-    shown = as_command_error(error_of(name), partial(file_faults.find, settings=loader.load(opened.config)))
+    shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
     assert "damaged" in shown.message and "Move data_dir away" in shown.hint
 
@@ -233,7 +233,7 @@ def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
 )
 def test_the_systems_own_codes_are_told_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
     error = OSError(getattr(errno, code), "words", str(opened.folder / "data" / "media"))
-    shown = as_command_error(error, partial(file_faults.find, settings=loader.load(opened.config)))
+    shown = as_command_error(error, partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
     assert words in shown.message
     if code == "EIO":
@@ -253,7 +253,7 @@ def test_a_path_is_on_the_last_mount_that_covers_it(tmp_path: Path) -> None:
         ("/srv data/media/x", "/srv data/media", False),
         ("/srv data2", "/", False),
     ):
-        mount = file_faults.mount_of(Path(path), table)
+        mount = file_faults.find_mount(Path(path), table)
         assert mount is not None
         assert (str(mount.point), mount.read_only) == (point, read_only)
 
@@ -291,7 +291,7 @@ def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
 def test_damage_in_a_container_is_repaired_while_it_is_stopped(opened: Terminal) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
-        remedy = file_faults.damaged("no words", Settings(data_dir=Path("/data/data"))).remedy
+        remedy = file_faults.damaged_database("no words", Settings(data_dir=Path("/data/data"))).remedy
     volume = "--volume socialpub:/data socialpub"
     assert re.findall("`([^`]+)`", remedy) == [
         "podman stop 3f9a1c2b4d5e",

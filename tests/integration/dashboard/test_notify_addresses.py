@@ -62,7 +62,7 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(owner: Tab, rt: Runt
 
 
 def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
-    rt.write(schedule.begin_rounds)
+    rt.write(schedule.prepare_services)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     postbox.failing["tgram"] = "its host is not found"
     owner.press("Send a test message", on="/system")

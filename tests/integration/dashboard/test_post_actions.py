@@ -296,7 +296,7 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     owner: Tab, rt: Runtime, clock: HandClock, refused: str
 ) -> None:
     home = owner.open("/")
-    assert home.links()[f"{CHANGE}: {alerts.read_needs(rt).failed.newest[0].text}"].endswith(
+    assert home.links()[f"{CHANGE}: {alerts.load_alert_facts(rt).failed.newest[0].text}"].endswith(
         f"/compose?again={refused}"
     )
     page = owner.press("Check", {"Text": "Little to say"}, on=f"/compose?again={refused}")
@@ -306,7 +306,7 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     assert post_ids(rt) == [refused, new]
     drain(rt, clock)
     assert [state_of(rt, new, at) for at in range(2)] == [State.PUBLISHED, State.PUBLISHED]
-    assert alerts.read_needs(rt).failed.newest == []
+    assert alerts.load_alert_facts(rt).failed.newest == []
     page = owner.open(f"/posts/{refused}")
     assert (CHANGE in page.links(), page.has_button(AGAIN)) == (False, False)
     assert page.links()[new].endswith(f"/posts/{new}")
@@ -397,7 +397,7 @@ def test_an_account_that_was_connected_again_is_the_same_account(owner: Tab, rt:
     page = owner.open(f"/compose?again={post}")
     assert [one.attributes["value"] for one in page.boxes("profiles")] == [again]
     owner.press("Publish", {"Text": "Changed"})
-    assert alerts.read_needs(rt).failed.newest == []
+    assert alerts.load_alert_facts(rt).failed.newest == []
 
 
 def test_a_changed_post_can_wait_for_its_time(owner: Tab, rt: Runtime, world: World) -> None:
@@ -407,7 +407,7 @@ def test_a_changed_post_can_wait_for_its_time(owner: Tab, rt: Runtime, world: Wo
     at = (rt.now() + timedelta(days=1)).strftime("%Y-%m-%dT10:00")
     owner.press("Publish", {"Text": "Tomorrow", "#when": "at", "Time": at})
     assert len(post_ids(rt)) == 2
-    assert alerts.read_needs(rt).failed.newest == []
+    assert alerts.load_alert_facts(rt).failed.newest == []
 
 
 # --- reschedule -------------------------------------------------------------------------------------------------------

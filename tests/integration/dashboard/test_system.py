@@ -202,7 +202,7 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(owner: Tab
     assert int(reply.headers["content-length"]) == len(reply.body)
     file = tmp_path / "downloaded.tar"
     file.write_bytes(reply.body)
-    summary = verify.verify(file, rt.secrets)
+    summary = verify.verify_backup(file, rt.secrets)
     assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
     assert format.SECRET not in members_of(file)
     assert left(rt) == []
@@ -234,7 +234,7 @@ def test_a_copy_that_fails_is_told(owner: Tab, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: object, **__: object) -> None:
         raise OperatorError("The backup could not be written.", "Check the disk.")
 
-    monkeypatch.setattr(create, "write", fail)
+    monkeypatch.setattr(create, "write_backup", fail)
     reply = download(owner)
     assert (reply.status, b"The backup could not be written. Check the disk." in reply.body) == (409, True)
 
@@ -253,7 +253,7 @@ def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: Tab, rt: Ru
 
 def test_the_system_page_tells_of_scheduled_copies(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     assert "scheduled" not in owner.open("/system").text
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     page = owner.open("/system").text
     assert str(made.path) in page
     assert "of which" in page
@@ -263,7 +263,7 @@ def test_the_system_page_tells_of_scheduled_copies(owner: Tab, rt: Runtime, cloc
     assert "Next: " in owner.open("/system").text
     clock.forward(86400)
     with pytest.raises(OperatorError):
-        schedule.make(rt)
+        schedule.make_backup(rt)
     page = owner.open("/system").text
     assert "The last backup failed" in page
     assert "'/nowhere/restic' cannot be run" in page

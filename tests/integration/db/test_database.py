@@ -71,17 +71,17 @@ def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
     assert filled.in_steps
     assert filled.many_free
     steps = -(-(filled.free_bytes - (1 << 20)) // (database.STEP_PAGES * 4096))
-    assert storage.give_back(rt) in (steps, steps + 1)
+    assert storage.release_free_pages(rt) in (steps, steps + 1)
     after = database.read_pages(rt.reader)
     assert not after.many_free
     assert after.size_bytes <= before.size_bytes + (1 << 20)
-    assert storage.give_back(rt) == 0
+    assert storage.release_free_pages(rt) == 0
 
 
 def test_little_that_is_free_stays_for_what_comes_next(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
     fill_and_empty(rt, 2)
-    assert storage.give_back(rt) == 0
+    assert storage.release_free_pages(rt) == 0
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database
     post = accept(rt, add_profile(rt))
     fill_and_empty(rt)
     assert not database.read_pages(rt.reader).in_steps
-    assert storage.give_back(rt) == 0
+    assert storage.release_free_pages(rt) == 0
     (found,) = storage.check_database_file(rt)
     assert "socialpub admin compact" in str(found.remedy)
     done = storage.compact(rt)
@@ -113,7 +113,7 @@ def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database
     assert status_of(rt, post) == "pending"
     assert rt.reader.value("PRAGMA integrity_check") == "ok"
     fill_and_empty(rt)
-    assert storage.give_back(rt) > 0
+    assert storage.release_free_pages(rt) > 0
     rt.close()
 
 

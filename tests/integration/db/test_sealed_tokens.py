@@ -194,7 +194,7 @@ def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
             database.execute("UPDATE profile SET access_token = ? WHERE id = ?", (former("access-0"), good))
 
     monkeypatch.setattr(create, "copy_database", as_it_was)
-    create.write(rt, tmp_path / "copy", with_secret=True)
+    create.write_backup(rt, tmp_path / "copy", with_secret=True)
     rt.close()
     other = build(put_back(tmp_path / "copy", tmp_path / "new", clock), clock=clock)
     try:

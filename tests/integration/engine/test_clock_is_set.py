@@ -284,16 +284,16 @@ def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(rt, network, profi
 @either_way
 def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump):
     rt.write(reconciler.beat)
-    assert health.clock_jump(rt.reader, rt.now()) is None
+    assert health.describe_clock_jump(rt.reader, rt.now()) is None
     clock.jump(jump)
     rt.write(reconciler.beat)
-    told = health.clock_jump(rt.reader, rt.now())
+    told = health.describe_clock_jump(rt.reader, rt.now())
     assert told is not None
     assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
     assert anyio.run(health.check_readiness, rt).reasons == [], "it is information, and nothing is wrong"
     assert told in [finding.message for finding in checks.check(rt)]
     clock.forward(86_500)
-    assert health.clock_jump(rt.reader, rt.now()) is None
+    assert health.describe_clock_jump(rt.reader, rt.now()) is None
 
 
 def test_a_heartbeat_from_the_future_is_none(rt, clock):

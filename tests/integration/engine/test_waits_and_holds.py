@@ -230,7 +230,7 @@ def test_what_a_held_step_keeps_is_not_overdue(rt, network, profile, clock):
     drain(rt)
     clock.forward(300)
     drain(rt)
-    assert health.overdue(rt.reader, rt.now()).count == 0
+    assert health.find_overdue(rt.reader, rt.now()).count == 0
 
 
 # --- whose probe is refused ------------------------------------------------------------------------------------------

@@ -352,7 +352,7 @@ def test_a_worker_that_died_says_so_when_it_is_back(
     minutes(1)
     accept(rt, profile)
     clock.forward(3 * 3600)
-    rt.write(messages.note_start)
+    rt.write(messages.record_start)
     minutes(60)
     (told,) = [body for _, _, body in postbox.received if "did not run" in body]
     assert "The worker did not run for 3.0 hours" in told
@@ -363,9 +363,9 @@ def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)
-    rt.write(messages.note_end)
+    rt.write(messages.record_end)
     clock.forward(10 * 3600)
-    rt.write(messages.note_start)
+    rt.write(messages.record_start)
     minutes(60)
     assert postbox.received == []
 

@@ -93,12 +93,12 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
         for number in range(5):
             before = rt.reader.value("SELECT count(*) FROM post")
             copies.append((tmp_path / f"{number}.copy", before))
-            create.write(rt, copies[-1][0], with_secret=True)
+            create.write_backup(rt, copies[-1][0], with_secret=True)
     finally:
         enough.set()
         writer.join()
     for number, (copy, before) in enumerate(copies):
-        found = verify.verify(copy)
+        found = verify.verify_backup(copy)
         assert found.posts >= before
         settings = put_back(copy, tmp_path / f"appliance{number}", clock)
         with closing(sqlite3.connect(settings.database_file)) as database:
@@ -112,7 +112,7 @@ def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path:
     tracemalloc.start()
     try:
         copy = copy_of(rt, tmp_path)
-        verify.verify(copy)
+        verify.verify_backup(copy)
         put_back(copy, tmp_path / "new", clock)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -134,9 +134,9 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
 
     monkeypatch.setattr(create, "copy_database", meanwhile)
     copy = tmp_path / "appliance.copy"
-    told = create.write(rt, copy, with_secret=True)
+    told = create.write_backup(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
-    assert verify.verify(copy) == told
+    assert verify.verify_backup(copy) == told
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
         gone = artifact_rows.find(other.reader, unused)
@@ -150,9 +150,9 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
 
 def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, picture: str, tmp_path: Path) -> None:
     file_of(rt, picture).unlink()
-    told = create.write(rt, tmp_path / "appliance.copy")
+    told = create.write_backup(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
-    assert verify.verify(tmp_path / "appliance.copy") == told
+    assert verify.verify_backup(tmp_path / "appliance.copy") == told
 
 
 def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
     loose.symlink_to(tmp_path / "nowhere")
     for target in (taken, loose):
         with pytest.raises(OperatorError, match="exists already"):
-            create.write(rt, target)
+            create.write_backup(rt, target)
     late = tmp_path / "late"
     finish = format.TarWriter.finish
 
@@ -178,7 +178,7 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
 
     monkeypatch.setattr(format.TarWriter, "finish", meanwhile)
     with pytest.raises(OperatorError, match="exists already"):
-        create.write(rt, late)
+        create.write_backup(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
     assert files_in(tmp_path / "original") and not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -190,7 +190,7 @@ def test_a_disk_that_knows_no_links_is_good_enough(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    verify.verify(copy_of(rt, tmp_path))
+    verify.verify_backup(copy_of(rt, tmp_path))
     with pytest.raises(OperatorError, match="exists already"):
         copy_of(rt, tmp_path)
 
@@ -203,7 +203,7 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(format.TarWriter, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
-        create.write(rt, tmp_path / "appliance.copy")
+        create.write_backup(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
     assert files_in(tmp_path) == before
 
@@ -217,14 +217,14 @@ def test_a_copy_on_the_same_disk_leaves_rows_their_room(
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: free)
     before = files_in(tmp_path)
     with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
-        create.write(rt, tmp_path / "copy")
+        create.write_backup(rt, tmp_path / "copy")
     assert "another disk" in (refused.value.hint or "")
     assert files_in(tmp_path) == before
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(create, "reserve", lambda *_: nullcontext())
-        assert create.write(rt, tmp_path / "on another disk").media_files == 1
+        elsewhere.setattr(create, "reserve_space", lambda *_: nullcontext())
+        assert create.write_backup(rt, tmp_path / "on another disk").media_files == 1
     free += 100_000_000
-    assert create.write(rt, tmp_path / "copy").media_files == 1
+    assert create.write_backup(rt, tmp_path / "copy").media_files == 1
 
 
 # --- whole or not ----------------------------------------------------------------------------------------------------
@@ -241,11 +241,11 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
         with pytest.raises(format.InvalidBackup):
-            verify.verify(cut)
+            verify.verify_backup(cut)
     for behind in (b"\0", b"\0" * 10240, b"more"):
         cut.write_bytes(whole + behind)
         with pytest.raises(format.InvalidBackup, match="damaged or cut short"):
-            verify.verify(cut)
+            verify.verify_backup(cut)
 
 
 def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -255,10 +255,10 @@ def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Pa
         whole[place] ^= 1
         copy.write_bytes(whole)
         with pytest.raises(format.InvalidBackup):
-            verify.verify(copy)
+            verify.verify_backup(copy)
         whole[place] ^= 1
     copy.write_bytes(whole)
-    verify.verify(copy)
+    verify.verify_backup(copy)
 
 
 def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -296,7 +296,7 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
     with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
-        verify.verify(copy)
+        verify.verify_backup(copy)
     with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
@@ -319,57 +319,57 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_pa
 def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_path: Path) -> None:
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
-    verify.verify(copies.rewritten(copy, other, sums))
+    verify.verify_backup(copies.rewritten(copy, other, sums))
     lines = sums.splitlines(keepends=True)
     for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
         with pytest.raises(format.InvalidBackup, match="damaged or cut short: its checksum does not match"):
-            verify.verify(copies.rewritten(copy, other, wrong))
+            verify.verify_backup(copies.rewritten(copy, other, wrong))
     for name in ("more", "SHA256SUMS", KEY):
         with pytest.raises(format.InvalidBackup, match="damaged or cut short: it does not end where it should"):
-            verify.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
+            verify.verify_backup(copies.rewritten(copy, other, sums, strange(name, size=3)))
     with pytest.raises(format.InvalidBackup, match="damaged or cut short"):
-        verify.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
+        verify.verify_backup(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
 
 
 def test_a_copy_of_a_former_version_is_as_good_as_any(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
 ) -> None:
     former = copies.of_a_former_version(copy_of(rt, tmp_path), tmp_path / "former")
-    assert verify.verify(former) == verify.verify(tmp_path / "appliance.copy")
+    assert verify.verify_backup(former) == verify.verify_backup(tmp_path / "appliance.copy")
     put_back(former, tmp_path / "new", clock)
     whole = bytearray(former.read_bytes())
     for place in places(len(whole)):
         whole[place] ^= 1
         former.write_bytes(whole)
         with pytest.raises(format.InvalidBackup):
-            verify.verify(former)
+            verify.verify_backup(former)
         whole[place] ^= 1
     for length in (len(whole) - 1, len(whole) - 10240, 20000, 512):
         former.write_bytes(whole[:length])
         with pytest.raises(format.InvalidBackup):
-            verify.verify(former)
+            verify.verify_backup(former)
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
     with pytest.raises(format.InvalidBackup, match="it lacks"):
-        verify.verify(copy)
+        verify.verify_backup(copy)
 
 
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(format.InvalidBackup, match="is not a backup"):
-            verify.verify(tmp_path / name)
+            verify.verify_backup(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
     with pytest.raises(format.InvalidBackup, match="is not a backup"):
-        verify.verify(tmp_path / "tar")
+        verify.verify_backup(tmp_path / "tar")
     with pytest.raises(format.InvalidBackup, match="is not a backup"):
-        verify.verify(tmp_path)
+        verify.verify_backup(tmp_path)
     with pytest.raises(OperatorError, match="cannot be read"):
-        verify.verify(tmp_path / "missing")
+        verify.verify_backup(tmp_path / "missing")
 
 
 def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
         with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
-            verify.verify(forged)
+            verify.verify_backup(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
         assert content is not None
@@ -386,7 +386,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
         whole[page : page + 64] = b"\xff" * 64
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
     with pytest.raises(OperatorError, match=r"The database in .* (is damaged|cannot be read)"):
-        verify.verify(forged)
+        verify.verify_backup(forged)
 
 
 def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
@@ -403,7 +403,7 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
     with pytest.raises(OperatorError, match="newer socialpub"):
-        verify.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+        verify.verify_backup(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
 
 
 # --- putting back ----------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
         # A copy of this one, which was never resumed, knows no more than it does.
         clock.forward(3600)
         second = tmp_path / "second.copy"
-        create.write(other, second, with_secret=True)
+        create.write_backup(other, second, with_secret=True)
     finally:
         other.close()
     third = build(put_back(second, tmp_path / "newer", clock), clock=clock)
@@ -549,7 +549,7 @@ def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.write(resume.pause)
     copy = copy_of(rt, tmp_path)
-    assert verify.verify(copy).posts == 0
+    assert verify.verify_backup(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there
 
@@ -560,7 +560,7 @@ OTHERS = Secrets(b"o" * 32)
 
 
 def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> format.Seal:
-    return verify.verify(copy, ours, **how).seal
+    return verify.verify_backup(copy, ours, **how).seal
 
 
 def with_our_key(rt: Runtime, folder: Path) -> Settings:
@@ -581,7 +581,7 @@ def test_a_copy_that_somebody_changed_without_the_key_is_refused(
     changed = {name: content + b"more"}
     forged = copies.forged(copy, tmp_path / "forged", changed=changed, key=OTHERS)
     with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
-        verify.verify(forged, rt.secrets)
+        verify.verify_backup(forged, rt.secrets)
     settings = with_our_key(rt, tmp_path / "new")
     before = files_in(tmp_path)
     with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
@@ -597,7 +597,7 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_pat
     settings = with_our_key(rt, tmp_path / "new")
     for unsealed in (stripped, copies.of_a_former_version(copy, tmp_path / "former")):
         for refuse in (
-            lambda one=unsealed: verify.verify(one, rt.secrets),
+            lambda one=unsealed: verify.verify_backup(one, rt.secrets),
             lambda one=unsealed: restore.restore(one, settings, clock),
         ):
             with pytest.raises(OperatorError, match="has no seal") as failure:
@@ -618,7 +618,7 @@ def test_what_cannot_be_checked_is_told(rt: Runtime, picture: str, tmp_path: Pat
     assert summary_of(holding, OTHERS) is format.Seal.OWN
     wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
     with pytest.raises(OperatorError, match=r"does not fit the secret\.key that it holds"):
-        verify.verify(wrong)
+        verify.verify_backup(wrong)
     assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is format.Seal.OWN
 
 
@@ -630,7 +630,7 @@ def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: P
         whole[place] ^= 1
         copy.write_bytes(whole)
         with pytest.raises(format.InvalidBackup):
-            verify.verify(copy)
+            verify.verify_backup(copy)
         whole[place] ^= 1
 
 
@@ -663,7 +663,7 @@ def test_a_strangers_database_names_no_path(
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": changed.read_bytes()}, key=rt.secrets)
     before = files_in(tmp_path)
     with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
-        verify.verify(forged, rt.secrets)
+        verify.verify_backup(forged, rt.secrets)
     with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
         put_back(forged, tmp_path / "new", clock)
     assert files_in(tmp_path) == before

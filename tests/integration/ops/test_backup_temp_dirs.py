@@ -72,7 +72,7 @@ def test_a_note_removes_nothing_but_what_it_is_named_after(rt: Runtime, disk: Pa
 
 
 def test_a_scheduled_copy_that_was_killed_is_gone_without_another_one(rt: Runtime) -> None:
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     rest = made.path.with_name(f"{UNFINISHED}2026-10-11T09-00-00Z")
     rest.mkdir()
     tasks.clean_backups(rt)

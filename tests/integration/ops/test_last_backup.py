@@ -28,7 +28,7 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
     assert told(rt).level == "note"
     assert told(rt).message == "No backup of this installation was ever made."
     assert "socialpub backup" in str(told(rt).remedy)
-    create.write(rt, tmp_path / "first")
+    create.write_backup(rt, tmp_path / "first")
     assert (told(rt).level, told(rt).message) == ("ok", "The last backup is of 2026-10-12T09:00:00.000Z.")
     clock.forward(7 * DAY)
     assert told(rt).level == "ok"
@@ -37,30 +37,30 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
         "note",
         "The last backup was made 8 days ago, at 2026-10-12T09:00:00.000Z.",
     )
-    create.write(rt, tmp_path / "second")
+    create.write_backup(rt, tmp_path / "second")
     assert told(rt).level == "ok"
 
 
 def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "copy"
     with pytest.raises(OperatorError):
-        create.write(rt, missing)
+        create.write_backup(rt, missing)
     why = f"The folder {missing.parent} does not exist."
-    assert last_backup.read(rt.reader) == last_backup.LastBackup(None, "2026-10-12T09:00:00.000Z", why)
+    assert last_backup.load(rt.reader) == last_backup.LastBackup(None, "2026-10-12T09:00:00.000Z", why)
     assert told(rt).message == (
         f"The backup planned for 2026-10-12T09:00:00.000Z failed, and no other backup is known. {why}"
     )
     assert (told(rt).level, str(told(rt).remedy).partition(".")[0]) == ("problem", "Fix that")
-    create.write(rt, tmp_path / "copy")
+    create.write_backup(rt, tmp_path / "copy")
     assert told(rt).level == "ok"
     clock.forward(DAY)
     with pytest.raises(OperatorError):
-        create.write(rt, tmp_path / "copy")
+        create.write_backup(rt, tmp_path / "copy")
     assert told(rt).message == (
         "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup is of 2026-10-12T09:00:00.000Z. "
         f"{tmp_path / 'copy'} exists already."
     )
-    assert create.write(rt, tmp_path / "other").copied_at == last_backup.read(rt.reader).made_at
+    assert create.write_backup(rt, tmp_path / "other").copied_at == last_backup.load(rt.reader).made_at
     entries = [audit_text.describe(entry) for entry in reversed(audit_log.load_page(rt.reader).entries)]
     assert entries == [
         f"Could not make a backup: {why}",

@@ -8,7 +8,7 @@ from socialpub.db.connection import Tx
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.ops import alerts
-from socialpub.ops.alerts import DiskRoom
+from socialpub.ops.alerts import DiskSpace
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import retries
 from socialpub.runtime import Runtime
@@ -33,7 +33,7 @@ def test_an_appliance_that_is_well_needs_nothing(rt: Runtime, well: Callable[[],
     accept(rt, profile)
     drain(rt)
     assert list(alerts.list_alerts(rt, Surface.DASHBOARD)) == []
-    assert alerts.read_needs(rt).failed.newest == []
+    assert alerts.load_alert_facts(rt).failed.newest == []
 
 
 def test_everything_that_needs_its_owner_is_there_with_what_to_do(
@@ -45,7 +45,7 @@ def test_everything_that_needs_its_owner_is_there_with_what_to_do(
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
     rt.write(resume.pause)
     clock.forward(8 * DAY)
-    needs = alerts.read_needs(rt)
+    needs = alerts.load_alert_facts(rt)
     assert [(one.id, one.status) for one, _ in needs.profiles] == [(dead, "reauthRequired"), (lapsing, "active")]
     assert "Reconnect" in needs.profiles[0][1]
     ((held, _),) = needs.holds
@@ -64,7 +64,7 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
     clock.forward(60)
     fail(rt, lost, State.UNCONFIRMED)
     well()
-    failed = alerts.read_needs(rt).failed
+    failed = alerts.load_alert_facts(rt).failed
     assert (failed.failed, failed.unknown) == (1, 1)
     assert [(one.post_id, one.unknown, one.error) for one in failed.newest] == [
         (lost, True, "No."),
@@ -73,15 +73,15 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
     assert failed.newest[1].text == ("Refused " * 30)[:100]
     clock.forward(1)
     again = rt.write(retries.retry, refused, OWNER)
-    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [lost]
+    assert [one.post_id for one in alerts.load_alert_facts(rt).failed.newest] == [lost]
     fail(rt, again)
-    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [again, lost]
+    assert [one.post_id for one in alerts.load_alert_facts(rt).failed.newest] == [again, lost]
     clock.forward(7 * DAY)
-    assert [one.post_id for one in alerts.read_needs(rt).failed.newest] == [again]
+    assert [one.post_id for one in alerts.load_alert_facts(rt).failed.newest] == [again]
     clock.forward(DAY)
-    assert alerts.read_needs(rt).failed.newest == []
+    assert alerts.load_alert_facts(rt).failed.newest == []
 
 
 def test_a_disk_is_told_before_it_is_full() -> None:
-    told = [(DiskRoom(free, 100).is_full, DiskRoom(free, 100).is_nearly_full) for free in (99, 100, 199, 200)]
+    told = [(DiskSpace(free, 100).is_full, DiskSpace(free, 100).is_nearly_full) for free in (99, 100, 199, 200)]
     assert told == [(True, False), (False, True), (False, True), (False, False)]

@@ -78,7 +78,7 @@ def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Setti
     with pytest.raises(format.InvalidBackup, match="it is a database alone") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
-    found = verify.verify(replica, rt.secrets, unsealed=True)
+    found = verify.verify_backup(replica, rt.secrets, unsealed=True)
     assert (found.seal, found.posts) == (format.Seal.NONE, 1)
 
 

@@ -81,17 +81,17 @@ def test_failures_of_the_original_are_neither_shown_nor_told_and_own_ones_are(
 ) -> None:
     minutes(rt, clock, 1)
     fail_one(rt, clock, network, profile)
-    assert alerts.read_needs(rt).failed.newest
+    assert alerts.load_alert_facts(rt).failed.newest
     with restored(rt, tmp_path, network) as other:
         minutes(other, clock, 1)
         resumed(other, clock)
         minutes(other, clock, 10)
         assert postbox.received == []
-        assert alerts.read_needs(other).failed.newest == []
+        assert alerts.load_alert_facts(other).failed.newest == []
         fail_one(other, clock, network, profile)
         minutes(other, clock, 3)
         assert ["1 delivery failed" in title for title in postbox.titles] == [True]
-        assert len(alerts.read_needs(other).failed.newest) == 1
+        assert len(alerts.load_alert_facts(other).failed.newest) == 1
 
 
 def test_what_the_original_told_has_no_end_here_and_what_it_could_not_send_is_not_sent(
@@ -118,16 +118,16 @@ def test_the_network_that_refused_the_original_is_asked_again(
 ) -> None:
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
     with restored(rt, tmp_path, network) as other:
-        assert alerts.read_needs(other).holds == []
-    assert alerts.read_needs(rt).holds, "the original is still refused"
+        assert alerts.load_alert_facts(other).holds == []
+    assert alerts.load_alert_facts(rt).holds, "the original is still refused"
 
 
 def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_machine(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, tmp_path: Path
 ) -> None:
-    rt.write(last_backup.note_failed, "The disk was full.")
+    rt.write(last_backup.record_failure, "The disk was full.")
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, stamp(tx.now - timedelta(days=1))))
-    rt.write(messages.note_start)
+    rt.write(messages.record_start)
     clock.jump(7200)
     rt.db.follow_clock()
     kinds = {str(cause.kind) for cause in alerts.list_alerts(rt, Surface.SHELL)}
@@ -135,7 +135,7 @@ def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_m
     with restored(rt, tmp_path, network) as other:
         assert {str(cause.kind) for cause in alerts.list_alerts(other, Surface.SHELL)} == {"paused", "worker"}
         assert messages.find_absence(other) is None
-        assert last_backup.read(other.reader).made_at is not None
+        assert last_backup.load(other.reader).made_at is not None
 
 
 # --- former keys -----------------------------------------------------------------------------------------------------

@@ -85,10 +85,10 @@ def age(path: Path, clock: HandClock) -> None:
 def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock
 ) -> None:
-    made = schedule.make(rt, with_secret=True)
+    made = schedule.make_backup(rt, with_secret=True)
     assert made.path == rt.settings.data_dir / "backups" / "2026-10-12T09-00-00Z"
     assert made.path.stat().st_mode & 0o777 == 0o700
-    found = verify.verify(made.path, rt.secrets)
+    found = verify.verify_backup(made.path, rt.secrets)
     assert found == made.summary
     assert (found.posts, found.media_files, found.seal) == (1, 1, format.Seal.FITS)
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=made.path, check=True, capture_output=True)
@@ -104,7 +104,7 @@ def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
 
 
 def test_secret_key_is_in_no_scheduled_copy_unless_it_is_wanted(rt: Runtime) -> None:
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     assert not (made.path / "secret.key").exists()
     key = rt.settings.secret_key_file.read_bytes().strip()
     assert not [path for path in made.path.rglob("*") if path.is_file() and key in path.read_bytes()]
@@ -161,10 +161,10 @@ def list_elsewhere(copy: Path) -> None:
 def test_what_was_changed_in_a_folder_is_refused(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
 ) -> None:
-    made = schedule.make(rt, with_secret=True)
+    made = schedule.make_backup(rt, with_secret=True)
     change(made.path)
     with pytest.raises(format.InvalidBackup, match=told):
-        verify.verify(made.path, rt.secrets)
+        verify.verify_backup(made.path, rt.secrets)
     (tmp_path / "new").mkdir()
     key = tmp_path / "new" / "data" / "secret.key"
     key.parent.mkdir()
@@ -197,12 +197,12 @@ def folder(path: Path) -> None:
 def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, name: str, made_of: Callable[[Path], None]
 ) -> None:
-    made = schedule.make(rt, with_secret=True)
+    made = schedule.make_backup(rt, with_secret=True)
     path = next(made.path.rglob(name))
     path.rename(path.with_name(f"former-{path.name}"))
     made_of(path)
     for read in (
-        lambda: verify.verify(made.path, rt.secrets),
+        lambda: verify.verify_backup(made.path, rt.secrets),
         lambda: put_back(made.path, tmp_path / "new", clock),
     ):
         with pytest.raises(format.InvalidBackup, match=r"is not a regular file|leads elsewhere") as refused:
@@ -214,7 +214,7 @@ def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
 def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_path: Path, clock: HandClock) -> None:
     fifo(tmp_path / "backup")
     for read in (
-        lambda: verify.verify(tmp_path / "backup"),
+        lambda: verify.verify_backup(tmp_path / "backup"),
         lambda: put_back(tmp_path / "backup", tmp_path / "new", clock),
     ):
         with pytest.raises(OperatorError, match="it is not a regular file"):
@@ -225,12 +225,12 @@ def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_pat
 def test_a_fifo_in_an_earlier_backup_does_not_keep_the_next_one_waiting(
     rt: Runtime, picture: Path, clock: HandClock, name: str
 ) -> None:
-    earlier = schedule.make(rt)
+    earlier = schedule.make_backup(rt)
     (earlier.path / name).unlink()
     fifo(earlier.path / name)
     clock.forward(DAY)
-    made = ended_in_time(lambda: schedule.make(rt))
-    assert verify.verify(made.path, rt.secrets) == made.summary
+    made = ended_in_time(lambda: schedule.make_backup(rt))
+    assert verify.verify_backup(made.path, rt.secrets) == made.summary
 
 
 T = TypeVar("T")
@@ -252,29 +252,29 @@ def ended_in_time(read: Callable[[], T]) -> T:
 
 
 def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -> None:
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     (made.path / "media" / ".DS_Store").write_bytes(b"a file manager was here")
-    assert verify.verify(made.path, rt.secrets) == made.summary
+    assert verify.verify_backup(made.path, rt.secrets) == made.summary
 
 
 def test_a_folder_of_copies_is_no_copy_but_names_one(rt: Runtime) -> None:
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     with pytest.raises(format.InvalidBackup) as refused:
-        verify.verify(made.path.parent)
+        verify.verify_backup(made.path.parent)
     assert str(made.path) in (refused.value.hint or "")
 
 
 def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
-    good = schedule.make(rt)
+    good = schedule.make_backup(rt)
     clock.forward(DAY)
     with closing(sqlite3.connect(rt.db.path)) as broken, broken:
         broken.execute("PRAGMA writable_schema = 1")
         broken.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE type = 'index' AND tbl_name = 'post'")
     with pytest.raises(OperatorError, match=r"is damaged: .* No backup of it was kept"):
-        schedule.make(rt)
+        schedule.make_backup(rt)
     assert names(rt) == [good.path.name]
-    assert "damaged" in str(last_backup.read(rt.reader).failure)
+    assert "damaged" in str(last_backup.load(rt.reader).failure)
 
 
 # --- what is new -----------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_media_take_no_room_twice_and_are_read_once(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     age(picture, clock)
-    first = schedule.make(rt)
+    first = schedule.make_backup(rt)
     assert in_copy(first, picture).stat().st_ino == picture.stat().st_ino
     assert first.scheduled.new_bytes == (first.path / "socialpub.db").stat().st_size
     assert first.scheduled.size_bytes == first.scheduled.new_bytes + picture.stat().st_size
@@ -293,10 +293,10 @@ def test_media_take_no_room_twice_and_are_read_once(
     digest_of = format.compute_digest
     monkeypatch.setattr(format, "compute_digest", lambda path: read.append(path.suffix) or digest_of(path))
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
-    second = schedule.make(rt)
+    second = schedule.make_backup(rt)
     assert sorted(read) == [".db", ".png"], "the new picture and the database alone"
     assert in_copy(second, added).stat().st_ino == added.stat().st_ino
-    verify.verify(second.path, rt.secrets)
+    verify.verify_backup(second.path, rt.secrets)
     picture.unlink()
     assert in_copy(second, picture).is_file(), "what the appliance removes stays in its copies"
 
@@ -305,68 +305,68 @@ def test_on_another_disk_only_what_is_new_is_written(
     rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, another_disk: None
 ) -> None:
     age(picture, clock)
-    first = schedule.make(rt)
+    first = schedule.make_backup(rt)
     assert in_copy(first, picture).stat().st_ino != picture.stat().st_ino
     assert first.scheduled.new_bytes == first.scheduled.size_bytes
     clock.forward(DAY)
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
-    second = schedule.make(rt)
+    second = schedule.make_backup(rt)
     assert in_copy(second, picture).stat().st_ino == in_copy(first, picture).stat().st_ino
     database = (second.path / "socialpub.db").stat().st_size
     assert second.scheduled.new_bytes == database + added.stat().st_size
     for copy in (first, second):
-        verify.verify(copy.path, rt.secrets)
+        verify.verify_backup(copy.path, rt.secrets)
 
 
 def test_a_file_that_was_touched_since_is_read_again(rt: Runtime, picture: Path, clock: HandClock) -> None:
     age(picture, clock)
-    schedule.make(rt)
+    schedule.make_backup(rt)
     clock.forward(DAY)
     media.pad(picture, 1000)
     age(picture, clock)
     clock.forward(60)
-    verify.verify(schedule.make(rt).path, rt.secrets)
+    verify.verify_backup(schedule.make_backup(rt).path, rt.secrets)
 
 
 def test_after_a_month_every_file_is_read_again_and_what_rotted_is_told(
     rt: Runtime, picture: Path, clock: HandClock
 ) -> None:
     age(picture, clock)
-    schedule.make(rt)
+    schedule.make_backup(rt)
     before = picture.stat()
     content = bytearray(picture.read_bytes())
     content[len(content) // 2] ^= 1
     picture.write_bytes(content)
     os.utime(picture, ns=(before.st_atime_ns, before.st_mtime_ns))  # a bit that a disk lost changes no time
     clock.forward(29 * DAY)
-    assert schedule.make(rt).changed == 0
+    assert schedule.make_backup(rt).changed == 0
     clock.forward(DAY)
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     assert made.changed == 1
-    verify.verify(made.path, rt.secrets)
+    verify.verify_backup(made.path, rt.secrets)
     clock.forward(DAY)
-    assert schedule.make(rt).changed == 0, "it was told once"
+    assert schedule.make_backup(rt).changed == 0, "it was told once"
 
 
 def test_on_another_disk_a_file_that_rotted_in_the_copies_is_brought_anew(
     rt: Runtime, picture: Path, clock: HandClock, another_disk: None
 ) -> None:
     age(picture, clock)
-    first = schedule.make(rt)
+    first = schedule.make_backup(rt)
     in_copy(first, picture).write_bytes(b"x" * picture.stat().st_size)
     clock.forward(30 * DAY)
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     assert in_copy(made, picture).read_bytes() == picture.read_bytes()
-    verify.verify(made.path, rt.secrets)
+    verify.verify_backup(made.path, rt.secrets)
 
 
 def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, picture: Path, clock: HandClock) -> None:
     age(picture, clock)
-    first = schedule.make(rt)
+    first = schedule.make_backup(rt)
     sums = first.path / "SHA256SUMS"
     sums.write_bytes(sums.read_bytes().replace(b"a", b"b"))
     clock.forward(DAY)
-    verify.verify(schedule.make(rt).path, rt.secrets)
+    verify.verify_backup(schedule.make_backup(rt).path, rt.secrets)
 
 
 # --- how many stay ---------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def test_the_newest_of_each_day_week_and_month_stays() -> None:
     for day in range(90):
         for hour in (3, 15):
             at = datetime(2026, 10, 12, hour, tzinfo=UTC) + timedelta(days=day)
-            copies = schedule.kept([*copies, DatedBackup(Path(f"{at:%m-%dT%H}"), at)], settings)
+            copies = schedule.choose_kept([*copies, DatedBackup(Path(f"{at:%m-%dT%H}"), at)], settings)
     assert [copy.path.name for copy in copies] == [
         "11-30T15",  # a month's last
         "12-27T15",  # a week's last, a Sunday
@@ -394,16 +394,16 @@ def test_the_newest_of_each_day_week_and_month_stays() -> None:
 def test_what_need_not_stay_goes(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
     for _ in range(4):
-        made = schedule.make(rt)
+        made = schedule.make_backup(rt)
         clock.forward(DAY)
     assert made.removed == 1
     assert [name[:10] for name in names(rt)] == ["2026-10-13", "2026-10-14", "2026-10-15"]
 
 
 def test_a_second_backup_of_a_day_does_not_remove_the_first(rt: Runtime, clock: HandClock) -> None:
-    first = schedule.make(rt)
+    first = schedule.make_backup(rt)
     clock.forward(3600)
-    second = schedule.make(rt)
+    second = schedule.make_backup(rt)
     assert second.removed == 0
     assert names(rt) == [first.path.name, second.path.name]
 
@@ -412,17 +412,17 @@ def test_with_nothing_to_keep_the_last_three_stay(rt: Runtime, clock: HandClock)
     configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
     made = []
     for _ in range(5):
-        made.append(schedule.make(rt).path.name)
+        made.append(schedule.make_backup(rt).path.name)
         clock.forward(60)
     assert names(rt) == made[-3:]
     clock.forward(-40 * DAY)
-    earlier = schedule.make(rt)
+    earlier = schedule.make_backup(rt)
     assert earlier.path.exists(), "however the clock was set, what was just made is not removed"
 
 
 def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     folder = made.path.parent
     foreign = folder / "2026-10-01T09-00-00Z"
     foreign.mkdir()
@@ -438,20 +438,20 @@ def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) ->
     (folder / f"{UNFINISHED}of-mine" / "notes.txt").write_text("mine")
     for _ in range(2):
         clock.forward(DAY)
-        schedule.make(rt)
+        schedule.make_backup(rt)
     clock.forward(DAY)
-    assert schedule.make(rt).removed == 1
+    assert schedule.make_backup(rt).removed == 1
     assert len(names(rt)) == 8
     assert (mine / "notes.txt").exists()
     assert not made.path.exists()
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Path, clock: HandClock) -> None:
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     made.path.rename(made.path.with_name(UNFINISHED + made.path.name))
     (made.path.parent / f"{UNFINISHED}2026-10-11T09-00-00Z").mkdir()  # killed before it wrote a byte
     clock.forward(DAY)
-    next_one = schedule.make(rt)
+    next_one = schedule.make_backup(rt)
     assert names(rt) == [next_one.path.name]
 
 
@@ -460,17 +460,17 @@ def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runt
     former = []
     for _ in range(3):
         clock.forward(DAY)
-        former.append(schedule.make(rt).path)
+        former.append(schedule.make_backup(rt).path)
     rt.write(lambda _, tx: secret_key.note_former_key(tx))
     rt.secrets = Secrets(bytes(32))
     clock.forward(DAY)
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     assert made.removed == 1
     assert sorted(names(rt)) == sorted([former[1].name, former[2].name, made.path.name])
 
 
 def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
-    first, second = schedule.make(rt), schedule.make(rt)
+    first, second = schedule.make_backup(rt), schedule.make_backup(rt)
     assert first.path != second.path
     assert names(rt) == [first.path.name, second.path.name]
 
@@ -480,9 +480,9 @@ def test_two_at_once_are_one(rt: Runtime) -> None:
         FileLock(rt.settings.run_dir / "scheduled-copy.lock"),
         pytest.raises(schedule.BackupInProgress, match="being made already"),
     ):
-        schedule.make(rt)
-    assert last_backup.read(rt.reader).failed_at is None, "the other one tells how it ends"
-    schedule.make(rt)
+        schedule.make_backup(rt)
+    assert last_backup.load(rt.reader).failed_at is None, "the other one tells how it ends"
+    schedule.make_backup(rt)
 
 
 # --- what fails ------------------------------------------------------------------------------------------------------
@@ -495,11 +495,11 @@ def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
     free = floor + rt.settings.database_file.stat().st_size // 2
     monkeypatch.setattr(Files, "free_bytes", lambda _: free)
     with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
-        schedule.make(rt)
+        schedule.make_backup(rt)
     assert "make room" in (refused.value.hint or "")
     assert names(rt) == []
     free = floor + 100_000_000
-    assert schedule.make(rt).summary.media_files == 1
+    assert schedule.make_backup(rt).summary.media_files == 1
 
 
 def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -511,12 +511,12 @@ def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, m
     monkeypatch.setattr(Files, "free_bytes", lambda _: floor + rows)
     media.pad(picture, rows + 1)
     with pytest.raises(OperatorError, match="disk_floor_bytes"):
-        schedule.make(rt)
+        schedule.make_backup(rt)
     assert names(rt) == []
     monkeypatch.setattr(Files, "free_bytes", lambda _: floor + 100_000_000)
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     assert made.scheduled.new_bytes == made.scheduled.size_bytes
-    verify.verify(made.path, rt.secrets)
+    verify.verify_backup(made.path, rt.secrets)
 
 
 def test_a_disk_that_becomes_full_leaves_no_half_copy(
@@ -527,17 +527,17 @@ def test_a_disk_that_becomes_full_leaves_no_half_copy(
 
     monkeypatch.setattr(schedule.durable_files, "flush", full)
     with pytest.raises(OperatorError, match="No space left on device"):
-        schedule.make(rt)
+        schedule.make_backup(rt)
     monkeypatch.undo()
     assert names(rt) == []
-    assert "No space left" in str(last_backup.read(rt.reader).failure)
+    assert "No space left" in str(last_backup.load(rt.reader).failure)
 
 
 def test_a_folder_that_cannot_be_made_is_told(rt: Runtime) -> None:
     (rt.settings.data_dir / "a file").write_text("")
     configured(rt, folder="a file/copies")
     with pytest.raises(OperatorError, match="Not a directory"):
-        schedule.make(rt)
+        schedule.make_backup(rt)
 
 
 def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> None:
@@ -545,11 +545,11 @@ def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> N
     (tmp_path / "usb").mkdir()
     configured(rt, folder=str(tmp_path / "usb" / "copies"))
     with pytest.raises(OperatorError, match="does not exist") as refused:
-        schedule.make(rt)
+        schedule.make_backup(rt)
     assert "Mount the disk" in (refused.value.hint or "")
     assert list((tmp_path / "usb").iterdir()) == []
     (tmp_path / "usb" / "copies").mkdir()
-    assert schedule.make(rt).path.parent == tmp_path / "usb" / "copies"
+    assert schedule.make_backup(rt).path.parent == tmp_path / "usb" / "copies"
 
 
 # --- what follows ----------------------------------------------------------------------------------------------------
@@ -568,7 +568,7 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
     told = tmp_path / "told"
     code = f"import os, sys; open({str(told)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
     configured(rt, after=(*python(code), "{copy}", "--tag={copy}; rm -rf /"))
-    made = schedule.make(rt)
+    made = schedule.make_backup(rt)
     arguments, environment = literal_eval(told.read_text())
     assert arguments == [str(made.path), f"--tag={made.path}; rm -rf /"]
     assert environment["SOCIALPUB_COPY"] == str(made.path)
@@ -595,8 +595,8 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
 def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
     configured(rt, after=command)
     with pytest.raises(OperatorError, match=told):
-        schedule.make(rt)
-    copy = last_backup.read(rt.reader)
+        schedule.make_backup(rt)
+    copy = last_backup.load(rt.reader)
     assert copy.made_at is None
     assert copy.failed_at == rt.stamp()
     assert "hunter2" not in str(copy.failure)
@@ -626,7 +626,7 @@ def test_a_command_that_hangs_is_ended_with_everything_it_started(
     monkeypatch.setattr(schedule.subprocess, "Popen", Impatient)
     configured(rt, after=python(code), after_timeout=timedelta(hours=1))
     with pytest.raises(OperatorError, match="took longer than 1h"):
-        schedule.make(rt)
+        schedule.make_backup(rt)
     assert os.read(reader, 1) == b"", "nobody holds it any more"
     os.close(reader)
 
@@ -642,13 +642,13 @@ def test_a_copy_tells_how_far_it_is(rt: Runtime, picture: Path) -> None:
             self.done += size_bytes
 
     for work in (
-        lambda: schedule.make(rt),
-        lambda: create.write(rt, rt.settings.data_dir / "a.copy"),
-        lambda: verify.verify(rt.settings.data_dir / "a.copy"),
-        lambda: verify.verify(next(rt.settings.backup_dir.glob("2*"))),
+        lambda: schedule.make_backup(rt),
+        lambda: create.write_backup(rt, rt.settings.data_dir / "a.copy"),
+        lambda: verify.verify_backup(rt.settings.data_dir / "a.copy"),
+        lambda: verify.verify_backup(next(rt.settings.backup_dir.glob("2*"))),
     ):
         told = Told()
-        with format.watched_by(told):
+        with format.report_progress_to(told):
             work()
         assert told.done > 0
         assert 0.9 < told.done / told.expected < 1.1

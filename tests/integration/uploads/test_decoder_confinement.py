@@ -179,15 +179,15 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client.last_start, "lacks", None)
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     assert not decoder_findings(rt), "no decoder has answered yet"
     client.last_start.lacks = tuple(lacks)
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     assert [finding.level for finding in decoder_findings(rt)] == [Level.OK]
     monkeypatch.setattr(client, "_COMMAND", child(without))
     assert client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
     assert client.last_start.lacks == lacking
-    rt.write(health.beat)
+    rt.write(health.record_heartbeat)
     (found,) = decoder_findings(rt)
     assert found.level is Level.NOTE
     assert f"does not offer {' and '.join(lacking)}" in found.message

@@ -128,7 +128,7 @@ def test_every_file_that_use_leaves_has_its_line(rt, caller, clock, tmp_path):
     with tokens.token_lock(rt, profile), storage.serve_alone(rt.settings):
         wakeup.notify(accept(rt, profile, media=(DraftMedia(artifact_id),)))
     create.make_download(rt).__exit__(None, None, None)
-    schedule.make(rt)
+    schedule.make_backup(rt)
     wakeup.close()
     found = files_below(rt.settings.data_dir)
     assert {file for file in found if line_of(file) is None} == set(), "say who removes it, and when"

@@ -315,7 +315,7 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(rt, cloc
         "Housekeeping has not run here yet. Kept are posts 30d, attempts 7d (retention); no post is due."
     )
     clock.forward(40 * DAY)
-    rt.write(health.note_housekept)
+    rt.write(health.record_housekeeping)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
         f"Housekeeping last ran at {rt.stamp()}. Kept are posts 30d, attempts 7d (retention); 1 post is removed next."

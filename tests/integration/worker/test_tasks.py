@@ -83,7 +83,7 @@ def started(rt, monkeypatch):
 
 def run(rt, command):
     try:
-        schedule.make(rt)
+        schedule.make_backup(rt)
     except OperatorError:
         command.returncode = 1
     else:
@@ -122,7 +122,7 @@ def test_one_that_failed_is_tried_again_after_an_hour(rt, clock, started):
 
 def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(rt, clock, started):
     clock.jump(3000 * 24 * HOUR)
-    schedule.make(rt)
+    schedule.make_backup(rt)
     clock.jump(-3000 * 24 * HOUR)
     copies = ScheduledBackups()
     copies.check(rt)

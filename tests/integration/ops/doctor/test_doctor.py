@@ -388,7 +388,7 @@ def test_a_journal_that_was_never_taken_over_is_a_note(rt: Runtime, monkeypatch:
 def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     for open_files in (819, 820):
         monkeypatch.setattr(health, "read_process_figures", lambda used=open_files: ProcessFigures(0, 0, 1, used, 1024))
-        rt.write(health.beat)
+        rt.write(health.record_heartbeat)
         assert (problems(inside(rt)) == ["worker"]) is (open_files == 820)
     assert "820 files open" in the(inside(rt), "worker").message
 

@@ -15,7 +15,7 @@ from socialpub.web.pages import oauth_callback, pages
 
 _POST = {
     "DELETE": "To cancel a scheduled post, send POST /api/v1/posts/{id}/cancel.",
-    "PUT": "To change a scheduled post, send PATCH with the fields that change.",
+    "PUT": "To change a scheduled post, send PATCH with the fields to change.",
     "POST": "To change a scheduled post, send PATCH. To publish another post, send POST /api/v1/posts.",
 }
 _PROFILE = {"DELETE": "To disconnect an account, send POST /api/v1/profiles/{id}/disconnect."}

@@ -127,7 +127,7 @@ def test_a_header_of_200_mib_is_refused_before_it_takes_room(
             sent += stranger.send(b"v" * MIB)
     assert sent < 200 * MIB
     check(installation, web, calm, before)
-    until(lambda: "the head of a request was too large" in web.output, "the log says so")
+    until(lambda: "the request line and headers were too large" in web.output, "the log says so")
 
 
 def test_readers_that_never_read_cost_little_and_shut_nobody_out(
@@ -210,6 +210,6 @@ def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_pu
         assert web.running
     assert web.peak_bytes() - before < MOST_ADDED_BYTES_OF_BODIES
     assert sorted(installation.x.texts()) == sorted(published)
-    assert "one address has more connections than it may have" in web.output
+    assert "an address exceeded its connection limit" in web.output
     assert "addresses=127.0.0.9" in web.output
-    assert "the one idle longest was closed for a new one" in web.output
+    assert "the longest idle connection was closed for a new connection" in web.output

@@ -78,7 +78,7 @@ def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_network
     (shown,) = asked_by_a_stranger(rt, "/readyz").json()["held"]
     assert shown["code"] == "publishingHeld"
     label = rt.providers[provider].label
-    assert shown["reason"].startswith(f"{label} refuses this app: its deliveries wait. ")
+    assert shown["reason"].startswith(f"{label} refuses this app. Deliveries to this network wait. ")
     assert set(shown) == {"provider", "since", "code", "reason"}
     metrics = asked_by_a_stranger(rt, "/metrics").body.decode()
     (held,) = (family for family in text_string_to_metric_families(metrics) if family.name == "socialpub_held")

@@ -77,9 +77,9 @@ class HoldCode(StrEnum):
 
 
 _HELD = {
-    HoldCode.PUBLISHING: "{network} refuses this app: its deliveries wait.",
-    HoldCode.QUERIES: "{network} refuses this app's queries: publishing continues.",
-    HoldCode.STEP: "{network} refuses one step to this app: deliveries wait at that step.",
+    HoldCode.PUBLISHING: "{network} refuses this app. Deliveries to this network wait.",
+    HoldCode.QUERIES: "{network} refuses queries from this app. Publishing continues.",
+    HoldCode.STEP: "{network} refuses one step of this app. Deliveries wait at that step.",
 }
 
 
@@ -107,10 +107,10 @@ async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noq
     if expected:
         header = request.headers.get(b"authorization")
         if header is None:
-            raise unauthorized("Send the token of [metrics]: Authorization: Bearer <TOKEN>.")
+            raise unauthorized("Send the token that [metrics] token sets: Authorization: Bearer <TOKEN>.")
         scheme, _, token = header.partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
-            raise wrong_key(request, "This is not the token of [metrics].")
+            raise wrong_key(request, "The token is not the one that [metrics] token sets.")
     async with request.state.reading_metrics:
         text, content_type = await _read_metrics(rt, request.state)
     return Answer(200, text, content_type=content_type)

@@ -1,6 +1,6 @@
-"""What a caller sends to create or change a post: its shape, its files, the draft that it means, what the rows refuse.
+"""The bodies that create or change a post: their shapes, their files, and their conversion to drafts.
 
-A caller gets every error in one answer: a misspelled field does not hide that the artifact is unknown.
+One response reports every error: a misspelled field does not hide an unknown artifact.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,11 +45,11 @@ from socialpub.web.http.shapes import (
 
 T = TypeVar("T")
 
-ALT = "Alternative text, strongly recommended for images"
-CONTENT = "Text and time"
-MEDIA = "Files in their order. Needed when there is no `post.body`"
+ALT = "The alternative text, strongly recommended for images"
+CONTENT = "The text and the time of the post"
+MEDIA = "The media files in their order. Required if there is no `post.body`"
 OPTIONS = "Options by network, such as Pinterest's `boardId`"
-PROFILES = "Where it goes: ids from `GET /profiles`, each once"
+PROFILES = "The target profiles: different ids from `GET /profiles`"
 
 
 def _known_keys(provider: str) -> Keys:
@@ -57,22 +57,21 @@ def _known_keys(provider: str) -> Keys:
 
 
 class ProviderOptions(Shape):
-    """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
-    those stored with the profile."""
+    """Options by network. Only networks of the selected profiles are allowed. Options of the post override the
+    defaults stored with the profile."""
 
     x: Annotated[FreeForm, _known_keys("x"), AlsoCalled(("twitter",))] = optional("Options for X")
     tiktok: Annotated[FreeForm, _known_keys("tiktok")] = optional("Options for TikTok")
     pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """What was sent, by provider."""
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 
 
 class MediaReference(Shape):
-    """A file of a post, by the artifact that was uploaded."""
+    """A media file of a post, by its uploaded artifact."""
 
-    artifact_id: Id = required("A verified upload, as `POST /uploads/complete` names it")
+    artifact_id: Id = required("The `artifactId` of a verified upload")
     alt: Alt = optional(ALT)
 
 
@@ -81,16 +80,18 @@ _TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", 
 
 
 class PostContent(Shape):
-    """Text and time."""
+    """The text and the time of a post."""
 
-    body: Annotated[Trimmed, _TEXT] = optional("Text, without white space around it. Needed when there is no media")
+    body: Annotated[Trimmed, _TEXT] = optional(
+        "The text. Surrounding white space is removed. Required if there is no media"
+    )
     scheduled_at: Annotated[Instant, _TIME] = optional(
-        "When to publish, in the future and with an offset. Left out, it is published now"
+        "When to publish: a future time with an offset. If omitted, the post is published now"
     )
 
 
 class PostDraft(Shape):
-    """A post to be made, of uploaded media. It has `post.body`, `media`, or both."""
+    """A new post. It needs `post.body`, `media`, or both."""
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
@@ -119,16 +120,15 @@ class PostDraft(Shape):
 
 
 class FormMediaItem(Shape):
-    """A file of a post in a multipart form: a file part, or an artifact that exists already. Exactly one of `fileField`
-    and `artifactId`."""
+    """A media file of a post in a multipart form. It needs exactly one of `fileField` and `artifactId`."""
 
-    file_field: Annotated[str, Field(min_length=1)] = optional("The name of the form's part that holds the file")
-    artifact_id: Id = optional("A verified upload, in place of a part")
+    file_field: Annotated[str, Field(min_length=1)] = optional("The name of the file part in the form")
+    artifact_id: Id = optional("The `artifactId` of a verified upload, instead of a file part")
     alt: Alt = optional(ALT)
 
 
 class FormDraft(PostDraft):
-    """A post to be made, of files in the same form. It has `post.body`, `media`, or both."""
+    """A new post with its files in the same form. It needs `post.body`, `media`, or both."""
 
     media: list[FormMediaItem] = Field(  # type: ignore[assignment]  # items of another shape
         LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA
@@ -144,7 +144,6 @@ class FormDraft(PostDraft):
         return errors
 
     def with_files(self, files: Mapping[str | None, Examined]) -> Draft:
-        """`files` are the examined parts by field."""
         named = [(item, files.get(item.file_field)) for item in self.media or ()]
         return self.with_media(
             [DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file) for item, file in named]
@@ -152,32 +151,32 @@ class FormDraft(PostDraft):
 
 
 class ContentChange(Shape):
-    """Text and time to change."""
+    """The new text and time of a post."""
 
     body: Annotated[Trimmed, _TEXT] = optional("The new text")
     scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
-        "The new time, in the future and with an offset; `null` publishes at once"
+        "The new time: a future time with an offset. `null` publishes the post now"
     )
 
 
 class PostChange(Shape):
-    """What to change about a scheduled post: at least one field. Sending a present value again is fine."""
+    """Changes to a scheduled post. At least one field is required. A field may repeat its current value."""
 
-    # In words alone the document could not say that {} is refused; that {"post": {}} is too, it says in words.
+    # The schema excludes {}. Only the description excludes {"post": {}}.
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     post: ContentChange = optional(CONTENT)
     media: list[MediaReference] = Field(
         LEFT_OUT,
         max_length=MAX_MEDIA,
-        description="The media instead of the present ones; may be empty if a body remains",
+        description="The new list of media files. It replaces the old list and may be empty if there is a body",
     )
-    provider_options: ProviderOptions = optional("The options instead of all present ones of the post")
+    provider_options: ProviderOptions = optional("The new options. They replace all options of the post")
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
-            return [FieldError((), "has nothing to change; give at least one field")]
+            return [FieldError((), "changes nothing; send at least one field")]
         return ()
 
     def to_change(self) -> Change:
@@ -199,11 +198,11 @@ def _to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | 
     return None if options is None else options.as_dict()
 
 
-# --- bodies whose shape fails ----------------------------------------------------------------------------------------
+# --- bodies whose shape is invalid -----------------------------------------------------------------------------------
 
 
 def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldError]) -> list[FieldError]:
-    """Return what the rows and the clock refuse about the well-formed fields of a draft or a change."""
+    """Return the errors of the valid fields that only stored rows and the clock reveal."""
     body = _object(value)
     profiles = _readable(body.get("profiles"), read_id)
     media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
@@ -212,7 +211,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     if all_readable and profiles:
         options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))}
     draft = Draft(
-        body=None,  # neither the rows nor the clock restrict it
+        body=None,
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
         profiles=tuple((profiles or {}).values()),
         media=tuple(DraftMedia(artifact_id) for artifact_id in (media or {}).values()),
@@ -228,7 +227,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
 
 
 def _reindexed(error: FieldError, indexes: dict[str, list[int]]) -> FieldError:
-    """Restore the index of the request: unreadable items were left out."""
+    """Restore the index of the request: the draft contains only readable items."""
     path: Path = error.path
     if len(path) > 1 and path[0] in indexes and isinstance(path[1], int):
         path = (path[0], indexes[str(path[0])][path[1]], *path[2:])
@@ -247,7 +246,6 @@ def _instant(value: Any) -> datetime | None:
 
 
 def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
-    """Return the readable items of an array, by index."""
     if not isinstance(value, list):
         return None
     found: dict[int, T] = {}
@@ -263,7 +261,7 @@ def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
 
 
 class PayloadForm(MultipartForm):
-    """Every file has a name of its own, and the payload says what it is for."""
+    """The form of a post: the field `payload` and the files that it names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -274,14 +272,14 @@ class PayloadForm(MultipartForm):
     def is_file(self, head: PartHead) -> bool:
         if head.name == PAYLOAD:
             if self._has_payload:
-                raise InvalidRequest.at(PAYLOAD, message="appears twice; only one text field of this name is accepted")
+                raise InvalidRequest.at(PAYLOAD, message="appears twice; send one text field with this name")
             self._has_payload = True
             return False
         if head.file_name is None and not (head.declared_type and multipart.is_accepted_type(head.declared_type)):
-            raise InvalidRequest.at(head.name, message=f"is not a file; the only text field of the form is {PAYLOAD}")
+            raise InvalidRequest.at(head.name, message=f"is not a file; {PAYLOAD} is the only text field")
         return True
 
-    def take_text(self, name: str, value: bytes) -> None:  # noqa: ARG002  there is but one
+    def take_text(self, name: str, value: bytes) -> None:  # noqa: ARG002
         self.payload = value
 
     def check_file(self, part: FormPart) -> None:
@@ -293,7 +291,7 @@ class PayloadForm(MultipartForm):
 
     def finish(self) -> None:
         if not self._has_payload:
-            raise InvalidRequest.at(PAYLOAD, message="is missing: exactly one text field of this name holds the JSON")
+            raise InvalidRequest.at(PAYLOAD, message="is missing; send the JSON in one text field with this name")
 
 
 async def read_form(rt: Runtime, request: Request) -> PayloadForm | None:
@@ -304,11 +302,11 @@ async def read_form(rt: Runtime, request: Request) -> PayloadForm | None:
 async def verify_files(
     rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str
 ) -> dict[str | None, Examined]:
-    """Match the parts with the media items, examine them, store them under their own names, and return them by field.
+    """Match the file parts with the media items, examine them, store them and return them by field name.
 
-    `fields` contains the `fileField` of each media item, None for an item with an `artifactId`. `posts.create` makes
-    them stay. Raises InvalidRequest with every error of the first stage that fails (names, types,
-    contents), and Unavailable.
+    `fields` contains the `fileField` of each media item, None for an item with an `artifactId`. The files are removed
+    again unless `posts.create` refers to them. Raises Unavailable, and InvalidRequest with every error of the first
+    stage that fails (names, types, contents).
     """
     paths = _match(form, fields)
     refused = [part for part in form.parts if part.incoming is None]
@@ -332,7 +330,7 @@ async def verify_files(
 
 
 def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple[str | int, ...]]:
-    """Return where the payload names each part. Raises InvalidRequest unless it names each exactly once."""
+    """Return the path of each part's media item. Raises InvalidRequest unless exactly one item names each part."""
     paths: dict[str, tuple[str | int, ...]] = {}
     errors = []
     names = [part.field for part in form.parts]
@@ -341,19 +339,19 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
             continue
         path = ("media", index, "fileField")
         if name in paths:
-            errors.append(FieldError(path, f"names {cut(name)!r}, as an earlier media item does already"))
+            errors.append(FieldError(path, f"names {cut(name)!r}, which an earlier media item already names"))
         elif names.count(name) == 0:
-            errors.append(FieldError(path, f"names {cut(name)!r}, and the form has no such file part"))
+            errors.append(FieldError(path, f"names {cut(name)!r}, but the form has no such file part"))
         elif names.count(name) > 1:
             errors.append(
                 FieldError(
                     path,
-                    f"names {cut(name)!r}. The form has {names.count(name)} file parts of this name; names must differ",
+                    f"names {cut(name)!r}, but the form has {names.count(name)} file parts of this name",
                 )
             )
         paths.setdefault(name, path)
     errors += [
-        FieldError(("media",), f"has no item that names the file part {cut(name)!r}")
+        FieldError(("media",), f"has no item with fileField {cut(name)!r}, but the form has this file part")
         for name in dict.fromkeys(names)
         if name not in paths
     ]

@@ -22,7 +22,7 @@ from socialpub.web.api import post_requests
 from socialpub.web.api.post_requests import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
 from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
 from socialpub.web.http.answer import JSON, Answer, created, ok
-from socialpub.web.http.endpoint import FormBody, authenticate_again, endpoint, write_once
+from socialpub.web.http.endpoint import NO_SUCH_ID, FormBody, authenticate_again, endpoint, write_once
 from socialpub.web.http.request import Request
 
 
@@ -138,7 +138,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
     if query.wait is not None:
         await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
         if not is_visible(rt, authenticate_again(request), request.path_params):
-            raise NotFound("Nothing here has this id any more, or it is outside of this key's scope.")
+            raise NotFound(NO_SUCH_ID)
     return ok(_show(rt.reader, post_id))
 
 

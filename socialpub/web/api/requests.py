@@ -1,4 +1,4 @@
-"""The words of the API, the queries of every endpoint, and the bodies that are not posts (spec section 4)."""
+"""The enumerations of the API, the query of every endpoint, and the bodies that are not posts (spec section 4)."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
@@ -26,7 +26,7 @@ from socialpub.web.http.shapes import (
     required,
 )
 
-# --- words: states and kinds, each a component of the OpenAPI document so that generators make one type of it ---------
+# --- enumerations: each is a component of the OpenAPI document, so that generators make one type of it ----------------
 
 Provider = TypeAliasType(
     "Provider",
@@ -41,8 +41,9 @@ ProfileStatus = TypeAliasType(
     Annotated[
         Literal["active", "reauthRequired", "disconnected"],
         Field(
-            description="`active`: usable. `reauthRequired`: the network refuses its tokens; its owner connects the "
-            "same account again, and what comes due waits for that. `disconnected`: for good, nothing is sent any more."
+            description="`active`: the profile can be used. `reauthRequired`: the network refuses the tokens. The "
+            "owner must connect the same account again; due deliveries wait for that. `disconnected`: permanent; "
+            "nothing is sent."
         ),
     ],
 )
@@ -52,9 +53,9 @@ PostStatus = TypeAliasType(
     Annotated[
         Literal["pending", "settled", "canceled", "scheduled"],
         Field(
-            description="`pending`: accepted, and not every delivery has its outcome. `settled`: every delivery has "
-            "one. `canceled`: stopped before any delivery ran. `scheduled`: waits for its time; can be changed and "
-            "canceled."
+            description="`pending`: the post is accepted, and some deliveries have no outcome yet. `settled`: every "
+            "delivery has an outcome. `canceled`: the post was canceled before any delivery started. `scheduled`: the "
+            "post waits for its scheduled time and can be changed or canceled."
         ),
     ],
 )
@@ -64,9 +65,10 @@ DeliveryStatus = TypeAliasType(
     Annotated[
         Literal["pending", "published", "failed", "canceled"],
         Field(
-            description="`pending`: waits for its time, runs, or waits for its network; the attempts say for what. "
-            "`published`: exactly one post is up. `failed`: nothing was posted, and `errorMessage` says what to "
-            "change, or it begins with `Outcome unknown:` and says where to look. `canceled`: stopped with its post."
+            description="`pending`: the delivery waits or runs; its attempts say why. `published`: exactly one post is "
+            "public. `failed`: nothing was published, and `errorMessage` says what to change. If `errorMessage` begins "
+            "with `Outcome unknown:`, the post may be public, and the message says where to check. `canceled`: the "
+            "post was canceled."
         ),
     ],
 )
@@ -76,9 +78,9 @@ DeliveryOutcome = TypeAliasType(
     Annotated[
         Literal["pending", "published", "failed", "unknown", "canceled"],
         Field(
-            description="What became of a delivery, as lists of posts are filtered by it. `pending`: it has no outcome "
-            "yet. `published`: exactly one post is up. `failed`: nothing was posted. `unknown`: it failed with "
-            "`Outcome unknown:`, and may be public all the same. `canceled`: stopped with its post."
+            description="The outcome of a delivery, as a filter for lists of posts. `pending`: no outcome yet. "
+            "`published`: exactly one post is public. `failed`: nothing was published. `unknown`: the delivery failed "
+            "with `Outcome unknown:` and may be public. `canceled`: the post was canceled."
         ),
     ],
 )
@@ -88,8 +90,8 @@ ArtifactStatus = TypeAliasType(
     Annotated[
         Literal["reserved", "verified", "rejected"],
         Field(
-            description="`reserved`: an id, and room for the bytes. `verified`: examined, and usable in posts. "
-            "`rejected`: examined and refused; its bytes are gone."
+            description="`reserved`: the upload is not complete yet. `verified`: posts can use the file. `rejected`: "
+            "the file was refused, and its bytes were removed."
         ),
     ],
 )
@@ -98,7 +100,7 @@ MediaKind = TypeAliasType(
     "MediaKind",
     Annotated[
         Literal["image", "video"],
-        Field(description="What the bytes were found to be: `image` (an animated one, too) or `video`."),
+        Field(description="The kind of media that the bytes contain: `image` (including animated images) or `video`."),
     ],
 )
 
@@ -107,10 +109,11 @@ AttemptOutcome = TypeAliasType(
     Annotated[
         Literal["done", "waiting", "held", "retrying", "refused", "unknown", "published"],
         Field(
-            description="`done`: the step is finished, the next one follows. `waiting`: the network wants time, until "
-            "`nextAt`. `held`: nothing is sent until somebody acts, as `message` says. `retrying`: it failed in "
-            "passing and is tried again at `nextAt`. `refused`: the network said no. `unknown`: no answer tells how "
-            "the call ended; the account is looked at before anything is sent again. `published`: the post is up."
+            description="`done`: the step is finished, and the next step follows. `waiting`: the network needs time, "
+            "until `nextAt`. `held`: nothing is sent until someone acts, as `message` says. `retrying`: the step "
+            "failed temporarily, and the next try is at `nextAt`. `refused`: the network refused the step. `unknown`: "
+            "the call was cut off, and its outcome is not known. The appliance reads back the account before it sends "
+            "anything again. `published`: the post is public."
         ),
     ],
 )
@@ -120,11 +123,11 @@ _LENGTH = ("limit", "pageSize", "perPage", "size", "count")
 
 
 class RetryRequest(Shape):
-    """What of a post is published again."""
+    """Which deliveries of a post are retried."""
 
     include_unknown: bool = Field(
         False,
-        description="Also where the outcome is unknown (`Outcome unknown:`): it may be public already and appear twice",
+        description="Also retry deliveries with an unknown outcome (`Outcome unknown:`). They may then appear twice",
     )
 
 
@@ -132,7 +135,6 @@ class RetryRequest(Shape):
 
 
 def check_media_type(value: str) -> str:
-    """A type that may be uploaded, as it was written."""
     if canonical_type(value) is None:
         raise field_error(uploads.unaccepted(value))
     return value
@@ -148,21 +150,23 @@ _FILE_SIZE = WithJsonSchema({"type": "integer", "exclusiveMinimum": 0, "maximum"
 
 
 class UploadRequest(Shape):
-    """A file to be uploaded."""
+    """The file to upload."""
 
-    file_name: Annotated[str, Field(min_length=1, max_length=255)] = required("Its own name, with the extension")
+    file_name: Annotated[str, Field(min_length=1, max_length=255)] = required(
+        "The name of the file, with its extension"
+    )
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = required(
-        f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}; `image/jpg` is taken for `image/jpeg`"
+        f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}; `image/jpg` counts as `image/jpeg`"
     )
     file_size: Annotated[int, Field(gt=0), AfterValidator(check_file_size), _FILE_SIZE] = required(
-        "Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
+        "The exact number of bytes that the PUT request will send. Images may have at most 32 MiB"
     )
 
 
 class CompleteRequest(Shape):
-    """An upload whose bytes were sent."""
+    """The upload to complete."""
 
-    artifact_id: Id = required("As the reservation names it")
+    artifact_id: Id = required("The `artifactId` of the reservation")
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ def _read_provider_list(value: Any) -> list[str]:
 
 
 def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeValidator:
-    """Refuse a state that only something else has, and say which parameter takes it."""
+    """Refuse a value of `other`, and name the parameter that accepts it."""
     states, others = (get_args(get_args(alias.__value__)[0]) for alias in (own, other))
 
     def check(value: Any) -> Any:
@@ -195,7 +199,7 @@ def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeVali
 
 
 def _read_instant_in_query(value: Any) -> Any:
-    # An unescaped + in a query means a space; where the offset begins nothing else can have been meant.
+    # An unescaped + in a query means a space. At the beginning of the offset it can only mean the plus sign.
     return read_instant(value[:-6] + "+" + value[-5:] if value[-6:-5] == " " else value)
 
 
@@ -217,15 +221,14 @@ class PostsQuery(Query):
     delivery_status: Annotated[
         DeliveryOutcome, _states(DeliveryOutcome, PostStatus, "for the status of a post, use status")
     ] = optional(
-        "Only posts with such a delivery; together with `profileIds` or `providers` one delivery must match all"
+        "Only posts with at least one such delivery. With `profileIds` or `providers`, one delivery must match all"
     )
     profile_ids: Annotated[
         list[str],
         BeforeValidator(_read_id_list),
         WithJsonSchema({**_COMMA_LIST, "items": {"type": "string", "format": "uuid"}}),
     ] = optional(
-        "Only posts to one of these profiles, separated by commas. Together with `providers` one delivery must match "
-        "both"
+        "Only posts to one of these profiles, separated by commas. With `providers`, one delivery must match both"
     )
     providers: Annotated[
         list[Provider],
@@ -233,28 +236,28 @@ class PostsQuery(Query):
         Field(min_length=1),
     ] = optional("Only posts to one of these networks, separated by commas")
     scheduled_after: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
-        "Only posts that are or were scheduled for this time or later; with an offset"
+        "Only posts that are or were scheduled for this time or later. The offset is required"
     )
     scheduled_before: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
-        "Only posts that are or were scheduled for this time or earlier; with an offset"
+        "Only posts that are or were scheduled for this time or earlier. The offset is required"
     )
-    page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="Which page: pages are counted from 0")
-    per_page: Annotated[int, *_number(1, 100), AlsoCalled(_LENGTH)] = Field(20, description="Posts on a page, at most")
+    page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="The page number, counted from 0")
+    per_page: Annotated[int, *_number(1, 100), AlsoCalled(_LENGTH)] = Field(
+        20, description="The maximum number of posts on a page"
+    )
 
 
 class CreateQuery(Query):
-    """How a post is accepted."""
-
     strict: Annotated[bool, BeforeValidator(read_flag), WithJsonSchema({"type": "boolean"})] = Field(
         False,
-        description="`true`: what a network would refuse (`problems` of `POST /posts/validate`) is a 400 with the same "
-        "paths and messages, and the post is not accepted",
+        description="`true`: if a network would refuse the post, the post is not accepted. The response is 400 with "
+        "the `problems` of `POST /posts/validate`. `false`: the post is accepted, and the delivery fails",
     )
 
 
 class PostQuery(Query):
     wait: Annotated[int, *_number(1, 60)] = optional(
-        "Seconds to wait for the post to be settled or canceled. Left out, the answer comes at once"
+        "How many seconds to wait for the post to be settled or canceled. If omitted, the request does not wait"
     )
 
 
@@ -262,8 +265,6 @@ class LogsQuery(Query):
     LENIENT = frozenset({"limit", "offset"})
 
     limit: Annotated[int, *_number(0, 100), AlsoCalled(_LENGTH)] = Field(
-        50, description="Entries in the answer, at most"
+        50, description="The maximum number of entries in the response"
     )
-    offset: Annotated[int, *_number(0, LARGEST)] = Field(
-        0, description="Entries to leave out at the beginning: 0 begins with the newest"
-    )
+    offset: Annotated[int, *_number(0, LARGEST)] = Field(0, description="The number of newest entries to skip")

@@ -133,7 +133,7 @@ def _find_reservation(rt: Runtime, request: Request) -> Row:
     query = request.query_string.decode("latin-1")
     signed_urls.check_upload(rt.secrets, artifact_id, declared_type, query, rt.clock.now())
     if row is None:
-        raise Forbidden("The reservation has expired. Reserve another one.")
+        raise Forbidden("The reservation has expired. Reserve the upload again.")
     return row
 
 
@@ -142,7 +142,7 @@ def _check_head(row: Row, request: Request) -> None:
     sent = request.content_type.decode("latin-1")
     if canonical_type(sent) != canonical_type(row.declared_type):
         found = f"is {sent[:100]}" if sent else "is missing"
-        message = f"{found}; the upload was reserved as {row.declared_type}, so send requiredHeaders unchanged"
+        message = f"{found}, but the upload was reserved as {row.declared_type}; send requiredHeaders unchanged"
         raise InvalidRequest.at("content-type", message=message)
     uploads.check_open(row.status)
     length = request.content_length
@@ -153,12 +153,12 @@ def _check_head(row: Row, request: Request) -> None:
 
 
 def _too_many(expected_bytes: int) -> PayloadTooLarge:
-    return PayloadTooLarge(f"The upload was reserved for {expected_bytes} bytes, and more are being sent.")
+    return PayloadTooLarge(f"The upload was reserved for {expected_bytes} bytes, but the request sends more.")
 
 
 def _too_few(got_bytes: int, expected_bytes: int) -> InvalidRequest:
     return InvalidRequest.at(
-        message=f"The upload was reserved for {expected_bytes} bytes, and only {got_bytes} were sent."
+        message=f"The upload was reserved for {expected_bytes} bytes, but the request sent only {got_bytes}."
     )
 
 
@@ -179,11 +179,11 @@ async def read_file(rt: Runtime, caller: None, request: Request) -> Answer | Non
     left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
     mime_type = artifact_rows.verified_type(rt.reader, storage_key) or renditions.rendition_type(rt, storage_key)
     if mime_type is None:
-        raise NotFound("This file is not here any more.")
+        raise NotFound("This file no longer exists.")
     try:
         file = rt.files.open(storage_key)
     except FileNotFoundError:
-        raise NotFound("This file is not here any more.") from None
+        raise NotFound("This file no longer exists.") from None
     with file:
         etag = uploads.etag(storage_key).encode()
         headers = (
@@ -211,7 +211,7 @@ async def _send(request: Request, file: StoredFile, etag: bytes, headers: tuple[
     part = files.parse_range(wanted, size)
     if part is None:
         raise RangeNotSatisfiable(
-            f"The file has {size} bytes, and none of them is in the requested range.",
+            f"The file has {size} bytes, and the requested range contains none of them.",
             headers=(("content-range", f"bytes */{size}"),),
         )
     if wanted is not None and part.partial:

@@ -55,7 +55,7 @@ class App:
         scope["request"] = request
         try:
             if self.state.closed:
-                raise Unavailable("The appliance is being stopped. Try again in a moment.")
+                raise Unavailable("The appliance is stopping. Try again in a few seconds.")
             if request.method == "GET":
                 await self._router(scope, receive, send)
             else:
@@ -142,7 +142,7 @@ def create_app(rt: Runtime) -> App:
 
 
 async def _not_found(_scope: object, _receive: object, _send: object) -> None:
-    raise NotFound("There is nothing at this address.")
+    raise NotFound("This address does not exist.")
 
 
 def _without_last_slash(path: str) -> str:
@@ -191,4 +191,4 @@ def _as_problem(error: Exception, request: Request) -> SocialpubError:
         log.error("the database cannot be read", exc_info=error, **fields)
         return Unavailable("The database cannot be read at the moment. Try again.")
     log.error("a request failed", exc_info=error, **fields)
-    return InternalError("Something went wrong here. Look for this request's id in the log; the line says what.")
+    return InternalError("An unexpected error occurred. Search the log for the id of this request.")

@@ -132,7 +132,7 @@ class UntrustedForwarders:
         self._seen.move_to_end(proxy.peer)
         self._changed = True
         log.warning(
-            "X-Forwarded-For was not used: its peer is not in [proxies] trusted",
+            "ignored X-Forwarded-For: the peer is not in [proxies] trusted",
             peer=proxy.peer,
             setting="proxies.trusted",
             value=value[:MAX_CHARACTERS].decode("latin-1"),

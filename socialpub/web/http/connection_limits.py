@@ -65,9 +65,7 @@ class BodyShare:
 
 
 def memory_full() -> Unavailable:
-    return Unavailable(
-        "The bodies of all requests together use as much memory as they may. Send the request again in a moment."
-    )
+    return Unavailable("Request bodies use all available memory. Send the request again in a few seconds.")
 
 
 def release_body(scope: Scope) -> None:
@@ -127,17 +125,17 @@ class ConnectionLimits:
 class Limit(StrEnum):
     """What was reached, as the log says it."""
 
-    CONNECTIONS = "all connections are in use and none is idle; new ones are closed at once"
-    IDLE_CONNECTIONS = "all connections are in use; the one idle longest was closed for a new one"
-    ADDRESS_CONNECTIONS = "one address has more connections than it may have; some of them were closed"
-    HEAD_BYTES = "the head of a request was too large; it was refused"
-    HEAD_SECONDS = "the head of a request did not come in time; its connection was closed"
-    BODY_SECONDS = "the body of a request was not complete in time; its connection was closed"
-    STALL_SECONDS = "the body of a request did not come on; its connection was closed"
-    BODY_MEMORY = "request bodies use all the memory they may use; a request was refused"
-    DISCARDED_BYTES = "a body went on after its request was answered; its connection was closed"
-    READER_SECONDS = "nothing of an answer was taken for too long; its connection was closed"
-    PIPELINED = "too many requests were sent ahead of their answers; their connection is closed after some"
+    CONNECTIONS = "all connections are in use and none is idle; new connections are closed"
+    IDLE_CONNECTIONS = "all connections are in use; the longest idle connection was closed for a new connection"
+    ADDRESS_CONNECTIONS = "an address exceeded its connection limit; some of its connections were closed"
+    HEAD_BYTES = "the request line and headers were too large; the request was refused"
+    HEAD_SECONDS = "the request line and headers were not complete in time; the connection was closed"
+    BODY_SECONDS = "the request body was not complete in time; the connection was closed"
+    STALL_SECONDS = "the request body stalled; the connection was closed"
+    BODY_MEMORY = "request bodies use all available memory; a request was refused"
+    DISCARDED_BYTES = "the client sent too much of a body after the response; the connection was closed"
+    READER_SECONDS = "the client did not read the response in time; the connection was closed"
+    PIPELINED = "the client pipelined too many requests; the connection closes after some of them"
 
 
 class Connection(Protocol):
@@ -278,7 +276,7 @@ def raise_descriptors() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         except (OSError, ValueError) as error:
-            log.warning("the limit of descriptors could not be raised", soft=soft, wanted=wanted, exc_info=error)
+            log.warning("cannot raise the limit of file descriptors", soft=soft, wanted=wanted, exc_info=error)
             return soft
         return wanted
     return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft

@@ -39,7 +39,8 @@ PAYLOAD = "payload"
 LARGE_BODY_BYTES = 1 << 16
 """A body of this size takes milliseconds to read: not on the event loop."""
 AUTHORIZATION_FORM = "Authorization: Bearer <API_KEY>"
-UNKNOWN_KEY = "This API key is not known, has expired or was revoked."
+UNKNOWN_KEY = "This API key is unknown, expired or revoked."
+NO_SUCH_ID = "Nothing with this id exists, or it is outside the scope of this key."
 _REPLAYED = (b"idempotency-replayed", b"true")
 
 
@@ -101,7 +102,7 @@ class Endpoint:
         if self.scope != "write":
             return await self._answer(rt, caller, request)
         if caller.scope != "write":
-            raise Forbidden("This key may only read. Use one with the scope write.")
+            raise Forbidden("This key may only read. Use a key with the scope write.")
         with actor.act_as(actor.key(caller.key_id, caller.name)):
             return await self._answer(rt, caller, request)
 
@@ -110,7 +111,7 @@ class Endpoint:
         if request.path_params:
             _check_ids(request.path_params)
         if self.resource is not None and not self.resource(rt, caller, request.path_params):
-            raise NotFound("Nothing here has this id, or it is outside of this key's scope.")
+            raise NotFound(NO_SUCH_ID)
         if self.query is not None or request.query_string:
             request.query = read_query(self.query or Query, request.query_string)
         if self.body is None:
@@ -136,7 +137,7 @@ class Endpoint:
         if content_type == MULTIPART and self.form is not None:
             return True
         accepted = "application/json or multipart/form-data" if self.form else "application/json"
-        raise UnsupportedMediaType(f"Send the body as {accepted}, and name that type in Content-Type.")
+        raise UnsupportedMediaType(f"Send the body as {accepted}, and set Content-Type to that type.")
 
     async def _answer_body(
         self,
@@ -226,7 +227,7 @@ def _check_ids(path_params: dict[str, str]) -> None:
             continue
         known = parse_id(text)
         if known is None:
-            raise NotFound("Nothing here has this id: it is not a UUID.")
+            raise NotFound("This id is not a UUID.")
         path_params[name] = known
 
 
@@ -283,7 +284,7 @@ def _explain_key(authorization: bytes) -> str:
     if scheme.lower() != b"bearer":
         return f"Send the key with the scheme Bearer: {AUTHORIZATION_FORM}."
     if not token.strip().startswith(b"spk_"):
-        return f"An API key begins with spk_. Put the key alone behind Bearer: {AUTHORIZATION_FORM}."
+        return f"An API key begins with spk_. Send only the key after Bearer: {AUTHORIZATION_FORM}."
     return UNKNOWN_KEY
 
 

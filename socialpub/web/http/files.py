@@ -188,7 +188,7 @@ def _find(address: str) -> StaticFile:
     name, _, ending = address.rpartition(".")
     file = list_static().get(f"{name.rpartition('.')[0]}.{ending}")
     if file is None or file.address != address:
-        raise NotFound("There is no file of this name. Load the page anew.")
+        raise NotFound("There is no file with this name. Reload the page.")
     return file
 
 

@@ -168,7 +168,9 @@ async def receive_form(
 def _check_length(rt: Runtime, length: int | None) -> None:
     max_bytes = MAX_MEDIA * (int(rt.settings.uploads.max_video_bytes) + MAX_BODY_BYTES) + MAX_BODY_BYTES
     if length is not None and length > max_bytes:
-        raise PayloadTooLarge(f"No form with at most {MAX_MEDIA} files within their limits has {length} bytes.")
+        raise PayloadTooLarge(
+            f"The form has {length} bytes. A form with {MAX_MEDIA} files may have at most {units.size(max_bytes)}."
+        )
 
 
 class _FormParser:
@@ -201,7 +203,7 @@ class _FormParser:
         self._ended = False
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
-            raise _malformed("its Content-Type names no boundary")
+            raise _malformed("its Content-Type has no boundary")
         try:
             self._parser = MultipartParser(
                 boundary,
@@ -267,7 +269,7 @@ class _FormParser:
 
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MAX_MEDIA:
-            raise InvalidRequest.at("media", message=f"may come with at most {MAX_MEDIA} files")
+            raise InvalidRequest.at("media", message=f"may have at most {MAX_MEDIA} files")
         incoming, max_bytes = None, uploads.max_bytes(self._rt.settings, declared_type)
         if is_accepted_type(declared_type):
             if self._longest_part is not None:
@@ -346,6 +348,6 @@ async def _examine(rt: Runtime, part: FormPart, key_id: str) -> Facts | MediaRej
     except MediaRejected as refused:
         return refused
     except client.DecoderFailed as error:
-        unavailable = Unavailable("The files cannot be examined at the moment. Send the request again.")
+        unavailable = Unavailable("The files cannot be verified at the moment. Send the request again.")
         unavailable.__cause__ = error
         return unavailable

@@ -82,7 +82,7 @@ class RequestStream:
                         renewed_at = loop.time()
                         timeout.reschedule(renewed_at + STALL_SECONDS)
         except TimeoutError:
-            message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
+            message = f"No data arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
             raise InvalidRequest.at(message=message) from None
 
     async def refuse(self, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None) -> None:

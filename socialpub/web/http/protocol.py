@@ -18,7 +18,7 @@ from socialpub.web.http.app import App
 from socialpub.web.http.connection_limits import BODY, BodyShare, ConnectionWatch, Limit
 from socialpub.web.http.request import TRANSPORT, new_id
 
-_NO_HTTP = "Invalid HTTP request received."
+_NO_HTTP = "The request is not valid HTTP."
 
 
 class _Refused(Exception):
@@ -214,8 +214,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._watch.report(Limit.HEAD_BYTES, self.loop.time(), self.peer)
         limits = self._limits
         return HeadersTooLarge(
-            f"A request may have at most {limits.head_fields} headers, and at most {limits.head_bytes} bytes in the "
-            "request line and the headers together."
+            f"A request may have at most {limits.head_fields} headers. The request line and the headers together may "
+            f"have at most {limits.head_bytes} bytes."
         )
 
     def _refuse(self, error: SocialpubError) -> None:
@@ -282,7 +282,8 @@ class HttpProtocol(HttpToolsProtocol):
         elif reached is Limit.BODY_SECONDS:
             self._refuse(
                 RequestTimeout(
-                    f"The body was not complete within {self._limits.body_seconds:.0f} seconds. Send the request again."
+                    f"The request body was not complete within {self._limits.body_seconds:.0f} seconds. "
+                    "Send the request again."
                 )
             )
         else:

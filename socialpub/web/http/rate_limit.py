@@ -76,16 +76,22 @@ class RateLimit:
 class RateLimits:
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         failures = settings.failed_keys_per_minute
-        self.keys = RateLimit(settings.requests_per_minute, clock, "This key sends too many requests.")
-        self.failures = RateLimit(failures, clock, "Too many wrong keys come from this address.", MAX_PLACES)
-        self.guesses = RateLimit(
-            failures, clock, "Too many links that lead to nothing come from this address.", MAX_PLACES
-        )
+        self.keys = RateLimit(settings.requests_per_minute, clock, "This key sent too many requests.")
+        self.failures = RateLimit(failures, clock, "This address sent too many wrong keys.", MAX_PLACES)
+        self.guesses = RateLimit(failures, clock, "This address opened too many invalid links.", MAX_PLACES)
         self.passwords = RateLimit(
-            WRONG_PASSWORDS, clock, "Too many wrong passwords came from this address.", MAX_PLACES, PASSWORD_MINUTES
+            WRONG_PASSWORDS,
+            clock,
+            "Too many wrong passwords were entered from this address.",
+            MAX_PLACES,
+            PASSWORD_MINUTES,
         )
         self.known_browsers = RateLimit(
-            WRONG_PASSWORDS, clock, "Too many wrong passwords came from this browser.", MAX_PLACES, PASSWORD_MINUTES
+            WRONG_PASSWORDS,
+            clock,
+            "Too many wrong passwords were entered in this browser.",
+            MAX_PLACES,
+            PASSWORD_MINUTES,
         )
 
     def count(self, key_id: str) -> tuple[Header, ...]:

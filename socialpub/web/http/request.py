@@ -346,11 +346,11 @@ class Request:
         """Return the refusal of a body of this size; None where this caller may send it."""
         if size_bytes <= self.max_body_bytes:
             return None
-        detail = f"The body may have at most {units.size(self.max_body_bytes)}"
+        detail = f"The request body may have at most {units.size(self.max_body_bytes)}"
         if self.max_body_bytes == MAX_ANONYMOUS_BODY_BYTES:
             detail += " without a valid API key or session."
         else:
-            detail += ". Media goes to an upload, not into the JSON."
+            detail += ". Upload media instead of sending it inside the JSON."
         return PayloadTooLarge(detail, headers=(("connection", "close"),))
 
     def _check_size(self, size_bytes: int) -> None:

@@ -44,14 +44,15 @@ def open_for(rt: Runtime) -> list[socket.socket]:
         for listener in sockets:
             listener.close()
         raise OperatorError(
-            "The socket that systemd handed over is none that listens for TCP connections.",
-            "Set ListenStream= in socialpub-web.socket to an address and port, such as 127.0.0.1:8000; no Accept=yes.",
+            "The socket from systemd does not listen for TCP connections.",
+            "In socialpub-web.socket, set ListenStream= to an address and port, such as 127.0.0.1:8000, without "
+            "Accept=yes.",
         )
     for listener in sockets:
         listener.setblocking(False)
     if not _is_configured(sockets, rt.settings):
         log.warning(
-            "systemd's socket counts, and its address is not `listen`",
+            "the web process uses the address of systemd's socket instead of `listen`",
             remedy=f"{commands.here().move_socket()}.",
             address=addresses(sockets),
             listen=rt.settings.listen,
@@ -111,16 +112,16 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     if error.errno == errno.EADDRINUSE:
         return OperatorError(
             f"{address} is in use by another program.",
-            "Stop that program (perhaps another socialpub), or set `listen` to another port.",
+            "Stop that program (possibly another socialpub), or set `listen` to another port.",
         )
     if error.errno == errno.EACCES:
         return OperatorError(
-            f"{address} may not be used by this user.",
-            "Set `listen` to a port above 1023 and let a proxy listen on the lower one.",
+            f"This user may not listen on {address}.",
+            "Set `listen` to a port above 1023, and let a proxy listen on the lower port.",
         )
     return OperatorError(
-        f"{address} cannot be listened on: {error.strerror or error}.",
-        "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+        f"Cannot listen on {address}: {error.strerror or error}.",
+        "Set `listen` to an address of this host, such as 127.0.0.1:8000.",
     )
 
 

@@ -41,7 +41,7 @@ def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
     Raises InvalidRequest for what is no JSON at all, or holds more arrays and objects than any request may.
     """
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
-        message = f"{_whole(field)} holds more than {MAX_CONTAINERS} arrays and objects."
+        message = f"{_whole(field)} contains more than {MAX_CONTAINERS} arrays and objects."
         raise InvalidRequest.at(message=message)
     try:
         return orjson.loads(body), Mistakes()
@@ -49,7 +49,7 @@ def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
         found = _read_surrogates(body)
         if found is None:
             if not body.strip():
-                raise InvalidRequest.at(message=f"{_whole(field)} is empty; a JSON object is needed.") from None
+                raise InvalidRequest.at(message=f"{_whole(field)} is empty. Send a JSON object.") from None
             raise InvalidRequest.at(message=f"{_whole(field)} is not valid JSON: {error}.") from None
         return found
 
@@ -83,7 +83,7 @@ def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: 
     paths would hold far more than the body did."""
     if isinstance(value, str):
         if _LONE_SURROGATE.search(value):
-            mistakes.add(FieldError(path, "is not valid Unicode: it holds half of a surrogate pair"))
+            mistakes.add(FieldError(path, "is not valid Unicode: it contains half of a surrogate pair"))
     elif isinstance(value, list):
         if not {str, list, dict} & set(map(type, value)):
             return

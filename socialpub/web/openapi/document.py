@@ -1,4 +1,4 @@
-"""`/api/v1/openapi-docs`: the OpenAPI 3.1 document, made from the routes and the shapes that check every request."""
+"""`/api/v1/openapi-docs`: the OpenAPI 3.1 document, built from the routes and the shapes that check every request."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -42,17 +42,17 @@ def _option_schema(label: str, table: Table) -> dict[str, Any]:
     respelt = next(option for option in table if option.snake_name != option.name)
     return {
         "type": "object",
-        "description": f"Options for {label}. Every key may be written in snake_case as well "
-        f"(`{respelt.snake_name}`). `null` stands for a key that is not given, which takes back what is stored with "
-        "the profile. An unknown key or a wrong value fails the delivery; `POST /posts/validate` finds it before.",
+        "description": f"Options for {label}. Keys may also be written in snake_case (`{respelt.snake_name}`). `null` "
+        "removes the default that is stored with the profile. An unknown key or an invalid value fails the delivery. "
+        "Use `POST /posts/validate` to find such errors before publishing.",
         "properties": {option.name: _option(option) for option in table},
         "additionalProperties": True,
     }
 
 
 def _option(option: Option) -> dict[str, Any]:
-    # Only the description names the default. Generators send a `default` with every post, and it would override what
-    # the owner has stored with the profile.
+    # Only the description names the default. Generators send a `default` with every post, and it would override the
+    # options that the owner stored with the profile.
     words = option.meaning if option.default is None else f"{option.meaning} Default: `{_json(option.default)}`."
     return {**_value(option), "description": words}
 
@@ -92,14 +92,13 @@ def _json(value: bool | int | str) -> str:
 
 PREFIX = "#/components/schemas/"
 FORM = "PostForm"
-"""The component of a post that comes as a form."""
 
 SECURITY_SCHEME = {
     "type": "http",
     "scheme": "bearer",
     "bearerFormat": "spk_<id>_<secret>",
-    "description": "`Authorization: Bearer <API_KEY>`, with a key that the owner made in the dashboard, under "
-    "Keys, or by `socialpub admin create-key`",
+    "description": "`Authorization: Bearer <API_KEY>`. The owner creates keys in the dashboard, under Keys, or with "
+    "`socialpub admin create-key`",
 }
 
 
@@ -109,25 +108,27 @@ def _header(description: str, **schema: Any) -> dict[str, Any]:
 
 _WHOLE = {"type": "integer", "minimum": 0}
 HEADERS: dict[str, Any] = {
-    "X-Request-Id": _header("This request's id, also in the log; the caller's own when it sent one"),
-    "RateLimit-Limit": _header("Requests a minute that this key may send", **_WHOLE),
-    "RateLimit-Remaining": _header("How many of them are left", **_WHOLE),
-    "RateLimit-Reset": _header("Seconds until all of them are available again", **_WHOLE),
-    "Retry-After": _header("Seconds to wait before the next try", **_WHOLE),
-    "Location": _header("Where the new post is", format="uri"),
-    "Idempotency-Replayed": _header("`true` when this is the first answer again", enum=["true"]),
-    "WWW-Authenticate": _header("How to say who you are: `Bearer`", enum=["Bearer"]),
-    "Allow": _header("The methods that this address supports"),
+    "X-Request-Id": _header(
+        "The id of this request, which is also in the log. If the request had this header, the same value"
+    ),
+    "RateLimit-Limit": _header("Requests that this key may send per minute", **_WHOLE),
+    "RateLimit-Remaining": _header("Requests that are left", **_WHOLE),
+    "RateLimit-Reset": _header("Seconds until the limit resets", **_WHOLE),
+    "Retry-After": _header("Seconds to wait before a retry", **_WHOLE),
+    "Location": _header("The URL of the new post", format="uri"),
+    "Idempotency-Replayed": _header("`true` if this is a repeat of the first response", enum=["true"]),
+    "WWW-Authenticate": _header("The authentication scheme: `Bearer`", enum=["Bearer"]),
+    "Allow": _header("The methods that this path supports"),
 }
 
 
 def ref(shape: type[Shape]) -> dict[str, str]:
-    """A reference to a shape's component: `PostSchema` is called `Post` in the document."""
+    """Return a reference to the component of a shape."""
     return {"$ref": PREFIX + _component(shape.__name__)}
 
 
 def named_schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, Any]:
-    """Every schema by its component, those of the queries included."""
+    """Return every schema, including the queries, by component name."""
     shapes: list[type[Shape]] = [ProblemSchema]
     forms: list[type[Shape]] = []
     for target, operation in described:
@@ -149,17 +150,17 @@ def named_schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, 
 
 
 _FILE_PART = (
-    "The bytes of a file. A part declared `application/octet-stream`, or not declared, counts as what it is found to be"
+    "The bytes of a file. If the part declares `application/octet-stream` or no type, the bytes determine the type"
 )
 
 
 def _form_schema(payload: type[Shape]) -> dict[str, Any]:
     return {
         "type": "object",
-        "description": "A post with its files: the text field `payload`, and one part per file, named as "
-        "`media[].fileField` says",
+        "description": "A new post with its files: the text field `payload`, and one file part for each "
+        "`media[].fileField`",
         "required": ["payload"],
-        "properties": {"payload": {**ref(payload), "description": "The post, as JSON"}},
+        "properties": {"payload": {**ref(payload), "description": "The post as JSON"}},
         "additionalProperties": {"type": "string", "format": "binary", "description": _FILE_PART},
     }
 
@@ -174,7 +175,7 @@ def _component(name: str) -> str:
 
 
 def _cleaned(schema: Any) -> Any:
-    """Without what the library adds for itself: titles, and a null as the default of what may be left out."""
+    """Return the schema without titles and without the default `null` of optional fields."""
     if isinstance(schema, list):
         return [_cleaned(item) for item in schema]
     if not isinstance(schema, dict):
@@ -218,8 +219,8 @@ def header_parameters(target: Endpoint) -> list[dict[str, Any]]:
     if target.replay is None:
         return []
     description = (
-        "Sent again with the same key, the same request is answered as before and does nothing more (24 hours). The "
-        "same key with another request is a 409"
+        "If you repeat a request with the same key within 24 hours, you get the first response again, and nothing "
+        "else happens. A different request with the same key is 409"
     )
     schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
     return [{"name": "Idempotency-Key", "in": "header", "description": description, "schema": schema}]
@@ -283,7 +284,7 @@ def _problem(base_url: str, status: int, target: Endpoint, operation: Operation)
 
 
 def _failing_field(target: Endpoint) -> tuple[str, str]:
-    """A field of the request that can fail, and what would be said about it."""
+    """Return a field of the request for the example of a problem, and its message."""
     needed = [field for field in target.body.model_fields.values() if field.is_required()] if target.body else []
     if needed:
         return needed[0].alias or "", "is required"
@@ -302,13 +303,12 @@ VERSION = "1.0.0"
 
 
 def endpoint_for(routes: Sequence[Route]) -> Endpoint:
-    """The endpoint that shows the document of these routes: JSON, or for a browser a viewer that makes calls.
+    """Return the endpoint that shows the document of these routes: JSON, or a viewer for browsers.
 
-    With `?format=json` a browser gets the JSON as well, with `?format=page` the page for readers without JavaScript.
+    `?format=json` selects the JSON, and `?format=page` a page that works without JavaScript.
     """
     reference = ReferencePages(lambda base_url: build(routes, base_url))
 
-    # Made once per process, on the first request: it does not change.
     @cache
     def as_json(base_url: str) -> bytes:
         return orjson.dumps(build(routes, base_url))
@@ -327,7 +327,6 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
 
 
 def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
-    """The whole document of an appliance that is reached at `base_url`, in the order of `OPERATIONS`."""
     targets = {f"{method} {path}": target for path, method, target in endpoints(routes)}
     schemas = named_schemas((targets[name], operation) for name, operation in OPERATIONS.items())
     asked = {target.query for target in targets.values() if target.query}
@@ -340,7 +339,9 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
             "operationId": operation.id,
             "tags": [operation.tag],
             "summary": operation.summary,
-            "description": " ".join(filter(None, (operation.notes, f"Needs a key with the scope `{target.scope}`."))),
+            "description": " ".join(
+                filter(None, (operation.notes, f"Requires a key with the scope `{target.scope}`."))
+            ),
             "parameters": [
                 *path_parameters(path),
                 *query_parameters(target.query, queries),
@@ -383,9 +384,9 @@ def _request_body(target: Endpoint, operation: Operation) -> dict[str, Any]:
     if target.body is None:
         return {}
     contents: dict[str, Any] = {"application/json": {"schema": ref(target.body), "example": operation.request}}
-    description = "As JSON"
+    description = "The body as JSON"
     if target.form is not None:
-        description += ", or as a form that brings its files along"
+        description += ", or as a form that contains the files"
         contents["multipart/form-data"] = {
             "schema": {"$ref": f"{PREFIX}{FORM}"},
             "encoding": {"payload": {"contentType": "application/json"}},

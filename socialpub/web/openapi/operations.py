@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about each endpoint beyond its shapes: words, examples, code samples."""
+"""Descriptions, examples and code samples of each operation in the OpenAPI document."""
 
 import re
 import shlex
@@ -11,52 +11,47 @@ import orjson
 from socialpub.web.http.shapes import Shape
 from socialpub.web.openapi import schemas
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# --- texts -----------------------------------------------------------------------------------------------------------
 
-PATH_PARAMETERS = {
-    "id": "The profile, by its `id`",
-    "postId": "The post, by its `id`",
-}
+PATH_PARAMETERS = {"id": "The `id` of the profile", "postId": "The `id` of the post"}
 
 TAGS = {
-    "Posts": "A post is accepted at once and published in the background: one delivery for each profile. Whether a "
-    "network would take it can be asked before (`POST /posts/validate`), how it went is read from the post, and why "
-    "from its attempts. **What belongs together**: attempts and log entries name a delivery by `deliveryId`; the "
-    "deliveries inside a post carry no id, but a post has one delivery per profile, so `profileId` and `provider` of "
-    "an attempt find its delivery. `deliveryId` and `postId` join attempts and log entries. **Pages** are counted from "
-    "0: `page=0` is the first, and the last is reached when `(page + 1) * perPage` is not below `pagination.total`.",
-    "Uploads": "A file is uploaded in three steps: `POST /uploads` reserves room for it and answers with an "
-    "`uploadUrl`; one PUT to that address brings the bytes; `POST /uploads/complete` examines them, and from then on "
-    "posts may name the artifact. The addresses of storage (`uploadUrl`, and the `url` of artifacts and media) are "
-    "taken from answers and used unchanged; they are signed, need no key, and end after a while. Small files may come "
-    "with the post itself, as a form.",
-    "Profiles": "Accounts that the owner of the appliance has connected. Their ids are the targets of posts.",
-    "Publishing logs": "What happened to deliveries, over all posts.",
+    "Posts": "The appliance accepts a post at once and publishes it in the background, with one delivery per profile. "
+    "To check a post before you send it, use `POST /posts/validate`. To see how a post ended, read the post. To see "
+    "why, list its attempts. **Identifiers**: attempts and log entries name their delivery by `deliveryId`, and log "
+    "entries also name their post by `postId`. The deliveries inside a post have no id. A post has one delivery per "
+    "profile, so `profileId` and `provider` of an attempt identify the delivery. **Pages** are numbered from 0. A page "
+    "is the last one when `(page + 1) * perPage` is at least `pagination.total`.",
+    "Uploads": "An upload has three steps. `POST /uploads` reserves space for the file and returns an `uploadUrl`. A "
+    "PUT request to that URL sends the bytes. `POST /uploads/complete` verifies them. After that, posts can use the "
+    "artifact. Use storage URLs (`uploadUrl`, and the `url` of artifacts and media) exactly as the API returns them. "
+    "They are signed, need no key and expire. You can also send files together with the post, as a multipart form.",
+    "Profiles": "Accounts that the owner of the appliance has connected. Posts name their targets by profile id.",
+    "Publishing logs": "What happened to the deliveries of all posts.",
 }
 
 
 def introduction(base_url: str) -> str:
-    """For somebody with a key and nothing else."""
     api = f"{base_url}/api/v1"
-    return f"""Publishes to X, TikTok and Pinterest. Creating a post is an acceptance: the answer is there at once, \
-and the outcome of each delivery is read from the post.
+    return f"""Publishes to X, TikTok and Pinterest. When you create a post, the response only confirms that the post \
+was accepted. Read the post to see the outcome of each delivery.
 
-Every call needs a key, which the owner of the appliance makes in its dashboard, under Keys, or with \
-`socialpub admin create-key NAME`. The first post, from a shell (`PROFILE_ID` stands for an `id` of the first answer, \
-`POST_ID` for that of the second):
+Every call needs an API key. The owner of the appliance creates keys in the dashboard, under Keys, or with \
+`socialpub admin create-key NAME`. To publish a first post from a shell, run the commands below. Replace `PROFILE_ID` \
+with an `id` from the first response and `POST_ID` with the `id` from the second response.
 
 ```sh
 curl -H "Authorization: Bearer $KEY" {api}/profiles
 curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' {api}/posts \\
-  -d '{{"post": {{"body": "Hello from my own machine"}}, "profiles": ["PROFILE_ID"]}}'
+  -d '{{"post": {{"body": "Hello from my own server"}}, "profiles": ["PROFILE_ID"]}}'
 curl -H "Authorization: Bearer $KEY" '{api}/posts/POST_ID?wait=30'
 ```
 
-Answers carry what was asked for under `data`; a field that is left out has no value. Times are RFC 3339: answers are \
-in UTC with milliseconds, requests may have any offset but need one. Unknown fields and parameters are refused. Every \
-failure is a problem (`application/problem+json`): branch on its `code`, and read in `errors` which field to change. \
-Every answer carries `X-Request-Id`, which is the caller's own when the request had one, and is in the appliance's log \
-as well."""
+Successful responses contain the result in `data`. A field without a value is omitted. Date-times are RFC 3339. \
+Responses use UTC with milliseconds. Requests may use any offset, but the offset is required. Unknown fields and \
+parameters are refused. Every error is a problem document (`application/problem+json`). Branch on its `code`. On 400, \
+`errors` lists the fields to change. Every response has an `X-Request-Id` header, and the log of the appliance \
+contains the same id. If your request has this header, the appliance uses your id."""
 
 
 # --- operations ------------------------------------------------------------------------------------------------------
@@ -64,14 +59,13 @@ as well."""
 
 @dataclass(frozen=True)
 class Operation:
-    """`answers` maps a status to what it means, its shape and an example; `problems` are failures beyond the usual ones
-    and those that mean something particular here: status, and what it means."""
-
     id: str
     tag: str
     summary: str
     answers: dict[int, tuple[str, type[Shape] | None, Any]]
+    """By status: the description, the shape and an example."""
     problems: dict[int, str] = field(default_factory=dict)
+    """By status: descriptions of problems that only this operation has, or that have a special meaning here."""
     request: Any = None
     """An example of the JSON body."""
     payload: Any = None
@@ -80,28 +74,33 @@ class Operation:
     """An example of the query."""
     notes: str = ""
     headers: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Headers of an answer beyond those that every answer has."""
+    """Additional response headers by status."""
 
 
 EXAMPLES: dict[str, Any] = orjson.loads(resources.files(__package__).joinpath("examples.json").read_bytes())
 
-_KEY_CLASH = "The `Idempotency-Key` belongs to another request, or to one that still runs"
 
-# In the order of the document and of the page: what most callers come for stands first.
+def _data(name: str) -> dict[str, Any]:
+    return {"data": EXAMPLES[name]}
+
+
+_KEY_CLASH = "The `Idempotency-Key` belongs to a different request, or the first request with this key is still running"
+
+# The document and the page keep this order: the most common operations come first.
 OPERATIONS = {
     "POST /api/v1/posts": Operation(
         "createPost",
         "Posts",
         "Create a post",
-        {201: ("Accepted. How it ends is read from the post", schemas.PostAnswer, {"data": EXAMPLES["post"]})},
+        {201: ("The post was accepted. Read the post to see its outcome", schemas.PostAnswer, _data("post"))},
         problems={409: _KEY_CLASH},
         request=EXAMPLES["draft"],
         payload=EXAMPLES["payload"],
         headers={201: ("Location",)},
-        notes="Published now, or at `post.scheduledAt`. A post has a body, media, or both. Media is uploaded before "
-        "and named by `artifactId`, or comes in the same request: in a form, the text field `payload` holds the JSON, "
-        "and each media item names its file part by `fileField` in place of `artifactId`. What a network would not "
-        "take fails that network's delivery and no other.",
+        notes="Publishes now, or at `post.scheduledAt`. A post has a body, media, or both. You can upload media first "
+        "and name each file by `artifactId`. You can also send the files with the post, as a multipart form. The text "
+        "field `payload` then contains the JSON, and each media item names its file part by `fileField`. If a network "
+        "refuses the post, only the deliveries to that network fail.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -115,95 +114,97 @@ OPERATIONS = {
             )
         },
         query="status=scheduled&page=0",
-        notes="Pages are counted from 0.",
+        notes="Pages are numbered from 0.",
     ),
     "POST /api/v1/posts/validate": Operation(
         "validatePost",
         "Posts",
-        "Check what the networks would refuse",
+        "Check a post without publishing it",
         {
             200: (
-                "What each network would say; nothing is stored",
+                "What each network would refuse. Nothing is stored",
                 schemas.ValidationAnswer,
-                {"data": EXAMPLES["validation"]},
+                _data("validation"),
             )
         },
         request=EXAMPLES["draft"],
-        notes="Takes the JSON of `POST /posts`. What that would refuse is refused here as well.",
+        notes="Accepts the JSON body of `POST /posts`. If `POST /posts` would refuse the body with 400, so "
+        "does this endpoint.",
     ),
     "GET /api/v1/posts/{postId}": Operation(
         "getPost",
         "Posts",
         "Get a post",
-        {200: ("The post, with the outcome of each delivery", schemas.PostAnswer, {"data": EXAMPLES["settledPost"]})},
+        {200: ("The post, with the status of each delivery", schemas.PostAnswer, _data("settledPost"))},
         query="wait=30",
-        notes="With `wait` it is answered as soon as the post is settled or canceled, else after that many seconds "
-        "with what is true then: a script needs no loop.",
+        notes="With `wait`, the response is sent as soon as the post is settled or canceled. After that many seconds, "
+        "the response contains the current state. You do not need a polling loop.",
     ),
     "PATCH /api/v1/posts/{postId}": Operation(
         "updatePost",
         "Posts",
         "Change a scheduled post",
-        {200: ("The post as it is now", schemas.PostAnswer, {"data": EXAMPLES["post"]})},
-        problems={409: "The post is not scheduled for a time to come"},
+        {200: ("The changed post", schemas.PostAnswer, _data("post"))},
+        problems={409: "The post is not scheduled for a future time"},
         request=EXAMPLES["change"],
-        notes="At least one field is needed; fields that are left out stay as they are. `post.scheduledAt: null` "
-        "publishes at once.",
+        notes="At least one field is required. Omitted fields do not change. `post.scheduledAt: null` publishes the "
+        "post now.",
     ),
     "POST /api/v1/posts/{postId}/cancel": Operation(
         "cancelPost",
         "Posts",
         "Cancel a scheduled post",
-        {200: ("The canceled post", schemas.PostAnswer, {"data": EXAMPLES["canceledPost"]})},
-        problems={409: "The post is not scheduled, or has started"},
-        notes="Its deliveries are canceled with it. It needs no body.",
+        {200: ("The canceled post", schemas.PostAnswer, _data("canceledPost"))},
+        problems={409: "The post is not scheduled, or publishing has started"},
+        notes="Cancels the deliveries of the post also. The request needs no body.",
     ),
     "POST /api/v1/posts/{postId}/retry": Operation(
         "retryPost",
         "Posts",
-        "Publish a post again where it failed",
-        {201: ("The new post, to be published now", schemas.PostAnswer, {"data": EXAMPLES["retriedPost"]})},
-        problems={409: f"Nothing of it is left to be published again. {_KEY_CLASH}"},
+        "Publish the failed deliveries of a post again",
+        {201: ("The new post, which is published now", schemas.PostAnswer, _data("retriedPost"))},
+        problems={409: f"No delivery of the post can be retried. {_KEY_CLASH}"},
         request=EXAMPLES["retryRequest"],
         headers={201: ("Location",)},
-        notes="Makes a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
-        "What failed with `Outcome unknown:` may be public already and is left out, unless `includeUnknown` is `true`. "
-        "A delivery is not tried again while another try of it is on its way, nor once one of them was published: "
-        "asking twice never posts twice. A profile disconnected since, and media whose bytes were removed, are a "
-        "400. An empty body is allowed.",
+        notes="Creates a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
+        "Deliveries that failed with `Outcome unknown:` may already be public. They are omitted unless "
+        "`includeUnknown` is `true`. A delivery is not retried while an earlier retry is pending, or after a retry was "
+        "published. Repeating the request never publishes twice. If a profile was disconnected or media was removed "
+        "since then, the response is 400. The body may be empty.",
     ),
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",
         "Posts",
         "List the attempts of a post",
         {200: ("Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]})},
-        notes="Why the post is as it is. The last attempt of a waiting delivery says what it waits for, and until "
-        "when. The deliveries inside a post carry no id: `profileId` and `provider` tell to which of them an attempt "
-        "belongs, and `deliveryId` joins attempts and log entries. A post that only waits for its time has none.",
+        notes="Explains the state of a post. The last attempt of a waiting delivery says what the delivery waits for, "
+        "and until when. The deliveries inside a post have no id. `profileId` and `provider` identify the delivery of "
+        "an attempt. Log entries have the same `deliveryId`. A post that waits for its scheduled time has no attempts.",
     ),
     "POST /api/v1/uploads": Operation(
         "reserveUpload",
         "Uploads",
         "Reserve an upload",
-        {201: ("Where the bytes go, with one PUT", schemas.ReservationAnswer, {"data": EXAMPLES["reservation"]})},
+        {201: ("The URL for the bytes, for one PUT", schemas.ReservationAnswer, _data("reservation"))},
         problems={
             409: _KEY_CLASH,
-            503: "There is no room for the file now: the disk is full, or media have used up the quota that the owner "
-            "set for them. Posts that bring no new file go on",
+            503: "There is no space for the file at the moment. The disk is full, or media uses the whole quota that "
+            "the owner set. Posts without new files still work",
         },
         request=EXAMPLES["uploadRequest"],
-        notes="The bytes then go to `uploadUrl` with one PUT, which carries `requiredHeaders` and no key. "
-        "`POST /uploads/complete` is the third and last step.",
+        notes="Next, send the bytes to `uploadUrl` with one PUT request. It needs `requiredHeaders` and no key. "
+        "Finally, call `POST /uploads/complete`.",
     ),
     "POST /api/v1/uploads/complete": Operation(
         "completeUpload",
         "Uploads",
         "Complete an upload",
-        {200: ("The verified artifact", schemas.ArtifactAnswer, {"data": EXAMPLES["artifact"]})},
-        problems={409: "Other bytes keep arriving for this upload"},
+        {200: ("The verified artifact", schemas.ArtifactAnswer, _data("artifact"))},
+        problems={409: "Another PUT request for this upload is still running"},
         request=EXAMPLES["completeRequest"],
-        notes="The bytes are examined, which can take a moment. A file that is not what it was declared to be is "
-        "rejected: 400 says why, and its bytes are removed. Completing a verified upload again gives the same answer.",
+        notes="Verifies the bytes, which can take a moment. If the file does not match its declared type, the upload "
+        "is rejected and its bytes are removed. The response is then 400 with the reason. Completing a verified upload "
+        "again returns the same artifact.",
     ),
     "GET /api/v1/profiles": Operation(
         "listProfiles",
@@ -211,34 +212,35 @@ OPERATIONS = {
         "List profiles",
         {
             200: (
-                "Every profile in the key's scope, oldest first",
+                "Every profile in the scope of the key, oldest first",
                 schemas.ProfilesAnswer,
                 {"data": [EXAMPLES["profile"]]},
             )
         },
-        notes="Their ids are the targets of posts. Accounts are connected by the owner, not through the API.",
+        notes="Use the profile ids as targets of posts. The owner connects accounts; the API cannot connect them.",
     ),
     "GET /api/v1/profiles/{id}": Operation(
         "getProfile",
         "Profiles",
         "Get a profile",
-        {200: ("The profile", schemas.ProfileAnswer, {"data": EXAMPLES["profile"]})},
-        notes="Whether the account can be used, and until when.",
+        {200: ("The profile", schemas.ProfileAnswer, _data("profile"))},
+        notes="Shows whether the account can be used, and until when.",
     ),
     "POST /api/v1/profiles/{id}/disconnect": Operation(
         "disconnectProfile",
         "Profiles",
         "Disconnect a profile",
-        {204: ("It is disconnected, for good", None, None)},
-        notes="It may be repeated, and needs no body. Scheduled posts that target the profile fail at delivery time.",
+        {204: ("The profile is disconnected permanently", None, None)},
+        notes="Repeating the request changes nothing. The request needs no body. Scheduled posts to the profile fail "
+        "at their scheduled time.",
     ),
     "GET /api/v1/publish/logs": Operation(
         "listLogs",
         "Publishing logs",
         "List publishing logs",
-        {200: ("What happened to deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]})},
+        {200: ("What happened to the deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]})},
         query="limit=50&offset=0",
-        notes="`deliveryId` is that of the attempts; `offset` is counted from 0.",
+        notes="Attempts have the same `deliveryId`. `offset` is counted from 0.",
     ),
 }
 
@@ -251,7 +253,6 @@ _OF_PATH = {"{id}": EXAMPLES["profile"]["id"], "{postId}": EXAMPLES["post"]["id"
 
 
 def code_samples(base_url: str, method: str, path: str, operation: Operation) -> list[dict[str, str]]:
-    """The samples of one operation: `lang`, `label`, `source`."""
     address = base_url + re.sub(r"{\w+}", lambda name: _OF_PATH[name[0]], path)
     if operation.query:
         address += f"?{operation.query}"
@@ -263,21 +264,14 @@ def code_samples(base_url: str, method: str, path: str, operation: Operation) ->
     if operation.payload is not None:
         parts = [f"-F {item['fileField']}=@frost.jpg" for item in operation.payload["media"]]
         form = f"--form-string payload={_quoted(operation.payload)}"
-        samples.append(_sample("curl, with the files in the same request", *call, *parts, form))
+        samples.append(_sample("curl, with the files in a form", *call, *parts, form))
     if operation.id == "reserveUpload":
-        samples.append(_put())
+        # The second step goes to a URL that only the response to the first step contains.
+        required = EXAMPLES["reservation"]["requiredHeaders"].items()
+        put = f'curl -T {EXAMPLES["uploadRequest"]["fileName"]} "$UPLOAD_URL"'
+        headers = [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in required]
+        samples.append(_sample("curl, to send the bytes; $UPLOAD_URL is the uploadUrl of the response", put, *headers))
     return samples
-
-
-def _put() -> dict[str, str]:
-    """The second step of an upload, which goes to an address that only the answer to the first one tells."""
-    headers = [
-        f"-H {shlex.quote(f'{name}: {value}')}" for name, value in EXAMPLES["reservation"]["requiredHeaders"].items()
-    ]
-    name = EXAMPLES["uploadRequest"]["fileName"]
-    return _sample(
-        "curl, for the bytes; $UPLOAD_URL is the uploadUrl of the answer", f'curl -T {name} "$UPLOAD_URL"', *headers
-    )
 
 
 def _sample(label: str, *arguments: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""What answers look like (spec section 2, contract 1.15): for the OpenAPI document, and for tests that hold every
-answer against it. The answers themselves are built by SQLite (`db/json_views.py`); nothing is read through these.
+"""The shapes of responses (spec section 2, contract 1.15), for the OpenAPI document and the tests.
 
-`ProfileSchema` is the component `Profile` of the document, and so on.
+SQLite builds the responses; no response is built or parsed with these shapes. `ProfileSchema` is the component
+`Profile` of the document.
 """
 
 from typing import Annotated, Any
@@ -26,189 +26,191 @@ Uri = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
 Free = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
 Path = Annotated[
     list[str | int], WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}})
-]  # generators read this better than a choice of two schemas
+]  # generators handle this better than a choice of two schemas
+
+_READ_URL = (
+    "Where to read the file, with a GET request and no key. The URL is signed: use it unchanged. It is valid for one "
+    "hour, unless the owner configured another time"
+)
 
 
 class ProfileSchema(Shape):
     """A connected social account."""
 
-    id: Uuid = required("Used as a target in `profiles` when a post is created")
-    name: str = required("Label that its owner gave it")
+    id: Uuid = required("The target of a post: an item of `profiles` in `POST /posts`")
+    name: str = required("The label that the owner gave the profile")
     provider: Provider = required("The network of the account")
-    status: ProfileStatus = required("Whether it can be used")
-    username: str = optional("Handle at the network")
-    picture_url: Uri = optional("Avatar, at the network")
-    expires_at: Stamp = optional("By when the owner must connect the account again; left out when nobody knows")
-    posts_count: int = Field(ge=0, description="Posts ever published through this profile")
-    created_at: Stamp = required("When it was connected")
-    updated_at: Stamp = required("When it was last refreshed")
+    status: ProfileStatus = required("Whether the account can be used")
+    username: str = optional("The account's username on the network")
+    picture_url: Uri = optional("The account's profile picture, hosted by the network")
+    expires_at: Stamp = optional("When the owner must connect the account again, at the latest. Omitted if unknown")
+    posts_count: int = Field(ge=0, description="Number of posts published through this profile")
+    created_at: Stamp = required("When the account was connected")
+    updated_at: Stamp = required("When the account data was last refreshed")
 
 
 class MediaItemSchema(Shape):
-    """A file of a post."""
+    """A media file of a post."""
 
-    id: Uuid = required("Unique within the post")
-    artifact_id: Uuid = required("The artifact that was uploaded")
-    artifact_status: ArtifactStatus = optional("State of the artifact")
-    content_type: str = optional("Verified media type, such as `image/jpeg`")
+    id: Uuid = required("The media item, unique within the post")
+    artifact_id: Uuid = required("The uploaded artifact")
+    artifact_status: ArtifactStatus = optional("The state of the artifact")
+    content_type: str = optional("The verified media type, such as `image/jpeg`")
     url: Uri = optional(
-        "Where the file can be read for an hour (unless configured otherwise), by a plain GET without a key: use it "
-        "unchanged, signature and all. It takes `Range`, and HEAD. Left out once the file was removed. Read the post "
-        "again for a fresh one"
+        f"{_READ_URL}. The URL also supports HEAD and `Range`. Omitted if the file was removed. Read the post again to "
+        "get a new URL"
     )
-    alt: str = optional("Alternative text")
+    alt: str = optional("The alternative text")
 
 
 class DeliverySchema(Shape):
-    """A post on its way to one profile. It has no id here: the attempts and the log name it by `deliveryId`, and since
-    a post has one delivery per profile, `profileId` with `provider` tells which is which."""
+    """The delivery of a post to one profile. Attempts and log entries name the delivery by `deliveryId`. A post has
+    one delivery per profile, so `profileId` and `provider` identify the delivery inside the post."""
 
-    provider: Provider = required("The network that it goes to")
-    profile_name: str = required("Label of the profile at delivery time")
-    status: DeliveryStatus = required("How far it is")
+    provider: Provider = required("The network of the target profile")
+    profile_name: str = required("The label of the profile at delivery time")
+    status: DeliveryStatus = required("The status of the delivery")
     provider_options: Free = required(
-        "Options applied to this delivery: those of the post over those stored with the profile, as they were written"
+        "The options of this delivery, with keys as they were written. Options of the post override the defaults "
+        "stored with the profile"
     )
-    profile_id: Uuid = optional("Target profile; with `provider` it finds this delivery's attempts and log entries")
-    scheduled_at: Stamp = optional("When it was scheduled to run")
-    published_at: Stamp = optional("When it was published")
-    failed_at: Stamp = optional("When it failed")
-    provider_post_id: str = optional("The network's public id of the post; some networks tell it later, or never")
-    url: Uri = optional("Public URL of the published post")
+    profile_id: Uuid = optional("The target profile. With `provider`, it identifies the attempts of this delivery")
+    scheduled_at: Stamp = optional("The scheduled time")
+    published_at: Stamp = optional("When the delivery was published")
+    failed_at: Stamp = optional("When the delivery failed")
+    provider_post_id: str = optional("The network's public id of the post. Some networks report it later, or never")
+    url: Uri = optional("The public URL of the published post")
     error_message: str = optional(
-        "Why it failed and what to do. `Outcome unknown:` at its beginning means that it may be public all the same"
+        "Why the delivery failed, and what to do. If the message begins with `Outcome unknown:`, the post may be public"
     )
 
 
 class PostSchema(Shape):
-    """What is published, and how far it is."""
+    """A post and the state of its deliveries."""
 
-    id: Uuid = required("Names the post in addresses, and in the log")
-    status: PostStatus = required("How far it is as a whole; each delivery has a status of its own")
-    created_at: Stamp = required("When it was accepted")
-    updated_at: Stamp = required("When it last changed")
-    media: list[MediaItemSchema] = required("Its files, in their order; may be empty")
-    deliveries: list[DeliverySchema] = required("One per target profile")
-    body: str = optional("Text")
-    scheduled_at: Stamp = optional("Scheduled publish time")
-    canceled_at: Stamp = optional("When it was canceled")
+    id: Uuid = required("The post, in paths and in the publishing log")
+    status: PostStatus = required("The status of the whole post. Each delivery has its own status")
+    created_at: Stamp = required("When the post was accepted")
+    updated_at: Stamp = required("When the post last changed")
+    media: list[MediaItemSchema] = required("The media files in their order. May be empty")
+    deliveries: list[DeliverySchema] = required("One delivery per target profile")
+    body: str = optional("The text")
+    scheduled_at: Stamp = optional("The scheduled time")
+    canceled_at: Stamp = optional("When the post was canceled")
 
 
 class PaginationSchema(Shape):
-    """Where a page stands in the whole list."""
+    """The position of a page in the list."""
 
-    page: int = Field(ge=0, description="Number of this page; the first one is 0")
-    per_page: int = Field(ge=1, description="Posts on a page, at most")
-    total: int = Field(ge=0, description="Matching posts on all pages")
+    page: int = Field(ge=0, description="The number of this page. The first page is 0")
+    per_page: int = Field(ge=1, description="The maximum number of posts on a page")
+    total: int = Field(ge=0, description="The number of matching posts on all pages")
 
 
 class AttemptSchema(Shape):
-    """One conversation with a network, or why there is none yet."""
+    """One step of a delivery at a network, or the reason why the delivery waits."""
 
     delivery_id: Uuid = required(
-        "The delivery, as log entries name it too. In the post it is the one with this `profileId` and `provider`"
+        "The delivery. Log entries have the same id. In the post, `profileId` and `provider` identify the delivery"
     )
-    profile_id: Uuid = required("The delivery's target profile")
-    provider: Provider = required("The delivery's network")
-    step: str = required("What was asked of the network, such as `create_post`; steps differ from network to network")
-    started_at: Stamp = required("When it began")
-    ended_at: Stamp = optional("When it ended; left out while it runs")
-    outcome: AttemptOutcome = required("How it ended")
-    message: str = optional("What the network said, or what is waited for")
-    provider_code: str = optional("The network's own code of its answer")
-    request_id: str = optional("The network's own id of its answer, for its support")
-    next_at: Stamp = optional("When it goes on")
+    profile_id: Uuid = required("The target profile of the delivery")
+    provider: Provider = required("The network of the delivery")
+    step: str = required("The step, such as `create_post`. Each network has its own steps")
+    started_at: Stamp = required("When the attempt started")
+    ended_at: Stamp = optional("When the attempt ended. Omitted while the attempt runs")
+    outcome: AttemptOutcome = required("The outcome of the attempt")
+    message: str = optional("The network's message, or what the delivery waits for")
+    provider_code: str = optional("The error or status code in the network's response")
+    request_id: str = optional("The network's request id, for its support")
+    next_at: Stamp = optional("When the delivery continues")
 
 
 class FoundProblemSchema(Shape):
-    """Something that a network would refuse."""
+    """A reason for a network to refuse the post."""
 
     path: Path = required("The field in the body of `POST /posts`")
-    message: str = required("The rule, what was found, and what to change")
+    message: str = required("The rule, the value found, and what to change")
 
 
 class CheckedDeliverySchema(Shape):
-    """What the network of one profile would say."""
+    """The check of one delivery."""
 
-    profile_id: Uuid = required("Target profile")
-    provider: Provider = required("Its network")
-    problems: list[FoundProblemSchema] = required("What the network would refuse; empty when nothing")
-    notes: list[str] = optional("Worth knowing although nothing is wrong")
+    profile_id: Uuid = required("The target profile")
+    provider: Provider = required("The network of the profile")
+    problems: list[FoundProblemSchema] = required("What the network would refuse. Empty if there is no problem")
+    notes: list[str] = optional("Hints that do not prevent publishing")
 
 
 class ValidationSchema(Shape):
-    """What each network would say."""
+    """The checks of all deliveries of a post."""
 
-    valid: bool = required("`true` when no network has a problem")
-    deliveries: list[CheckedDeliverySchema] = required("One per target profile")
+    valid: bool = required("`true` if no delivery has a problem")
+    deliveries: list[CheckedDeliverySchema] = required("One check per target profile")
 
 
 class ReservationSchema(Shape):
-    """Where the bytes of an upload go."""
+    """A reserved upload."""
 
-    artifact_id: Uuid = required("Names the upload in `POST /uploads/complete`, and later the file in posts")
+    artifact_id: Uuid = required("The upload in `POST /uploads/complete`, and later the file in posts")
     upload_url: Uri = required(
-        "Where the bytes go, for an hour (unless configured otherwise), with one PUT that needs no key: use it "
-        "unchanged, signature and all. The PUT carries `requiredHeaders` and exactly `fileSize` bytes, and is answered "
-        "200. It may be repeated until the upload is complete: the last one that arrived whole counts. Refusals are "
-        "problems: 400 for fewer bytes or another type than reserved, 403 for a bad or expired signature, 409 after "
-        "completion or a rejection and when two PUTs are under way already, 413 for more bytes, 503 when the disk "
-        "or the quota for media has no room for it beside what else is on its way (or whoever is very slow has to give "
-        "way to others)"
+        "Where to send the bytes, with one PUT request and no key. The URL is signed: use it unchanged. It is valid "
+        "for one hour, unless the owner configured another time. Send `requiredHeaders` and exactly `fileSize` bytes. "
+        "Success is 200. You can repeat the PUT request until the upload is complete. The last complete PUT request "
+        "counts. Errors are problem documents: 400 for fewer bytes or another type than reserved, 403 for an invalid "
+        "or expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more "
+        "bytes than reserved. 503: the disk or the media quota has no space for the file, or a very slow transfer was "
+        "stopped in favor of others"
     )
-    required_headers: dict[str, str] = required("Headers that the PUT must carry; names in lower case")
+    required_headers: dict[str, str] = required("The headers that the PUT request needs, with names in lower case")
 
 
 class ArtifactSchema(Shape):
     """A verified upload."""
 
-    artifact_id: Uuid = required("Names the file in `media[].artifactId` of a post")
-    storage_key: str = required("Opaque")
-    url: Uri = required(
-        "Where the file can be read for an hour (unless configured otherwise), by a plain GET without a key: use it "
-        "unchanged, signature and all"
-    )
-    created_at: Stamp = required("When it was verified")
-    kind: MediaKind = required("What it was found to be")
-    mime_type: str = required("Verified media type, such as `image/jpeg`")
-    size_bytes: int = Field(ge=0, description="Verified number of bytes")
+    artifact_id: Uuid = required("The file, for `media[].artifactId` of a post")
+    storage_key: str = required("An opaque key of the file in storage")
+    url: Uri = required(_READ_URL)
+    created_at: Stamp = required("When the upload was verified")
+    kind: MediaKind = required("The kind of media that the bytes contain")
+    mime_type: str = required("The verified media type, such as `image/jpeg`")
+    size_bytes: int = Field(ge=0, description="The verified size in bytes")
 
 
 class LogEntrySchema(Shape):
-    """Something that happened to a delivery: `pending` when it was accepted, then one entry with its end."""
+    """An event of a delivery. Each delivery has an entry `pending` when it is accepted, then one entry when it ends."""
 
-    id: Uuid = required("Names this entry")
+    id: Uuid = required("The log entry")
     delivery_id: Uuid = required(
-        "The delivery, as attempts name it too. In the post it is the one with the same profile and `provider`"
+        "The delivery. Attempts have the same id. In the post, the profile and `provider` identify the delivery"
     )
-    post_id: Uuid = required("The post that it belongs to")
-    provider: Provider = required("The delivery's network")
-    type: DeliveryStatus = required("What happened: the state that the delivery came to")
-    occurred_at: Stamp = required("When it was recorded")
-    post_body: str = optional("The post's text at that time")
-    post_scheduled_at: Stamp = optional("The post's scheduled time at that time")
-    profile_name: str = optional("The profile's label at that time")
-    release_url: Uri = optional("Public URL of the published post")
+    post_id: Uuid = required("The post of the delivery")
+    provider: Provider = required("The network of the delivery")
+    type: DeliveryStatus = required("The new status of the delivery")
+    occurred_at: Stamp = required("When the event was recorded")
+    post_body: str = optional("The text of the post at that time")
+    post_scheduled_at: Stamp = optional("The scheduled time of the post at that time")
+    profile_name: str = optional("The label of the profile at that time")
+    release_url: Uri = optional("The public URL of the published post")
     provider_post_id: str = optional("The network's public id of the post")
-    error_message: str = optional("Why it failed; only when `type` is `failed`")
+    error_message: str = optional("Why the delivery failed. Only if `type` is `failed`")
 
 
 class FailingFieldSchema(Shape):
-    """A field of the request that cannot be accepted."""
+    """A field of the request that is not valid."""
 
-    path: Path = required("Where the field stands in the request; empty for the request as a whole")
-    message: str = required("What to change")
+    path: Path = required("The path of the field in the request. Empty for the whole request")
+    message: str = required("What is wrong, and what to change")
 
 
 class ProblemSchema(Shape):
-    """Why a request failed: problem details as in RFC 7807."""
+    """Why a request failed, as problem details (RFC 7807)."""
 
-    type: Uri = required("A page that says what it means and what to do")
-    title: str = required("What kind of problem it is, in a few words")
-    status: int = required("The HTTP status again")
-    detail: str = required("What happened this time, and what to change")
-    code: str = required("Stable: branch on this, not on title or detail")
-    errors: list[FailingFieldSchema] = optional("On 400: every failing field, at most 100 of them")
+    type: Uri = required("A page that explains this kind of problem and what to do")
+    title: str = required("The kind of problem, in a few words")
+    status: int = required("The HTTP status code")
+    detail: str = required("What happened in this request, and what to change")
+    code: str = required("A stable code. Branch on this field, not on `title` or `detail`")
+    errors: list[FailingFieldSchema] = optional("On 400, every failing field, at most 100")
 
 
 def _answer(name: str, words: str, data: Any, meaning: str) -> type[Shape]:
@@ -222,23 +224,18 @@ PostAnswer = _answer("PostAnswer", "A post.", PostSchema, "The post")
 class PostsAnswer(Shape):
     """A page of posts."""
 
-    data: list[PostSchema] = required("The posts of this page, newest first; empty beyond the last page")
-    pagination: PaginationSchema = required("Where this page stands")
+    data: list[PostSchema] = required("The posts of this page, newest first. Empty after the last page")
+    pagination: PaginationSchema = required("The position of this page in the list")
 
 
 AttemptsAnswer = _answer(
-    "AttemptsAnswer",
-    "The attempts of a post.",
-    list[AttemptSchema],
-    "The attempts of all its deliveries, oldest first",
+    "AttemptsAnswer", "The attempts of a post.", list[AttemptSchema], "The attempts of all deliveries, oldest first"
 )
-ValidationAnswer = _answer(
-    "ValidationAnswer", "What each network would say about a post.", ValidationSchema, "What each network would say"
-)
+ValidationAnswer = _answer("ValidationAnswer", "The check of a post.", ValidationSchema, "The check of each delivery")
 ProfileAnswer = _answer("ProfileAnswer", "A profile.", ProfileSchema, "The profile")
 ProfilesAnswer = _answer(
-    "ProfilesAnswer", "Profiles.", list[ProfileSchema], "Every profile that the key can see, oldest first"
+    "ProfilesAnswer", "Profiles.", list[ProfileSchema], "Every profile in the scope of the key, oldest first"
 )
-ReservationAnswer = _answer("ReservationAnswer", "A reservation.", ReservationSchema, "Where the bytes go")
+ReservationAnswer = _answer("ReservationAnswer", "A reserved upload.", ReservationSchema, "The reservation")
 ArtifactAnswer = _answer("ArtifactAnswer", "A verified upload.", ArtifactSchema, "The artifact, ready for posts")
 LogsAnswer = _answer("LogsAnswer", "Entries of the publishing log.", list[LogEntrySchema], "The entries, newest first")

@@ -1,7 +1,6 @@
-"""`/oauth/{provider}/callback`: the browser comes back from a network's consent page.
+"""`/oauth/{provider}/callback`: the browser returns from the consent page of a network.
 
-Nothing is to be learned from the page, the browser's history or our log: the page shows neither the code nor the state,
-is cached nowhere, and sends no referrer.
+The code and the state never leave this request: the page does not show them, is not cached, and sends no referrer.
 """
 
 import asyncio
@@ -27,17 +26,17 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     """Finish the connection for which this browser was sent to the network."""
     provider = rt.providers.get(request.path_params["provider"])
     if provider is None:
-        raise NotFound("There is no network of this name.")
+        raise NotFound("There is no network with this name.")
     headers = (*PRIVATE, *pages.HEADERS)
     if request.method == "HEAD":
-        return Answer(200, b"", headers, pages.HTML)  # a check whether the address exists: no consent is used up
+        return Answer(200, b"", headers, pages.HTML)  # a check whether the address exists must not use up a consent
     try:
         query = dict(parse_qsl(request.query_string.decode("latin-1"), True, max_num_fields=MAX_PARAMETERS))
     except ValueError:
-        raise NotFound("There are more parameters here than any network sends.") from None
+        raise NotFound("The address has more parameters than any network sends.") from None
     finished: Connected | OperatorError
     try:
-        # It calls the network, which may take a minute: not on the event loop.
+        # The call to the network may take a minute and would block the event loop.
         finished = await asyncio.to_thread(connect.finish, rt, provider.name, query)
     except OperatorError as error:
         if isinstance(error, connect.UnknownState):
@@ -60,14 +59,13 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
 
 
 def _place(origin: connect.StartedFrom | None) -> str | None:
-    """The page of the dashboard to go on at, when it was begun there; whoever waits at a terminal closes this one."""
+    """Return the dashboard page on which the connection was started; None if it was started elsewhere."""
     if origin is None or origin.surface is not Surface.DASHBOARD:
         return None
     return f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
 
 
 async def _signed_in(request: Request, place: str | None) -> Visit | None:
-    """The owner's visit, who is led on at once. Who is not signed in at this address reads here what it came to."""
     if place is None:
         return None
     visit = await read_visit(request)

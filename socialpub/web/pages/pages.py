@@ -1,6 +1,6 @@
-"""The pages outside of the dashboard: home, the API's reference, problems, the end of a consent.
+"""The pages outside of the dashboard: home, the API reference, problems.
 
-Served by us alone: no foreign host, and no script but that of the reference's viewer.
+They load nothing from other hosts. Only the reference viewer uses a script.
 """
 
 import re
@@ -40,13 +40,12 @@ def reference_values(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def render(template: str, **values: Any) -> bytes:
-    """Return a page of this package's templates."""
     return _renderer()(template, values).encode()
 
 
 @cache
 def _renderer() -> Callable[[str, dict[str, Any]], str]:
-    # jinja2 costs memory: only an appliance whose pages are opened pays for it.
+    # jinja2 needs much memory, so only an appliance whose pages are opened imports it.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -60,13 +59,13 @@ def _renderer() -> Callable[[str, dict[str, Any]], str]:
 
 
 def _code(text: str) -> Markup:
-    """What stands between backticks, shown as code, and between pairs of stars, shown bold."""
+    """Return the text with backticks as code and pairs of stars as bold."""
     shown = _BACKTICKS.sub(r"<code>\1</code>", str(escape(text)))
     return Markup(_BOLD.sub(r"<strong>\1</strong>", shown))  # noqa: S704  # escaped right here
 
 
 def _prose(text: str) -> Markup:
-    """Paragraphs, and what stands between fences as it is."""
+    """Return the text as paragraphs and fenced blocks."""
     blocks = []
     for block in text.split("\n\n"):
         if block.startswith("```"):
@@ -81,7 +80,7 @@ def _anchor(name: str) -> str:
 
 
 def _kind(schema: dict[str, Any]) -> Markup:
-    """A schema in a few words; what has a name leads to it."""
+    """Return a short description of a schema, with links to named schemas."""
     if "$ref" in schema:
         return Markup('<a href="#{0}">{0}</a>').format(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
@@ -109,14 +108,11 @@ def _kind(schema: dict[str, Any]) -> Markup:
 
 # --- the reference ----------------------------------------------------------------------------------------------------
 
-Build = Callable[[str], dict[str, Any]]
-"""Makes the OpenAPI document of an appliance that is reached at this base_url."""
-
 _NONCE = b"the-nonce-of-this-answer"
-"""Marks the place in the rendered page. The real value replaces it when the page is sent."""
+"""A placeholder in the rendered page. The response contains the real value."""
 
-# The viewer makes style elements, four of them, and writes style attributes into markup. The elements get a nonce; for
-# attributes there is none, and a list of their hashes would end with every new version. A style can load nothing here.
+# The viewer creates four style elements and writes style attributes into markup. The elements get a nonce. Attributes
+# cannot have a nonce, and their hashes change with every version. The rest of this policy lets styles load nothing.
 _POLICY = "; ".join((
     "default-src 'none'",
     "script-src 'self'",
@@ -131,16 +127,16 @@ _POLICY = "; ".join((
 
 
 class ReferencePages:
-    """The two pages of one set of routes. Rendered on the first request: it takes as long as a hundred requests."""
+    """The two pages of one set of routes, rendered on the first request: rendering takes as long as 100 requests."""
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Callable[[str], dict[str, Any]]) -> None:
+        """`build` returns the OpenAPI document for a base_url."""
         self.plain = cache(
             lambda base_url: Answer(200, render("reference.html", **reference_values(build(base_url))), HEADERS, HTML)
         )
         self._viewer = cache(lambda base_url, root: _render_viewer(build(base_url), root))
 
     def viewer(self, base_url: str, relative_root: str) -> Answer:
-        """The viewer, with a nonce that no other answer has."""
         nonce = secrets.token_urlsafe(16)
         page = self._viewer(base_url, relative_root).replace(_NONCE, nonce.encode())
         return Answer(200, page, _viewer_headers(nonce), HTML)
@@ -180,15 +176,17 @@ class HomeLink(NamedTuple):
 
 
 LINKS = (
-    HomeLink("reference", "/api/v1/openapi-docs", "Reference", "every address of the API, to read and to try"),
-    HomeLink("openapi", "/api/v1/openapi-docs?format=json", "OpenAPI document", "the same as JSON, for generators"),
-    HomeLink("readiness", "/readyz", "Readiness", "whether the appliance works, or the reasons why not"),
+    HomeLink("reference", "/api/v1/openapi-docs", "API reference", "read about every endpoint and try it"),
+    HomeLink(
+        "openapi", "/api/v1/openapi-docs?format=json", "OpenAPI document", "the reference as JSON, for generators"
+    ),
+    HomeLink("readiness", "/readyz", "Readiness", "whether the appliance works, and the reasons if it does not"),
 )
 
 
 @endpoint(scope=None)
 async def show_home(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """Links to what a stranger may see: a page for a browser, JSON for everybody else."""
+    """Return the public links: as a page for browsers, otherwise as JSON."""
     base_url = rt.settings.base_url
     if request.prefers_page():
         return Answer(200, render("home.html", base_url=base_url, links=LINKS), HEADERS, HTML)
@@ -198,7 +196,6 @@ async def show_home(rt: Runtime, caller: None, request: Request) -> Answer:  # n
 
 @endpoint(scope=None)
 async def show_tiktok_verification(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """The content of `[providers.tiktok] verification_file`, at the site's root and under the media prefix."""
     content = rt.settings.providers.tiktok.verification_content
     return Answer(200, content.encode(), content_type=b"text/plain; charset=utf-8")
 
@@ -214,62 +211,61 @@ class ProblemPage:
 
 PROBLEM_PAGES: dict[str, ProblemPage] = {
     "invalid-request": ProblemPage(
-        "Something in the request cannot be accepted. `errors` names every field that fails, each with its path.",
-        "Change the fields that `errors` names and send the request again. Sent unchanged it fails again.",
+        "The request is not valid. `errors` lists every failing field with its path.",
+        "Change the fields that `errors` lists, then send the request again.",
     ),
     "unauthorized": ProblemPage(
-        "The request has no API key, or one that is not known, has expired or was revoked.",
-        "Send `Authorization: Bearer <API_KEY>`. The owner makes keys in the dashboard, under Keys, where "
-        "they are listed as well, or with `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
+        "The request has no API key, or the key is unknown, expired or revoked.",
+        "Send `Authorization: Bearer <API_KEY>`. The owner creates and lists keys in the dashboard, under Keys, or "
+        "with `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
     ),
     "forbidden": ProblemPage(
-        "The key may read but not change anything; or a signed URL is not valid for this use, or its time is over.",
-        "Use a key with the scope `write`; ask for a new URL and use it unchanged.",
+        "The key may only read. Or a signed URL has expired, or is not valid for this request.",
+        "Use a key with the scope `write`. For a signed URL, request a new URL and use it unchanged.",
     ),
     "not-found": ProblemPage(
-        "There is nothing at this address: no such resource, or one outside of the key's scope.",
-        "Check the id and the path, and whether the key is limited to other providers or profiles.",
+        "The address or the resource does not exist, or the resource is outside the scope of the key.",
+        "Check the id and the path. Check whether the key is limited to other providers or profiles.",
     ),
     "method-not-allowed": ProblemPage(
-        "The address exists but does not support this method.", "Use one of the methods that the header `Allow` names."
+        "The address exists but does not support this method.", "Use one of the methods in the `Allow` header."
     ),
     "request-timeout": ProblemPage(
-        "The body of the request was not complete within 20 seconds. A file that is uploaded may take longer.",
-        "Send the whole request again. Nothing of it was done.",
+        "The request body was not complete within 20 seconds. This limit does not apply to file uploads.",
+        "Send the whole request again. Nothing was changed.",
     ),
     "conflict": ProblemPage(
-        "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
-        "be neither changed nor canceled, a completed upload takes no more bytes, an Idempotency-Key belongs to "
-        "another request or to one that still runs.",
-        "Read the resource and decide by its state.",
+        "The request is valid, but the current state does not allow it. Examples: publishing of the post has started, "
+        "the upload is complete, or the Idempotency-Key belongs to another request or to a request that is running.",
+        "Read the resource, then decide what to do from its state.",
     ),
     "payload-too-large": ProblemPage(
-        "The body is larger than allowed. JSON may have 1 MiB, and 8 KiB without a valid key or session. An upload may "
-        "have the bytes that were reserved for it.",
-        "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
+        "The request body is too large. The limit for JSON is 1 MiB, or 8 KiB without a valid key or session. The "
+        "limit for an upload is its reserved size.",
+        "Upload media instead of sending it inside the JSON. Reserve each upload with its exact size.",
     ),
     "unsupported-media-type": ProblemPage(
-        "This address does not read bodies of this `Content-Type`.",
-        "Send `application/json`; creating a post takes `multipart/form-data` as well.",
+        "This address does not accept this `Content-Type`.",
+        "Send `application/json`. To create a post, you can also send `multipart/form-data`.",
     ),
     "rate-limited": ProblemPage(
-        "Too many requests came with this key in one minute, or too many wrong keys from one address.",
-        "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
+        "The key sent too many requests in one minute, or the client address sent too many wrong keys.",
+        "Wait for the number of seconds in `Retry-After`. To avoid polling, use `GET /api/v1/posts/{postId}?wait=30`.",
     ),
     "headers-too-large": ProblemPage(
-        "The request line and the headers have more than 32 KiB together.",
-        "Send less in the address and in headers, and what is long in the body. Look for a cookie or a token that a "
-        "proxy adds.",
+        "The request line and the headers together are larger than 32 KiB.",
+        "Shorten the URL and the headers, and send long values in the body. Check whether a proxy adds a large cookie "
+        "or token.",
     ),
     "internal-error": ProblemPage(
-        "The appliance failed unexpectedly. Nothing of the request was kept unless `detail` says so.",
-        "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
+        "An unexpected error occurred. Nothing was changed unless `detail` says so.",
+        "Search the log for the id of the request (`X-Request-Id`). The log line contains the cause.",
     ),
     "unavailable": ProblemPage(
-        "The appliance cannot do this at the moment. Its disk is full, its media quota is used up, or its database is "
-        "locked. Or request bodies use all the memory that they may use, or it is being stopped.",
-        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`; "
-        "`detail` names a quota that is used up.",
+        "The appliance cannot process the request at the moment. Possible causes: the disk or the media quota is full, "
+        "the database is locked, request bodies use all available memory, or the appliance is stopping.",
+        "Wait for the number of seconds in `Retry-After`, then send the same request again. If the error persists, "
+        "check `/readyz`. If a quota is full, `detail` names it.",
     ),
 }
 
@@ -280,5 +276,5 @@ _KINDS = {kind.slug: kind for kind in errors.ALL}
 async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
-        raise NotFound("There is no problem of this name.")
+        raise NotFound("There is no problem with this name.")
     return Answer(200, render("problem.html", kind=_KINDS[slug], page=PROBLEM_PAGES[slug]), HEADERS, HTML)

@@ -95,7 +95,7 @@ def test_a_body_with_more_arrays_than_any_request_needs_is_refused_unread(
     monkeypatch.setattr("socialpub.web.http.shapes.orjson", Untouched())
     reply = client.send("POST", "/posts/validate", body)
     assert (reply.status, reply.paths()) == (400, [[]])
-    assert reply.json()["detail"] == "The body holds more than 100000 arrays and objects."
+    assert reply.json()["detail"] == "The body contains more than 100000 arrays and objects."
 
 
 def test_brackets_in_every_text_of_the_largest_request_are_fine(client: Client, rt: Runtime) -> None:

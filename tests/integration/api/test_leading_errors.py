@@ -179,9 +179,9 @@ def test_the_document_itself_takes_any_parameter(client: Client) -> None:
         ("{key}", "Put Bearer before the key"),
         ("Token {key}", "with the scheme Bearer"),
         ("Basic dXNlcjpwYXNz", "with the scheme Bearer"),
-        ("Bearer", "Put the key alone behind Bearer"),
-        ("Bearer Bearer {key}", "Put the key alone behind Bearer"),
-        ('Bearer "{key}"', "Put the key alone behind Bearer"),
+        ("Bearer", "Send only the key after Bearer"),
+        ("Bearer Bearer {key}", "Send only the key after Bearer"),
+        ('Bearer "{key}"', "Send only the key after Bearer"),
         ("Bearer spk_none_of_ours", "not known"),
     ],
 )

@@ -42,7 +42,7 @@ def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_li
             status, headers, body = await line.answer()
             assert (status, headers["content-type"]) == (400, "application/problem+json")
             assert headers["x-request-id"]
-            assert json.loads(body)["errors"] == [{"path": [], "message": "Invalid HTTP request received."}]
+            assert json.loads(body)["errors"] == [{"path": [], "message": "The request is not valid HTTP."}]
             assert await line.ended()
 
     serve(rt, story)
@@ -175,7 +175,7 @@ def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime, monkeypa
     ("address", "told"),
     [
         ("{taken}", "in use by another program"),
-        ("192.0.2.1:8000", "cannot be listened on"),
+        ("192.0.2.1:8000", "Cannot listen on 192.0.2.1:8000"),
         ("no.invalid:80", "listen"),
     ],
 )
@@ -210,7 +210,7 @@ def test_the_sockets_that_were_handed_over_are_used(rt: Runtime, caplog: pytest.
     with caplog.at_level(logging.WARNING):
         sockets = server.open_for(rt)
     assert server.addresses(sockets) == f"127.0.0.1:{ports[0]}, [::1]:{ports[1]}"
-    assert "its address is not `listen`" in caplog.text, "links lead to where the configuration says"
+    assert "systemd's socket instead of `listen`" in caplog.text, "links lead to where the configuration says"
     for each in sockets:
         assert not each.getblocking()
         each.close()
@@ -241,6 +241,6 @@ def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
 )
 def test_any_other_socket_is_refused_with_the_remedy(rt: Runtime, make: Callable[[], socket.socket]) -> None:
     hand_over(rt, make())
-    with pytest.raises(OperatorError, match="none that listens for TCP") as refused:
+    with pytest.raises(OperatorError, match="does not listen for TCP") as refused:
         server.open_for(rt)
     assert "ListenStream=" in (refused.value.hint or "")

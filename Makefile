@@ -20,7 +20,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format options-table vendored lock clean
+.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -142,9 +142,9 @@ format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The README's tables of provider options, from the code.
-options-table: setup
-	$(BIN)/python -m tests.options_table
+# The manual's tables of options, states, phases and settings, from the code.
+manual-tables: setup
+	$(BIN)/python -m tests.manual_tables
 
 # Needs npm; fetches the scripts and styles that pages load, in the versions that vendored.json names. Collects the
 # licences of what they contain.

@@ -8,9 +8,10 @@ import yaml
 
 from socialpub.core.command_forms import IMAGE, MOUNT, WHILE_STOPPED, ContainerCommands
 from socialpub.core.settings import loader, template
-from tests.support.readme import README, blocks
+from tests.support.readme import blocks, topic
 
 ROOT = Path(__file__).parents[1]
+PAGE = topic("install")
 FOLDER = ROOT / "systemd" / "container"
 RECIPE = (FOLDER / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
@@ -61,19 +62,21 @@ def test_a_stop_is_given_longer_than_serve_takes() -> None:
     assert int(SERVICE["stop_grace_period"].removesuffix("s")) > 15
 
 
-def test_the_readme_has_a_line_for_each_command_that_needs_a_stopped_appliance() -> None:
+def test_the_manual_has_a_line_for_each_command_that_needs_a_stopped_appliance() -> None:
     container = ContainerCommands()
-    lines = [line for block in blocks("## Install", "sh") for line in block.splitlines()]
+    lines = [line for block in blocks(PAGE, "## In a container", "sh") for line in block.splitlines()]
     for first in WHILE_STOPPED:
         line = container.line(*first)
         assert any(typed.startswith(line) for typed in lines), line
     assert container.volume == COMPOSE_VOLUME.partition("_")[0]
-    assert COMPOSE_VOLUME in README
+    assert COMPOSE_VOLUME in PAGE.read_text()
 
 
-def test_the_container_is_called_as_in_the_readme() -> None:
+def test_the_container_has_the_name_that_the_manual_uses() -> None:
     container = ContainerCommands()
-    (run,) = [line for block in blocks("## Install", "sh") for line in block.splitlines() if "--detach" in line]
+    (run,) = [
+        line for block in blocks(PAGE, "## In a container", "sh") for line in block.splitlines() if "--detach" in line
+    ]
     assert f"--name {container.name} " in run
     assert run.endswith(f"--volume {container.volume}:{MOUNT} {IMAGE}")
-    assert container.line("admin", "set-password") in README
+    assert container.line("admin", "set-password") in PAGE.read_text()

@@ -1,4 +1,4 @@
-"""What the README promises is read back: its commands exist, its tables are those of the code."""
+"""Promises of the README and the manual: commands exist, links lead to headings, tables are current."""
 
 import re
 from pathlib import Path
@@ -9,19 +9,21 @@ import pytest
 from socialpub.cli.main import main
 from socialpub.core import errors, version
 from socialpub.core.settings.loader import KEYS
+from socialpub.core.settings.schema import AlertKind
 from socialpub.db import upgrade
 from socialpub.db.states import PostStatus, ProfileStatus, State
-from tests import options_table, release
+from socialpub.ops.health import FindingCode
+from tests import manual_tables, release
+from tests.support.readme import MANUAL, README, topic
 from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+PAGES = [README, *sorted(MANUAL.glob("*.md"))]
 EXAMPLE = (ROOT / "config.example.toml").read_text()
-RENEW = "the tables are not those of the code: run `make options-table`"
 
 
 def commands(group: click.Command, *path: str) -> dict[tuple[str, ...], click.Command]:
-    """By the words that call it; groups too."""
+    """Return every command and group by the words that call it."""
     found = {path: group}
     if isinstance(group, click.Group):
         context = click.Context(group)
@@ -38,11 +40,11 @@ OPTIONS = {
     for path, command in KNOWN.items()
 }
 SHORT = {path[-1]: "".join(f"{word} " for word in path[:-1]) for path in KNOWN if path}
-"""What stands before the last word of a command, where the text leaves it out."""
+"""The words before the last word of a command, which texts may leave out."""
 
 
 def code_in(text: str) -> list[str]:
-    """What stands in fenced blocks, line by line, and between backticks."""
+    """Return the lines of fenced shell blocks and the text between backticks."""
     fenced = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
     lines = [line for block in fenced for line in block.replace("\\\n", " ").splitlines()]
@@ -50,7 +52,7 @@ def code_in(text: str) -> list[str]:
 
 
 def calls_in(text: str) -> list[tuple[tuple[str, ...], set[str]]]:
-    """Every `socialpub …` of the text: the words of the command, as far as they are ones, and the options."""
+    """Return the words and the options of every `socialpub …` in the text."""
     found = []
     for code in code_in(text):
         if code.partition(" ")[0] in SHORT:
@@ -65,7 +67,10 @@ def calls_in(text: str) -> list[tuple[tuple[str, ...], set[str]]]:
     return found
 
 
-@pytest.mark.parametrize(("text", "least"), [(README, 30), (EXAMPLE, 2)], ids=["README.md", "config.example.toml"])
+SHOWN = [*((page.name, page.read_text(), 0) for page in PAGES), ("config.example.toml", EXAMPLE, 2)]
+
+
+@pytest.mark.parametrize(("text", "least"), [page[1:] for page in SHOWN], ids=[page[0] for page in SHOWN])
 def test_every_command_and_option_that_is_shown_exists(text: str, least: int) -> None:
     calls = calls_in(text)
     assert len(calls) >= least
@@ -75,24 +80,52 @@ def test_every_command_and_option_that_is_shown_exists(text: str, least: int) ->
     assert alone <= set().union(*OPTIONS.values()), "an option that no command has"
 
 
-def test_every_command_has_its_place_in_the_readme() -> None:
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 200
+
+
+def test_every_command_is_in_the_manuals_list_of_commands() -> None:
     named = {path[-1] for path in KNOWN if path} - {"admin"}
-    assert {name for name in named if not re.search(rf"\b{name}\b", README)} == set()
+    listed = topic("commands").read_text()
+    assert {name for name in named if not re.search(rf"\b{name}\b", listed)} == set()
 
 
-def test_the_readme_shows_every_option_of_every_network() -> None:
-    assert options_table.split(README)[1] == options_table.tables(), RENEW
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_the_tables_of_the_manual_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text()
+    assert manual_tables.render(text) == text, (
+        "the manual's tables are stale: run `make manual-tables` (python -m tests.manual_tables) and commit the result"
+    )
+
+
+def test_the_manual_has_a_place_for_every_table() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    assert {found[2] for found in manual_tables.MARKS.finditer(text)} == manual_tables.TABLES.keys()
 
 
 @pytest.mark.parametrize("name", [error.code for error in errors.ALL])
-def test_every_code_has_its_line_in_the_readme(name: str) -> None:
+def test_every_code_has_its_line_in_the_manual(name: str) -> None:
     status = next(error.status for error in errors.ALL if error.code == name)
-    assert f"| {status} | `{name}` |" in README
+    assert f"| {status} | `{name}` |" in topic("publishing").read_text()
+
+
+def test_every_reason_of_readiness_is_in_the_manual() -> None:
+    text = topic("monitoring").read_text()
+    assert [code for code in FindingCode if f"`{code}`" not in text] == []
+
+
+def test_every_cause_of_a_notification_is_in_the_manual() -> None:
+    assert [kind for kind in AlertKind if f"| `{kind}` |" not in topic("notifications").read_text()] == []
 
 
 @pytest.mark.parametrize("state", [*PostStatus, *ProfileStatus, *sorted({state.outside for state in State})])
 def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
-    assert f"| `{state}` |" in README
+    assert any(f"| `{state}` |" in topic(name).read_text() for name in ("publishing", "networks"))
+
+
+def test_every_key_of_the_configuration_is_in_the_manual() -> None:
+    text = topic("configure").read_text()
+    assert [key for key in KEYS if f"| `{key[-1]}` |" not in text] == []
 
 
 def test_the_changelog_says_of_the_next_release_what_an_older_version_refuses() -> None:
@@ -104,25 +137,35 @@ def test_the_changelog_says_of_the_next_release_what_an_older_version_refuses() 
     assert {name for name in re.findall("`([^`]+)`", keys) if not name.startswith('"')} <= known
 
 
-def test_every_make_target_that_the_readme_shows_exists() -> None:
+def test_every_make_target_that_is_shown_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    targets = [found[1] for code in code_in(README) if (found := re.match(r"make ([a-z-]+)", code))]
+    lines = [code for page in PAGES for code in code_in(page.read_text())]
+    targets = [found[1] for code in lines if (found := re.match(r"make ([a-z-]+)", code))]
     assert len(targets) > 5
     for target in targets:
         assert f"\n{target}:" in makefile, target
 
 
-def test_every_link_within_the_readme_leads_to_a_heading() -> None:
-    headings = re.findall(r"^#+ (.+)$", re.sub(r"^ *```.*?^ *```$", "", README, flags=re.M | re.S), re.M)
-    anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    links = set(re.findall(r"\]\(#([^)]+)\)", README))
-    assert len(links) > 10
-    assert links <= anchors
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S))
+    for link in (link for link in links if not link.startswith("https://")):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
 
 
-def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
-    house = README.split("## The house")[1].split("```")[1]
-    shown = [line.split()[0].strip("/") for line in house.strip().splitlines()[1:]]
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings, as code hosts name them."""
+    prose = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", prose, re.M)
+    return {re.sub(r"[^a-z0-9_ -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_source_layout_shows_the_packages_from_top_to_bottom() -> None:
+    layout = topic("development").read_text().split("## Source layout")[1].split("```")[1]
+    shown = [line.split()[0].strip("/") for line in layout.strip().splitlines()[1:]]
     for rooms in reversed([floor - {"__main__"} for floor in ROOMS]):
         assert set(shown[: len(rooms)]) == rooms
         shown = shown[len(rooms) :]
@@ -134,9 +177,9 @@ def test_the_commands_say_in_one_line_what_they_do() -> None:
         assert len(command.get_short_help_str(100)) > 10, path
 
 
-def test_nobody_is_asked_to_install_a_package_that_is_not_published() -> None:
-    """No index has socialpub: it is installed from a checkout or from a file."""
+def test_no_text_installs_a_package_that_is_not_published() -> None:
+    """No package index has socialpub."""
     asks = re.compile(r"(?:pipx?|uv tool|uv pip) (?:install|upgrade) (?:--?\S+ (?:/\S+ )?)*socialpub\b")
     assert asks.search("pipx install --python /usr/bin/python3 socialpub")
-    texts = [README, *(path.read_text() for path in (ROOT / "socialpub").rglob("*.py"))]
+    texts = [*(page.read_text() for page in PAGES), *(path.read_text() for path in (ROOT / "socialpub").rglob("*.py"))]
     assert [found[0] for text in texts for found in asks.finditer(text)] == []

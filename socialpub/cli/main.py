@@ -98,6 +98,7 @@ COMMANDS = {
     "serve": ("socialpub.cli.run:serve", "Run the appliance: web and worker together."),
     "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
     "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and say what to do about each finding."),
+    "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
     "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
     "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),

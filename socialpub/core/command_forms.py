@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Protocol
 
 NAME = "socialpub"
-README_NAME = "appliance"
-"""What the README calls the container."""
+MANUAL_NAME = "appliance"
+"""The container's name in the manual."""
 MOUNT = "/data"
 """Where the image has its volume."""
 
 OF_THE_MACHINE = {"install-service", "uninstall-service", "go-back"}
 """Commands that change the machine. Only root may run them."""
-WITHOUT_CONFIGURATION = {*OF_THE_MACHINE, "config", "demo", "sandbox"}
+WITHOUT_CONFIGURATION = {*OF_THE_MACHINE, "config", "demo", "manual", "sandbox"}
 WHILE_STOPPED = (("restore",), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact"))
 """Commands that refuse to work while the appliance runs, each by its first words."""
 
@@ -185,7 +185,7 @@ class ContainerCommands(Commands):
     """The image, run by podman or docker. Its volume outlives it, so a stopped appliance is another container."""
 
     engine: str = "podman"
-    name: str = README_NAME
+    name: str = MANUAL_NAME
     volume: str = IMAGE
     config: Path | None = None
 

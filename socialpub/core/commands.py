@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from socialpub.core.command_forms import (
+    MANUAL_NAME,
     NAME,
-    README_NAME,
     Commands,
     ContainerCommands,
     ServiceCommands,
@@ -105,7 +105,7 @@ def _container(process: Process) -> ContainerCommands | None:
         return None
     # A container that runs one command ends with it: its id names nothing afterwards.
     stays = bool({"serve", "web", "worker", "demo"} & set(started))
-    name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else README_NAME
+    name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else MANUAL_NAME
     volume = _VOLUME.search(mounts)
     return ContainerCommands(engine, name, volume[1] if volume else "FOLDER", process.config_to_name())
 

@@ -11,7 +11,7 @@ from socialpub.web.dashboard.posts import pages as post_pages
 from socialpub.web.http import files
 from socialpub.web.http.endpoint import route
 from socialpub.web.openapi import document
-from socialpub.web.pages import oauth_callback, pages
+from socialpub.web.pages import manual, oauth_callback, pages
 
 _POST = {
     "DELETE": "To cancel a scheduled post, send POST /api/v1/posts/{id}/cancel.",
@@ -43,6 +43,9 @@ def routes(*, dashboard: bool = False) -> list[Route]:
         route("/oauth/{provider}/callback", GET=oauth_callback.callback),
         route("/static/{name:path}", GET=files.show_static),
         route("/problems/{slug}", GET=pages.show_problem),
+        route("/manual", GET=manual.show_index),
+        route("/manual/{topic}", GET=manual.show_topic),
+        route("/manual/images/{name}", GET=manual.show_image),
         route("/healthz", GET=health.live),
         route("/readyz", GET=health.ready),
         route("/metrics", GET=health.metrics),

@@ -1,6 +1,6 @@
-"""The README's reverse proxies, run as they stand there: the real programs, without privileges, on a free port.
+"""The manual's reverse proxies, run as written: the real programs, without privileges, on a free port.
 
-Of the README's text only ports, the server's address and the paths of its certificate are others.
+The tests change only ports, the server's address and the paths of its certificate.
 """
 
 import os
@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.e2e.processes import free_port, until
-from tests.support.readme import blocks
+from tests.support.readme import blocks, topic
 
-SECTION = "### Behind a reverse proxy"
+PAGE = topic("proxies")
 PATH = "/social"
 """Of `base_url`; the proxy takes it away."""
 
@@ -69,7 +69,7 @@ def nginx(folder: Path, appliance_port: str) -> Iterator[ReverseProxy]:
     program = _program("nginx", "nginx-light")
     port, certificate, key = free_port(), folder / "fullchain.pem", folder / "privkey.pem"
     _certify(certificate, key)
-    (sample,) = blocks(SECTION, "nginx")
+    (sample,) = blocks(PAGE, "## nginx", "nginx")
     server = _with(
         sample,
         {
@@ -97,7 +97,7 @@ def nginx(folder: Path, appliance_port: str) -> Iterator[ReverseProxy]:
 def caddy(folder: Path, appliance_port: str) -> Iterator[ReverseProxy]:
     program = _program("caddy", "caddy")
     port = free_port()
-    (sample,) = blocks(SECTION, "caddyfile")
+    (sample,) = blocks(PAGE, "## Caddy", "caddyfile")
     # By http: for a name of its own Caddy would ask a public authority for a certificate.
     site = _with(
         sample,
@@ -127,7 +127,7 @@ def _program(name: str, package: str) -> str:
 
 def _with(sample: str, replaced: Mapping[str, str]) -> str:
     for written, here in replaced.items():
-        assert written in sample, f"the README's sample has no {written!r}"
+        assert written in sample, f"the manual's sample has no {written!r}"
         sample = sample.replace(written, here)
     return sample
 

@@ -1,7 +1,7 @@
-"""The README's five minutes, typed as they stand there: every line of its blocks, in order, in one shell.
+"""The README's first post and the manual's images, typed as written: every line, in order, in one shell.
 
-Only the two ports are others, since a machine that runs tests may have something on the usual ones; and where the
-README has its reader open a page and press a button, a browser's requests are made.
+The ports differ, because other programs may use the usual ones. A browser's requests replace the reader who opens a
+page and presses a button.
 """
 
 import json
@@ -19,16 +19,16 @@ import pytest
 from socialpub.cli.demo import walkthrough
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.processes import free_port, until
-from tests.support.readme import blocks
+from tests.support.readme import README, blocks, topic
 
-FIVE_MINUTES = "## Your first post in five minutes"
+FIRST_POST = "## Publish your first post"
 CONSENT_PAGE = re.compile(r"^ +(http://\S+/authorize\?\S+)$", re.MULTILINE)
 WAIT_FOR_THE_PICTURE = """
     newest=$(curl -s -H "$AUTH" "$API/posts" |
       python3 -c 'import json, sys; print(json.load(sys.stdin)["data"][0]["id"])')
     curl -s -H "$AUTH" "$API/posts/$newest?wait=60" > picture.json
 """
-"""The one thing that the README leaves to its reader's eyes."""
+"""The reader looks at the result; the test waits for it."""
 
 
 class Shell:
@@ -68,14 +68,18 @@ class Shell:
 
 @pytest.fixture
 def ports() -> dict[str, str]:
-    """By the README's own port, the one that is used here."""
+    """Return the port of this test for each port of the README."""
     return {"8765": str(free_port()), "8100": str(free_port())}
 
 
 @pytest.fixture
 def shell(tmp_path: Path, ports: dict[str, str]) -> Iterator[Shell]:
-    *written, stop = blocks(FIVE_MINUTES, "sh")
-    typed = type_lines([*written, WAIT_FOR_THE_PICTURE, stop], tmp_path, ports)
+    *written, stop = blocks(README, FIRST_POST, "sh")
+    media = [
+        blocks(topic("publishing"), section, "sh") for section in ("## Publish an image", "## Upload a large file")
+    ]
+    (image,), (upload,) = media
+    typed = type_lines([*written, image, WAIT_FOR_THE_PICTURE, upload, stop], tmp_path, ports)
     yield typed
     typed.end()
 
@@ -89,13 +93,13 @@ def type_lines(written: list[str], folder: Path, ports: dict[str, str]) -> Shell
         ":8765": f":{ports['8765']}",
     }
     for usual, here in own.items():
-        assert usual in "\n".join(blocks(FIVE_MINUTES, "sh"))
+        assert usual in "\n".join(blocks(README, FIRST_POST, "sh"))
         lines = lines.replace(usual, here)
     # Where a line fails nothing stays behind.
     return Shell(f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{lines}\nwait", folder)
 
 
-def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: dict[str, str], tmp_path: Path) -> None:
+def test_the_first_post_works_as_written(shell: Shell, ports: dict[str, str], tmp_path: Path) -> None:
     until(lambda: CONSENT_PAGE.search(shell.shown) or shell.ended, "the address of the consent page is shown", 300)
     page = CONSENT_PAGE.search(shell.shown)
     assert page, shell.shown
@@ -111,14 +115,14 @@ def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: 
         httpx2.get(f"http://127.0.0.1:{ports['8765']}/healthz", trust_env=False)
 
 
-def test_the_five_minutes_stop_where_another_socialpub_responds(
+def test_the_first_post_stops_where_another_socialpub_responds(
     tmp_path: Path, ports: dict[str, str], make_installation: MakeInstallation
 ) -> None:
     """It is ready, so a loop that asks `/readyz` alone would go on with the other appliance."""
     other = make_installation()
     other.start("serve")
     ports["8765"] = other.url.rpartition(":")[2]
-    make, start, connect, *_ = blocks(FIVE_MINUTES, "sh")
+    make, start, connect, *_ = blocks(README, FIRST_POST, "sh")
     typed = type_lines([make, start, f"if {connect.strip()}; then exit 7; fi", "kill %1"], tmp_path, ports)
     try:
         assert typed.wait() != 7, typed.shown

@@ -1,4 +1,4 @@
-"""The appliance behind the reverse proxies of the README, under an address with a path."""
+"""The appliance behind the reverse proxies of the manual, under an address with a path."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.processes import until
-from tests.e2e.reverse_proxies import PROXIES, SECTION, ReverseProxy
+from tests.e2e.reverse_proxies import PAGE, PROXIES, ReverseProxy
 from tests.samples import media
 from tests.support.readme import blocks
 
@@ -144,7 +144,7 @@ def test_metrics_are_for_this_machine(exposed: Exposed) -> None:
 
 @pytest.mark.parametrize("exposed", ["nginx"], indirect=True)
 def test_unfinished_bodies_of_one_address_use_up_its_own_connections_alone(exposed: Exposed) -> None:
-    (sample,) = blocks(SECTION, "nginx")
+    (sample,) = blocks(PAGE, "## nginx", "nginx")
     (most,) = re.findall(r"limit_conn socialpub (\d+);", sample)
     server = urlsplit(exposed.proxy.base_url)
     assert isinstance(exposed.proxy.trust, ssl.SSLContext)
@@ -186,6 +186,6 @@ def test_the_dashboard_is_entered_over_https_and_below_its_path(exposed: Exposed
 
 def test_nginx_is_told_to_be_more_patient_than_the_longest_wait() -> None:
     """Nobody sits out a minute here. Caddy has no limit of its own."""
-    (sample,) = blocks(SECTION, "nginx")
+    (sample,) = blocks(PAGE, "## nginx", "nginx")
     patience = re.search(r"proxy_read_timeout (\d+)s;", sample)
     assert patience and int(patience[1]) > WAIT_SECONDS + 30

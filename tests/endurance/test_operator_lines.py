@@ -1,4 +1,4 @@
-"""The operator's lines, typed on a machine with systemd as printed: remedies of the doctor, lines of the README.
+"""The operator's lines, typed on a machine with systemd as printed: remedies of the doctor, lines of the manual.
 
 Each trouble breaks something, reads the doctor's remedy, types it without a change, and expects a healthy doctor.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from tests.endurance.units import installation, machine
 from tests.endurance.units.installation import COMMAND, CONFIG, PROGRAM, InstalledUnits
-from tests.support import readme
+from tests.support.readme import MANUAL, blocks, topic
 
 LACKING = machine.lacking("sudo")
 pytestmark = [pytest.mark.endurance, pytest.mark.skipif(LACKING is not None, reason=str(LACKING))]
@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.endurance, pytest.mark.skipif(LACKING is not None, rea
 DATA = "/var/lib/socialpub"
 KEPT = "/root/kept-apart"
 """Where the owner keeps what is no part of a backup."""
+SCHEDULED = "## Scheduled backups"
 REPORT_SECONDS = 40
 """A worker that was started has reported by then."""
 
@@ -102,11 +103,11 @@ def _decide_after_restore(units: InstalledUnits) -> None:
     healthy(units)
 
 
-# --- lines of the README ---------------------------------------------------------------------------------------------
+# --- lines of the manual ---------------------------------------------------------------------------------------------
 
 
 def test_secret_key_is_exchanged_and_accounts_stay_connected(units: InstalledUnits) -> None:
-    (lines,) = readme.blocks("### When `secret.key` is in the wrong hands, or lost", "sh")
+    (lines,) = blocks(topic("security"), "### Another person may have seen it", "sh")
     units.type(lines)
     units.publish("With another key")
     healthy(units)
@@ -115,7 +116,7 @@ def test_secret_key_is_exchanged_and_accounts_stay_connected(units: InstalledUni
 @pytest.mark.skipif(shutil.which("restic") is None, reason="restic is not installed")
 def test_a_machine_is_lost_and_restored_from_restic(units: InstalledUnits) -> None:
     published = units.publish("Before the first loss")
-    prepare, allow, back, _ = readme.blocks("### Scheduled copies", "sh")
+    prepare, allow, back, _ = blocks(topic("backups"), SCHEDULED, "sh")
     units.type(allow)
     units.type(_nearby(prepare))
     units.configure(_nearby(_toml("restic")))
@@ -129,7 +130,7 @@ def test_a_machine_is_lost_and_restored_from_restic(units: InstalledUnits) -> No
 @pytest.mark.skipif(shutil.which("rclone") is None, reason="rclone is not installed")
 def test_a_machine_is_lost_and_restored_from_a_cloud_by_rclone(units: InstalledUnits) -> None:
     published = units.publish("Before the second loss")
-    _, allow, _, back = readme.blocks("### Scheduled copies", "sh")
+    _, allow, _, back = blocks(topic("backups"), SCHEDULED, "sh")
     units.type(allow)
     # A cloud that is a folder of this machine.
     cloud = f"{written('sudo --user=socialpub --set-home rclone config')} create cloud alias remote=/srv/copies/cloud"
@@ -144,12 +145,12 @@ def test_a_machine_is_lost_and_restored_from_a_cloud_by_rclone(units: InstalledU
 
 
 def _toml(program: str) -> str:
-    (block,) = (block for block in readme.blocks("### Scheduled copies", "toml") if f'["{program}"' in block)
+    (block,) = (block for block in blocks(topic("backups"), SCHEDULED, "toml") if f'["{program}"' in block)
     return block
 
 
 def _nearby(lines: str) -> str:
-    """The README's repository on another machine is a folder of this one here."""
+    """Replace the manual's repository on another machine by a folder of this one."""
     return lines.replace("sftp:me@nas:/backup", "/srv/copies/restic")
 
 
@@ -163,7 +164,7 @@ def _lose_everything(units: InstalledUnits, apart: str) -> None:
 
 
 def _bring_back(units: InstalledUnits, backup: str, published: str) -> None:
-    *_, lines = readme.blocks("### Moving to another machine", "sh")
+    *_, lines = blocks(topic("backups"), "## The old machine is lost", "sh")
     units.type(f"cd {KEPT}\n{lines.replace('restore FILE', f'restore {backup}')}")
     assert units.status(published) == "settled"
     _decide_after_restore(units)
@@ -176,8 +177,8 @@ SERVICES = ("socialpub-web.socket", "socialpub-web", "socialpub-worker")
 
 
 def written(line: str) -> str:
-    """A line that is in the README like this."""
-    assert f"`{line}`" in readme.README
+    """Return a line that the manual contains."""
+    assert any(f"`{line}`" in page.read_text() for page in MANUAL.glob("*.md"))
     return line
 
 

@@ -1,4 +1,4 @@
-"""`make screenshots`: every page, on a desktop and a phone, light and dark; and those that the README shows."""
+"""`make screenshots`: every page, on a desktop and a phone, light and dark; and the images of the manual."""
 
 import argparse
 import tempfile
@@ -9,7 +9,7 @@ from tests.screenshots.camera import Camera
 from tests.screenshots.stage import Stage
 from tests.support.chromium import chromium
 
-README = Path(__file__).parent / "readme"
+MANUAL = Path(__file__).parents[2] / "socialpub" / "manual" / "images"
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         stage.trouble()
         for camera in cameras:
             pages.in_trouble(stage, camera)
-        cameras[0].show_in(README, ("overview", "compose-filled", "calendar"))
+        cameras[0].show_in(MANUAL, ("overview", "compose-filled", "calendar"))
     print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}")
 
 

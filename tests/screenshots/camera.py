@@ -7,8 +7,8 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
-README_HEIGHT = 1200
-README_COLOURS = 128
+MANUAL_HEIGHT = 1200
+MANUAL_COLOURS = 128
 
 
 class Camera:
@@ -36,6 +36,6 @@ class Camera:
         folder.mkdir(exist_ok=True)
         for name in names:
             with Image.open(self.folder / f"{name}-{self.suffix}.png") as picture:
-                part = picture.convert("RGB").crop((0, 0, picture.width, min(picture.height, README_HEIGHT)))
-            smaller = part.quantize(README_COLOURS, dither=Image.Dither.NONE)
+                part = picture.convert("RGB").crop((0, 0, picture.width, min(picture.height, MANUAL_HEIGHT)))
+            smaller = part.quantize(MANUAL_COLOURS, dither=Image.Dither.NONE)
             smaller.save(folder / f"{name.partition('-')[0]}.png", optimize=True)

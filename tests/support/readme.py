@@ -1,17 +1,22 @@
-"""The README as its readers use it: the lines of its fenced blocks, by section and language."""
+"""The lines of the fenced blocks in the README and in the manual, as readers type them."""
 
 import re
 import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+README = ROOT / "README.md"
+MANUAL = ROOT / "socialpub" / "manual"
 
 
-def blocks(section: str, language: str) -> list[str]:
-    """What stands in the fenced blocks of this language below this heading, in order, without their indentation."""
-    _, found, rest = README.partition(f"\n{section}\n")
-    assert found, f"the README has no {section!r}"
+def topic(name: str) -> Path:
+    return MANUAL / f"{name}.md"
+
+
+def blocks(page: Path, section: str, language: str) -> list[str]:
+    """Return the fenced blocks of this language below this heading, in order, without their indentation."""
+    _, found, rest = page.read_text().partition(f"\n{section}\n")
+    assert found, f"{page.name} has no {section!r}"
     level = section.partition(" ")[0]
     text, inside = "", False
     for line in rest.splitlines(keepends=True):

@@ -209,8 +209,8 @@ class WayBack:
         if environment.in_use(places) is None:
             raise OperatorError(
                 f"No service is installed in {places.programs}.",
-                "Restore the backup from before the upgrade and install the former version yourself: see “Going back” "
-                "in the README.",
+                "Restore the backup from before the upgrade and install the former version yourself: see “Roll back by "
+                "hand” in the manual.",
             )
         settings = files.read_config(places)
         places = places.with_data(settings.data_dir).checked()
@@ -218,8 +218,8 @@ class WayBack:
         if former is None:
             raise OperatorError(
                 f"No former version is left in {places.environments}.",
-                "Restore the backup from before the upgrade and install the former version again: see “Going back” in "
-                "the README.",
+                "Restore the backup from before the upgrade and install the former version again: see “Roll back by "
+                "hand” in the manual.",
             )
         _refuse_configuration(places, former)
         with installer.acting_as_user(places):

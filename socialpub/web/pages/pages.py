@@ -180,6 +180,7 @@ LINKS = (
     HomeLink(
         "openapi", "/api/v1/openapi-docs?format=json", "OpenAPI document", "the reference as JSON, for generators"
     ),
+    HomeLink("manual", "/manual", "Manual", "how to install, use and operate this appliance"),
     HomeLink("readiness", "/readyz", "Readiness", "whether the appliance works, and the reasons if it does not"),
 )
 
@@ -277,4 +278,5 @@ async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
         raise NotFound("There is no problem with this name.")
-    return Answer(200, render("problem.html", kind=_KINDS[slug], page=PROBLEM_PAGES[slug]), HEADERS, HTML)
+    values = {"kind": _KINDS[slug], "page": PROBLEM_PAGES[slug], "root": request.relative_root}
+    return Answer(200, render("problem.html", **values), HEADERS, HTML)

@@ -60,7 +60,7 @@ class InstalledUnits:
         return self.machine.run(COMMAND, *arguments, stdin=stdin).stdout.strip()
 
     def type(self, line: str) -> str:
-        """A line of the README or of a remedy, in root's shell."""
+        """A line of the manual or of a remedy, in root's shell."""
         return self.machine.run("bash", "-ec", line).stdout
 
     def publish(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""An installation that moves, as the README has it: to another machine, and to another address."""
+"""An installation that moves, as the manual describes: to another machine, and to another address."""
 
 import json
 import os

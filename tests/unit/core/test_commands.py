@@ -194,7 +194,7 @@ def test_a_folder_in_place_of_a_volume_is_left_to_the_reader(process: Process) -
     assert place.line("restore", "FILE") == "podman run --rm --volume FOLDER:/data socialpub restore FILE"
 
 
-def test_a_container_with_a_name_of_its_own_is_called_as_in_the_readme(process: Process) -> None:
+def test_a_container_with_its_own_name_is_called_as_in_the_manual(process: Process) -> None:
     place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "serve", host="box"))
     assert place.line("doctor") == "podman exec appliance socialpub doctor"
 

@@ -1,0 +1,111 @@
+"""`/manual`: the operations manual as pages. They need no session, no script and no other host.
+
+The dashboard may be disabled, but the manual is always served: doctor and problem pages link to it.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from socialpub.core import manual
+from socialpub.core.errors import NotFound
+from socialpub.core.validation import nearest
+from socialpub.runtime import Runtime
+from socialpub.web.http.answer import Answer, Header
+from socialpub.web.http.endpoint import endpoint
+from socialpub.web.http.request import Request
+from socialpub.web.pages import pages
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+POLICY = b"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-cache"),
+    (b"referrer-policy", b"same-origin"),
+)
+IMAGE_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"max-age=3600"))
+
+
+class ManualSection(NamedTuple):
+    level: int
+    anchor: str
+    title: str
+
+
+class RenderedTopic(NamedTuple):
+    title: str
+    body: str
+    sections: list[ManualSection]
+
+
+@endpoint(scope=None)
+async def show_index(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    return _show(manual.INDEX, request)
+
+
+@endpoint(scope=None)
+async def show_topic(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    name = request.path_params["topic"].removesuffix(".md")
+    topics = manual.list_topics()
+    if name != manual.INDEX and name not in topics:
+        near = nearest(name, topics)
+        raise NotFound(f"The manual has no such topic.{f' Did you mean {near}?' if near else ''}")
+    return _show(name, request)
+
+
+@endpoint(scope=None)
+async def show_image(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    image = manual.read_image(request.path_params["name"])
+    if image is None:
+        raise NotFound("The manual has no image of this name.")
+    return Answer(200, image, IMAGE_HEADERS, b"image/png")
+
+
+def _show(name: str, request: Request) -> Answer:
+    root = request.relative_root
+    topics = manual.list_topics().values()
+    page = pages.render("manual.html", name=name, topics=topics, topic=_render(name, root), root=root)
+    return Answer(200, page, HEADERS, pages.HTML)
+
+
+@cache
+def _render(name: str, root: str) -> RenderedTopic:
+    """Return a topic as HTML. `root` is the way up to the appliance's own `/`."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(manual.read_topic(name))
+    sections = list(_add_anchors(tokens))
+    for token in _all_tokens(tokens):
+        for attribute in ("href", "src"):
+            if attribute in token.attrs:
+                token.attrs[attribute] = _address(str(token.attrs[attribute]), root)
+    title = sections[0].title
+    return RenderedTopic(title, parser.renderer.render(tokens, parser.options, {}), sections[1:])
+
+
+def _add_anchors(tokens: "list[Token]") -> Iterator[ManualSection]:
+    for token, text in pairwise(tokens):
+        if token.type == "heading_open":
+            title = "".join(part.content for part in text.children or ())
+            token.attrs["id"] = manual.anchor(title)
+            yield ManualSection(int(token.tag[1:]), manual.anchor(title), title)
+
+
+def _all_tokens(tokens: "list[Token]") -> "Iterator[Token]":
+    for token in tokens:
+        yield token
+        yield from token.children or ()
+
+
+def _address(link: str, root: str) -> str:
+    """Return a link between files (`backups.md#restore`) as one between pages."""
+    if link.startswith(("#", "https://")):
+        return link
+    name, mark, place = link.partition("#")
+    name = name.removesuffix(".md")
+    return f"{root}manual{'' if name == manual.INDEX else f'/{name}'}{mark}{place}"

@@ -1,0 +1,152 @@
+"""The tables of the manual that come from the code (`make manual-tables`).
+
+Each table is between `<!-- begin NAME -->` and `<!-- end NAME -->`. `tests/test_docs.py` reports stale tables.
+"""
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+
+from socialpub.core.settings.loader import KEYS
+from socialpub.db import states
+from socialpub.db.states import PostStatus, ProfileStatus, State
+from socialpub.providers.options import Option, OptionType
+from socialpub.providers.registry import LABELS, OPTIONS
+from socialpub.publishing.delivery import transitions
+from tests.support.readme import MANUAL, ROOT
+
+MARKS = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL)
+EXAMPLE = ROOT / "config.example.toml"
+SAME_KEY = "providers.x"
+"""The section whose comments also describe keys of the same name in the sections of other networks."""
+
+
+def render(page: str) -> str:
+    """Return the page with the present tables."""
+    return MARKS.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n{found[3]}", page)
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def options() -> str:
+    head = ("Value", "Default", "Meaning")
+    return "\n".join(
+        f"### {LABELS[network]} options\n\n"
+        + _table(("Option", *head), [(f"`{one.name}`", _value(one), _default(one), one.meaning) for one in of_network])
+        for network, of_network in OPTIONS.items()
+    )
+
+
+def _value(option: Option) -> str:
+    most = option.maximum
+    match option.type:
+        case OptionType.BOOLEAN:
+            return "`true` or `false`"
+        case OptionType.INTEGER:
+            return f"whole number, {option.minimum} to {most}" if most else f"whole number from {option.minimum}"
+        case OptionType.TEXT:
+            return f"text, at most {most} characters" if most else "text"
+        case OptionType.DIGITS:
+            return "id, digits in quotes"
+        case OptionType.LINK:
+            return "http or https address" + (f", at most {most} characters" if most else "")
+        case OptionType.COLOUR:
+            return "color"
+        case OptionType.CHOICE:
+            return "one of the values"
+        case OptionType.CHOICES:
+            return "list of the values"
+        case OptionType.ARTIFACT:
+            return "id of an artifact"
+
+
+def _default(option: Option) -> str:
+    return "" if option.default is None else f"`{json.dumps(option.default)}`"
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+def _documented(kind: type[StrEnum]) -> Iterator[tuple[str, str]]:
+    """Yield each member's value with the text below it."""
+    (definition,) = (
+        node
+        for node in ast.parse(inspect.getsource(states)).body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
+    for member, text in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(member, ast.Assign) and isinstance(text, ast.Expr):
+            yield ast.literal_eval(member.value), " ".join(ast.literal_eval(text.value).split())
+
+
+def post_states() -> str:
+    return _table(("Post", "Meaning"), [(f"`{value}`", text) for value, text in _documented(PostStatus)])
+
+
+def profile_states() -> str:
+    return _table(("Profile", "Meaning"), [(f"`{value}`", text) for value, text in _documented(ProfileStatus)])
+
+
+def delivery_states() -> str:
+    rows = [(f"`{value}`", f"`{State(value).outside}`", text) for value, text in _documented(State)]
+    return _table(("State", "In the API", "Meaning"), rows)
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def settings() -> str:
+    """Return a table per section. The example shows the defaults, which `test_config_example.py` checks."""
+    found: dict[str, list[tuple[str, ...]]] = {"": []}
+    meanings: dict[str, str] = {}
+    section, comment, above = "", "", ""
+    for line in EXAMPLE.read_text().splitlines():
+        if line.startswith("# "):
+            comment = f"{comment} {line[2:]}".strip()
+        elif match := re.fullmatch(r"\[([a-z_.]+)\]", line):
+            section, comment, above = match[1], "", ""
+            found[section] = []
+        elif match := re.match(r"([a-z_]+) = (.*?)( +# .*)?$", line):
+            name, default, beside = match[1], match[2], (match[3] or "").strip(" #")
+            key = f"{section}.{name}".lstrip(".")
+            shared = meanings.get(f"{SAME_KEY}.{name}") if section.startswith("providers.") else None
+            meanings[key] = comment
+            meaning = comment or shared or above
+            above, comment = comment or above, ""
+            note = f" ({beside})" if beside and not beside.startswith('"') else ""
+            accepted = KEYS[tuple(key.split("."))].description or ""
+            found[section].append((f"`{name}`", f"`{default}`", _prose(accepted), _prose(meaning + note)))
+        else:
+            comment = ""
+    head = ("Key", "Default", "Accepted values", "Meaning")
+    return "\n".join(
+        f"### {f'`[{name}]`' if name else 'Without a section'}\n\n{_table(head, rows)}" for name, rows in found.items()
+    )
+
+
+def _prose(text: str) -> str:
+    """Return the text with addresses that contain placeholders as code: Markdown takes `<network>` as HTML."""
+    return re.sub(r"(?<![`\w/])(\{base_url\}/[^\s,;)]*[^\s,;).:])", r"`\1`", " ".join(text.split()))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "options": options,
+    "profile-states": profile_states,
+    "post-states": post_states,
+    "delivery-states": delivery_states,
+    "phases": transitions.markdown,
+    "settings": settings,
+}
+
+if __name__ == "__main__":
+    for path in sorted(MANUAL.glob("*.md")):
+        path.write_text(render(path.read_text()))

@@ -14,7 +14,8 @@ REASONS = (
     "is not the id of", "is disconnected", "can no longer be reached", "was rejected", "belongs to no selected profile",
     "must be in the future", "is required when there is no media", "can be emptied only when a body remains",
     "needs exactly one of fileField and artifactId", "send at least one field", "is not accepted; accepted are",
-    "has no such file part", "which an earlier media item already names", "has no item with fileField", "is the only text field",
+    "has no such file part", "which an earlier media item already names", "has no item with fileField",
+    "is the only text field",
     "images may have at most",
     "not a decimal number",  # 5.0 is a whole number to JSON Schema
 )  # fmt: skip

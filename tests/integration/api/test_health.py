@@ -109,7 +109,8 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
             "provider": "x",
             "since": "2026-10-12T09:00:00.000Z",
             "code": "publishingHeld",
-            "reason": "X refuses this app. Deliveries to this network wait. The dashboard and `socialpub doctor` show the reason.",
+            "reason": "X refuses this app. Deliveries to this network wait. The dashboard and `socialpub doctor` show "
+            "the reason.",
         }
     ]
 

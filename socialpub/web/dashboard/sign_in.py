@@ -200,7 +200,7 @@ def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | N
 
 async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
     address, user_agent = _browser(visit)
-    place = client_address.network_of(address)
+    place = client_address.client_network(address)
     if sign_in.is_failure_due(rt, action, place):
         with contextlib.suppress(Unavailable):  # a full disk changes nothing about the answer
             await rt.write_soon(sign_in.note_failure, action, place, user_agent)

@@ -1,4 +1,4 @@
-"""What an endpoint returns, and what a caller accepts: a page or JSON, compressed or not."""
+"""Responses of endpoints, and content negotiation."""
 
 import re
 from typing import NamedTuple
@@ -7,11 +7,11 @@ Header = tuple[bytes, bytes]
 
 JSON = b"application/json"
 CLOSE: Header = (b"connection", b"close")
-"""On an answer given before the whole body has arrived: the rest is not read."""
+"""For a response before the whole request body has arrived: the server does not read the rest."""
 
 
 class Answer(NamedTuple):
-    """A whole answer. `headers` come on top of those that every answer has."""
+    """A complete response. `headers` are additional to the headers of every response."""
 
     status: int
     body: bytes = b""
@@ -20,7 +20,6 @@ class Answer(NamedTuple):
 
 
 def ok(content: bytes) -> Answer:
-    """200 with this JSON as `data`."""
     return Answer(200, b'{"data":' + content + b"}")
 
 
@@ -29,7 +28,7 @@ def created(content: bytes, location: str | None = None) -> Answer:
     return Answer(201, b'{"data":' + content + b"}", headers)
 
 
-# --- what a caller accepts -------------------------------------------------------------------------------------------
+# --- content negotiation ----------------------------------------------------------------------------------------------
 
 PAGE, JSON_TYPE = b"text/html", b"application/json"
 
@@ -37,7 +36,7 @@ _WEIGHT = re.compile(rb"q=([01](?:\.[0-9]{0,3})?)")
 
 
 def prefers_page(header: bytes | None) -> bool:
-    """Whether a page is accepted, and JSON is not preferred to it: a browser."""
+    """Return whether the client is a browser: it accepts a page and does not prefer JSON."""
     if header is None or PAGE not in (accept := header.lower()):
         return False
     weights = dict(_read_weight(one) for one in accept.split(b","))
@@ -46,13 +45,11 @@ def prefers_page(header: bytes | None) -> bool:
 
 
 def accepts_gzip(header: bytes | None) -> bool:
-    """Whether a body may be compressed with gzip. A caller that does not mention gzip gets none."""
     weights = dict(_read_weight(one) for one in (header or b"").lower().split(b","))
     return weights.get(b"gzip", weights.get(b"*", 0.0)) > 0
 
 
 def _read_weight(one: bytes) -> tuple[bytes, float]:
-    """A media type, or an encoding, and its weight; 1 where none is written or it is no number."""
     media_type, *parameters = one.split(b";")
     found = (_WEIGHT.fullmatch(parameter.strip()) for parameter in parameters)
     return media_type.strip(), next((float(match[1]) for match in found if match), 1.0)

@@ -1,4 +1,4 @@
-"""Where a request comes from, what counts as one place, and proxies that are not trusted."""
+"""The address of a client behind trusted proxies, and proxies that are not trusted."""
 
 import re
 from collections import OrderedDict
@@ -14,15 +14,15 @@ from socialpub.runtime import Runtime
 
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
 _HOME_BITS = 64
-"""What a provider gives to one household, at least: a client with one IPv6 address has 2^64 of them."""
+"""Internet providers assign at least a /64 to each household, so one client can use 2^64 IPv6 addresses."""
 _MAX_ENTRIES = 20
-"""No real chain has more proxies; earlier entries, which a caller may invent, are not read."""
+"""No real chain has more proxies. Earlier entries are not read, because a client can invent them."""
 
 
 class TrustedProxies:
-    """Who is believed when they say in X-Forwarded-For whose request they pass on (`proxies.trusted`).
+    """The proxies whose X-Forwarded-For is used (`proxies.trusted`).
 
-    `Forwarded` (RFC 7239) is not read: a proxy that appends to the one passes a caller's own words on in the other.
+    `Forwarded` (RFC 7239) is not used: a proxy that appends to one header passes the client's own value in the other.
     """
 
     def __init__(self, trusted: Iterable[str]) -> None:
@@ -30,18 +30,17 @@ class TrustedProxies:
         self._unix = UNIX in listed
         self._networks = [_unmapped(ip_network(text)) for text in listed - {UNIX}]
 
-    def holds(self, peer: str) -> bool:
-        """Whether this address is one of them; it is empty for a socket in the file system."""
+    def contains(self, peer: str) -> bool:
+        """Return whether a peer is trusted. The peer of a Unix socket is empty."""
         return self._unix if not peer else self._is_listed(_read(peer))
 
     def find_caller(self, peer: str, forwarded: Sequence[bytes] = ()) -> str:
-        """The address of the caller. `peer` is who connected, `forwarded` the values of X-Forwarded-For, one for each
-        time that the header was sent.
+        """Return the address of the client. `forwarded` contains the values of all X-Forwarded-For headers.
 
-        Each proxy appends the address of its peer. So they are read from the end, as long as a proxy that is listed
-        wrote them: the first address that is none of ours is the caller's. What is no address ends the way there.
+        Each proxy appends the address of its peer. The last address that is not a trusted proxy is the client. An
+        entry that is not an address ends the search.
         """
-        if not forwarded or not self.holds(peer):
+        if not forwarded or not self.contains(peer):
             return peer
         caller = peer
         for entry in reversed(b",".join(forwarded[-_MAX_ENTRIES:]).rsplit(b",", _MAX_ENTRIES)[-_MAX_ENTRIES:]):
@@ -57,13 +56,13 @@ class TrustedProxies:
         return address is not None and any(address in network for network in self._networks)
 
 
-def plain(peer: str) -> str:
-    """Return a peer as `proxies.trusted` names it: IPv4 in IPv6 as IPv4, and a socket in the file system as "unix"."""
+def format_peer(peer: str) -> str:
+    """Return a peer in the form of `proxies.trusted`: mapped IPv4 as IPv4, and a Unix socket as "unix"."""
     return UNIX if not peer else str(_read(peer) or peer)
 
 
-def network_of(address: str) -> str:
-    """What this address counts as: an IPv4 address is one, and so is a whole /64 of IPv6."""
+def client_network(address: str) -> str:
+    """Return the network that shares one limit: the IPv4 address itself, or the /64 of an IPv6 address."""
     found = _read(address)
     if isinstance(found, IPv6Address):
         return str(IPv6Network((int(found), _HOME_BITS), strict=False))
@@ -71,7 +70,7 @@ def network_of(address: str) -> str:
 
 
 def _read_entry(entry: bytes) -> IPv4Address | IPv6Address | None:
-    """An address as proxies write it: alone, with a port, in brackets."""
+    """Parse an address as proxies write it: alone, with a port, or in brackets."""
     text = entry.strip()[:64].decode("latin-1")
     match = _WITH_PORT.fullmatch(text)
     return _read((match[1] or match[2] or "") if match else text)
@@ -79,14 +78,14 @@ def _read_entry(entry: bytes) -> IPv4Address | IPv6Address | None:
 
 def _read(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(text.partition("%")[0])  # without the zone of a link-local one
+        address = ip_address(text.partition("%")[0])  # without the zone of a link-local address
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
-    """As addresses are compared with it: those of IPv4 that are written as IPv6 count as what they are."""
+    """Return a network of mapped IPv4 addresses as an IPv4 network."""
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
     if mapped is None or network.prefixlen < 96:
         return network
@@ -96,11 +95,10 @@ def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 # --- untrusted proxies -----------------------------------------------------------------------------------------------
 
 NOTICE_SECONDS = 3600.0
-"""How often one peer is logged and recorded."""
+"""The interval at which the same peer is logged and recorded again."""
 MAX_PEERS = 32
-"""This many peers are remembered. Strangers have many addresses, and they must fill neither log nor memory."""
-MAX_CHARACTERS = 100
-"""Of the header's value in a log line."""
+"""A limit, because clients with many addresses must not fill the log or the memory."""
+MAX_LOGGED_CHARACTERS = 100
 
 log = logging.get_logger("socialpub.requests")
 
@@ -111,18 +109,18 @@ class UntrustedForwarders:
         self._trusted = trusted
         self._trusted_peer: str | None = None
         self._seen: OrderedDict[str, tuple[float, UntrustedProxy]] = OrderedDict()
-        """By peer: when it was logged last (monotonic), and its record. The oldest comes first."""
+        """By peer: when it was last logged (monotonic), and its record. The oldest entry comes first."""
+        # After a start, the database contains the records of the previous process.
         self._changed = appliance_state.get(rt.reader, appliance_state.UNTRUSTED_PROXIES) is not None
-        """Whether the rows hold something else. After a start they hold what the former process recorded."""
 
     async def note(self, peer: str, value: bytes) -> None:
-        """Log and record that this peer sent the header. `peer` is empty for a socket in the file system."""
-        if peer == self._trusted_peer:
-            return  # the usual case, which every request through a proxy pays for
-        if self._trusted.holds(peer):
+        """Log and record that this peer sent the header, if the peer is not trusted."""
+        if peer == self._trusted_peer:  # the usual case, without the cost of parsing
+            return
+        if self._trusted.contains(peer):
             self._trusted_peer = peer
             return
-        name, now = plain(peer), self._rt.clock.monotonic()
+        name, now = format_peer(peer), self._rt.clock.monotonic()
         if name in self._seen and now - self._seen[name][0] < NOTICE_SECONDS:
             return
         proxy = UntrustedProxy(name, self._rt.stamp())
@@ -135,29 +133,26 @@ class UntrustedForwarders:
             "ignored X-Forwarded-For: the peer is not in [proxies] trusted",
             peer=proxy.peer,
             setting="proxies.trusted",
-            value=value[:MAX_CHARACTERS].decode("latin-1"),
+            value=value[:MAX_LOGGED_CHARACTERS].decode("latin-1"),
             remedy=addresses.trust_remedy(proxy.peer, self._rt.settings.proxies.trusted),
         )
         await self.flush()
 
     async def flush(self) -> None:
-        """Write the record down, where it changed. Raises Unavailable; the next call tries again."""
+        """Store changed records. Raises Unavailable; the next call tries again."""
         if self._changed:
             await self._rt.write_soon(addresses.store_untrusted_proxies, [proxy for _, proxy in self._seen.values()])
             self._changed = False
 
     def _make_room(self, proxy: UntrustedProxy, now: float) -> bool:
-        """Whether this peer can be remembered. A public peer never displaces another one within its hour."""
+        """Return whether there is space for this peer. A public peer does not replace another peer within an hour."""
         if proxy.peer in self._seen or len(self._seen) < MAX_PEERS:
             return True
-        oldest, (logged_at, _) = next(iter(self._seen.items()))
-        if now - logged_at >= NOTICE_SECONDS:
-            displaced: str | None = oldest
-        elif proxy.is_public:
-            displaced = None
-        else:
-            displaced = next((peer for peer, (_, known) in self._seen.items() if known.is_public), None)
-        if displaced is None:
-            return False
-        del self._seen[displaced]
+        replaced, (logged_at, _) = next(iter(self._seen.items()))
+        if now - logged_at < NOTICE_SECONDS:
+            public = [peer for peer, (_, known) in self._seen.items() if known.is_public]
+            if proxy.is_public or not public:
+                return False
+            replaced = public[0]
+        del self._seen[replaced]
         return True

@@ -1,11 +1,10 @@
-"""What connections and request bodies may use: one connection, one address, and all of them (contract 1.19, 1.20).
+"""Limits of connections and request bodies: per connection, per address and in total (contract 1.19, 1.20).
 
-A client needs no key to connect. So the head of a request is bounded in size and time, a client that reads nothing is
-disconnected, and one address cannot use all connections. Whatever strangers do, descriptors stay free for the database
-and for files.
+Clients need no key to connect. So the request head is limited in size and time, a client that reads nothing is
+disconnected, and one address cannot use all connections. File descriptors always remain for the database and for files.
 
-All bodies in memory share one limit. A byte counts from the moment the connection reads it until a file has it or its
-request has ended. A body that goes to a file takes only the memory of a few reads, so it counts but is never refused.
+All request bodies in memory share one limit. A byte counts from its arrival until it is in a file or its request ends.
+A body that goes to a file needs only the memory of a few reads, so it counts but is never refused.
 """
 
 import heapq
@@ -24,10 +23,10 @@ from socialpub.web.http import client_address
 
 MAX_MEMORY_BYTES = 64 * 1024 * 1024
 COMPLETE_SECONDS = 20.0
-"""A body in memory, or a text of a form, must be complete within this time."""
+"""The deadline for a body in memory, and for a text field of a form."""
 
 BODY = "socialpub.body"
-"""Under this name the server puts a `BodyShare` into the scope of each request."""
+"""The key of the `BodyShare` in the scope of each request."""
 
 Scope = MutableMapping[str, Any]
 
@@ -41,7 +40,7 @@ class BodyMemory:
 
 
 class BodyShare:
-    """What one request uses of this memory. `goes_to_file`: its handler writes each piece to the disk."""
+    """The memory of one request. `goes_to_file`: the handler writes each piece to a file."""
 
     __slots__ = ("_memory", "goes_to_file", "held_bytes")
 
@@ -51,7 +50,7 @@ class BodyShare:
         self.goes_to_file = False
 
     def add(self, size_bytes: int, *, goes_to_file: bool = False) -> bool:
-        """Count bytes that were read. Return False, and count nothing, where they exceed the limit and stay here."""
+        """Count bytes that were read. Return False, and count nothing, if bytes in memory exceed the limit."""
         memory = self._memory
         if memory.used_bytes + size_bytes > memory.max_bytes and not goes_to_file:
             return False
@@ -69,7 +68,7 @@ def memory_full() -> Unavailable:
 
 
 def release_body(scope: Scope) -> None:
-    """Stop counting everything that the request with this scope holds. Calling it again changes nothing."""
+    """Stop counting the body of the request with this scope. Another call changes nothing."""
     share: BodyShare | None = scope.get(BODY)
     if share is not None:
         share.remove(share.held_bytes)
@@ -80,50 +79,50 @@ def release_body(scope: Scope) -> None:
 log = logging.get_logger("socialpub.web.server")
 
 MAX_CONNECTIONS = 4096
-"""However many descriptors there are: each idle connection costs some kilobytes."""
+"""A limit that does not depend on descriptors, because each idle connection needs some kilobytes of memory."""
 RESERVED_DESCRIPTORS = 200
-"""For the database's connections, one set for each thread that reads, and for whatever a process has open besides."""
+"""For the database connections of each reading thread, and for other files of the process."""
 MAX_DESCRIPTORS = 1 << 20
-"""Where the hard limit is none at all: the kernel's own default for the most that a process may have."""
-QUIET_SECONDS = 60.0
-"""The same limit is in the log once in so long."""
+"""The kernel's default maximum per process, used if the hard limit is infinite."""
+LOG_INTERVAL_SECONDS = 60.0
+"""The minimum time between two log lines about the same limit."""
 NAMED_ADDRESSES = 3
-"""A log line names this many addresses: those that reached the limit most often."""
+"""A log line names the addresses that reached the limit most often."""
 MAX_COUNTED_ADDRESSES = 1000
 IDLEST_BATCH = 64
-"""One search through all connections finds this many idle ones, for the next connections that need room."""
+"""The number of idle connections that one search returns, for the next new connections."""
 SEARCH_INTERVAL_SECONDS = 0.01
-"""A search through all connections takes about a millisecond. One that found nothing is not repeated sooner."""
+"""The minimum time between two searches without result. A search takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     connections: int = MAX_CONNECTIONS
-    """Open at the same time. A new one takes the place of the one that has been idle longest."""
+    """At the same time. A new connection replaces the longest idle connection."""
     connections_per_address: int = 64
-    """The same for one address that is no trusted proxy. A whole /64 of IPv6 is one address."""
+    """From one address, except trusted proxies. An IPv6 /64 counts as one address."""
     head_bytes: int = 32 * 1024
-    """Of a request line with its headers; trailers and what chunks carry besides bytes may have as much."""
+    """The request line with the headers. The same limit applies to trailers and chunk metadata."""
     head_fields: int = 100
-    """Headers and trailers of a request. In memory, a short one takes twenty times its bytes."""
+    """Headers and trailers. In memory, a short header takes twenty times its bytes."""
     head_seconds: float = 20.0
-    """From connecting, or from the first byte of a later request, until the head is complete."""
+    """From the connection, or the first byte of a later request, until the head is complete."""
     body_seconds: float = COMPLETE_SECONDS
     """From the head until the body is complete, unless the body goes to a file."""
     stall_seconds: float = 75.0
-    """Without a byte of a body that goes to a file. Longer than `stream.STALL_SECONDS`, which can still say why."""
+    """Without data of a body that goes to a file. Longer than `problems.STALL_SECONDS`, which sends a problem."""
     body_memory_bytes: int = MAX_MEMORY_BYTES
-    """All bodies together, as far as they are in memory."""
+    """All bodies in memory together."""
     discarded_bytes: int = 1 << 20
     """Of a body that still arrives after its response."""
     reader_seconds: float = 30.0
-    """Without a byte taken of what was sent."""
+    """Without progress of a client that reads a response."""
     pipelined: int = 32
-    """Requests that have arrived whole while an earlier one is being answered."""
+    """Complete requests that wait for the response of an earlier request."""
 
 
 class Limit(StrEnum):
-    """What was reached, as the log says it."""
+    """A limit that a client reached; the value is the log message."""
 
     CONNECTIONS = "all connections are in use and none is idle; new connections are closed"
     IDLE_CONNECTIONS = "all connections are in use; the longest idle connection was closed for a new connection"
@@ -140,24 +139,21 @@ class Limit(StrEnum):
 
 class Connection(Protocol):
     @property
-    def peer(self) -> str:
-        """The address that connected; empty for a socket in the file system."""
+    def peer(self) -> str: ...
 
-    def overdue(self, now: float) -> Limit | None: ...
+    def exceeded_limit(self, now: float) -> Limit | None: ...
 
-    def give_up(self, reached: Limit) -> None: ...
+    def end(self, reached: Limit) -> None: ...
 
-    def idle_since(self) -> float | None:
-        """Return when the client last sent something; None while a response is on its way to it."""
+    def idle_since(self) -> float | None: ...
 
     def abort(self) -> None: ...
 
 
 class ConnectionWatch:
-    """Counts connections, closes those that exceed a limit, and logs which limits were reached, and by whom.
+    """Counts connections, closes connections that exceed a limit, and logs the limit and the address.
 
-    It examines all connections from time to time, which costs less than a timer for each. `now` is the event loop's
-    time, in seconds. `is_trusted` returns whether an address is a trusted proxy's.
+    One check of all connections per second costs less than a timer per connection. `now` is the time of the event loop.
     """
 
     def __init__(self, limits: ConnectionLimits, is_trusted: Callable[[str], bool] = lambda _: False) -> None:
@@ -165,45 +161,43 @@ class ConnectionWatch:
         self.bodies = BodyMemory(limits.body_memory_bytes)
         self._is_trusted = is_trusted
         self._open: dict[Connection, str | None] = {}
-        """Each with what its address counts as; None for a trusted proxy."""
-        self._of_address: dict[str, set[Connection]] = {}
+        """Each connection with the network of its client; None for a trusted proxy."""
+        self._by_network: dict[str, set[Connection]] = {}
         self._idlest: list[tuple[float, Connection]] = []
-        """What the last search found, the connection that was idle longest at the end."""
+        """The result of the last search; the longest idle connection is the last item."""
         self._search_again_at = 0.0
         self._unlogged: dict[Limit, Counter[str]] = {}
         self._logged_at: dict[Limit, float] = {}
 
-    # --- how many ----------------------------------------------------------------------------------------------------
-
     def admit(self, connection: Connection, now: float) -> bool:
-        """Count a new connection, and close an idle one where there is no room. Return whether the new one may stay."""
-        place = None if self._is_trusted(connection.peer) else client_address.network_of(connection.peer)
-        if not (self._find_room_for_address(place, now) and self._find_room(connection, now)):
+        """Count a new connection, and close an idle connection if necessary. Return whether the new one may stay."""
+        network = None if self._is_trusted(connection.peer) else client_address.client_network(connection.peer)
+        if not (self._make_room_in_network(network, now) and self._make_room(connection, now)):
             return False
-        self._open[connection] = place
-        if place is not None:
-            self._of_address.setdefault(place, set()).add(connection)
+        self._open[connection] = network
+        if network is not None:
+            self._by_network.setdefault(network, set()).add(connection)
         return True
 
     def forget(self, connection: Connection) -> None:
-        place = self._open.pop(connection, None)
-        if place is not None:
-            same_address = self._of_address[place]
-            same_address.discard(connection)
-            if not same_address:
-                del self._of_address[place]
+        network = self._open.pop(connection, None)
+        if network is not None:
+            same_network = self._by_network[network]
+            same_network.discard(connection)
+            if not same_network:
+                del self._by_network[network]
 
-    def _find_room_for_address(self, place: str | None, now: float) -> bool:
-        same_address = self._of_address.get(place or "", ())
-        if len(same_address) < self.limits.connections_per_address:
+    def _make_room_in_network(self, network: str | None, now: float) -> bool:
+        same_network = self._by_network.get(network or "", ())
+        if len(same_network) < self.limits.connections_per_address:
             return True
-        self.report(Limit.ADDRESS_CONNECTIONS, now, place or "")
-        idlest = _idlest(same_address)
+        self.report(Limit.ADDRESS_CONNECTIONS, now, network or "")
+        idlest = _idlest(same_network)
         if idlest:
             self._close(idlest[-1][1])
         return bool(idlest)
 
-    def _find_room(self, connection: Connection, now: float) -> bool:
+    def _make_room(self, connection: Connection, now: float) -> bool:
         if len(self._open) < self.limits.connections:
             return True
         idlest = self._find_idlest(now)
@@ -215,7 +209,6 @@ class ConnectionWatch:
         return True
 
     def _find_idlest(self, now: float) -> Connection | None:
-        """Return the connection that has been idle longest."""
         while True:
             while self._idlest:
                 since, connection = self._idlest.pop()
@@ -229,47 +222,42 @@ class ConnectionWatch:
                 return None
 
     def _close(self, connection: Connection) -> None:
-        # Its end is noticed later: until then its place must not be given away twice.
+        # The connection ends later. Until then, its place must not be used twice.
         self.forget(connection)
         connection.abort()
 
-    # --- how long ----------------------------------------------------------------------------------------------------
-
-    def sweep(self, connections: Iterable[Connection], now: float) -> None:
+    def check(self, connections: Iterable[Connection], now: float) -> None:
         for connection in list(connections):
-            reached = connection.overdue(now)
+            reached = connection.exceeded_limit(now)
             if reached is not None:
-                connection.give_up(reached)
+                connection.end(reached)
                 self.report(reached, now, connection.peer)
         for reached in list(self._unlogged):
             self._write(reached, now)
 
-    # --- what the log says -------------------------------------------------------------------------------------------
-
     def report(self, reached: Limit, now: float, peer: str = "") -> None:
-        """Log that this address reached a limit: at once, and after that once a minute with how often and by whom."""
+        """Log that this address reached a limit: at once, then once a minute with the count and the addresses."""
         unlogged = self._unlogged.setdefault(reached, Counter())
-        place = client_address.network_of(peer)
-        unlogged[place if place in unlogged or len(unlogged) < MAX_COUNTED_ADDRESSES else ""] += 1
+        network = client_address.client_network(peer)
+        unlogged[network if network in unlogged or len(unlogged) < MAX_COUNTED_ADDRESSES else ""] += 1
         self._write(reached, now)
 
     def _write(self, reached: Limit, now: float) -> None:
         logged_at = self._logged_at.get(reached)
-        if logged_at is None or now - logged_at >= QUIET_SECONDS:
+        if logged_at is None or now - logged_at >= LOG_INTERVAL_SECONDS:
             self._logged_at[reached] = now
             unlogged = self._unlogged.pop(reached)
-            named = [place for place, _ in unlogged.most_common(NAMED_ADDRESSES + 1) if place][:NAMED_ADDRESSES]
+            named = [network for network, _ in unlogged.most_common(NAMED_ADDRESSES + 1) if network][:NAMED_ADDRESSES]
             log.warning(reached.value, times=unlogged.total(), addresses=", ".join(named) or None)
 
 
 def _idlest(connections: Iterable[Connection]) -> list[tuple[float, Connection]]:
-    """Return those that have been idle longest, and since when; the longest at the end."""
     idle = ((since, connection) for connection in connections if (since := connection.idle_since()) is not None)
     return heapq.nsmallest(IDLEST_BATCH, idle, key=lambda found: found[0])[::-1]
 
 
 def raise_descriptors() -> int:
-    """Raise the soft limit of descriptors to the hard one; what it is then."""
+    """Raise the soft limit of file descriptors to the hard limit, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -283,5 +271,5 @@ def raise_descriptors() -> int:
 
 
 def connections_within(descriptors: int) -> int:
-    """How many connections a process may hold: each may have a file open as well."""
+    """Return how many connections a process may have. Each connection may also need an open file."""
     return max(1, min(MAX_CONNECTIONS, (descriptors - RESERVED_DESCRIPTORS) // 2))

@@ -244,7 +244,7 @@ def authenticate(request: Request) -> Caller:
         raise wrong_key(request, _explain_key(request.headers[b"authorization"]))
     request.max_body_bytes = MAX_BODY_BYTES
     state.last_uses.note(caller.key_id)
-    request.rate_headers = state.rate_limits.count(caller.key_id)
+    request.rate_headers = state.rate_limits.keys.count(caller.key_id)
     return caller
 
 

@@ -1,8 +1,8 @@
-"""How a failure is answered: a problem (RFC 7807), also while the body of its request is still on its way.
+"""Problem responses (RFC 7807), also while the request body is still arriving.
 
-Every problem has exactly the fields of the specification. `detail` is for the caller, the cause for the log. A
-connection that is closed while the caller is sending breaks, and the caller may never read why. So the refusal goes out
-first, and then what is on its way is taken and thrown away, for a moment and up to a limit.
+Every problem has exactly the fields of the specification. `detail` is for the caller, the cause for the log. If the
+server closes the connection while the caller sends, the caller may never read the problem. So the server sends the
+problem first, then discards the rest of the body, up to a limit of time and size.
 """
 
 import asyncio
@@ -37,7 +37,6 @@ def render_problem(error: SocialpubError, base_url: str) -> Answer:
 
 
 def answer_problem(error: SocialpubError, request: Request) -> Answer:
-    """The failure of this request: a problem, or a page for a browser that is outside of the API."""
     problem = render_problem(error, request.state.rt.settings.base_url)
     if is_for_page(request):
         page = pages.render("failure.html", error=error)
@@ -46,16 +45,16 @@ def answer_problem(error: SocialpubError, request: Request) -> Answer:
 
 
 def is_for_page(request: Request) -> bool:
-    """Return whether a failure of this request is shown as a page: to a browser, outside of the API."""
+    """Return whether problems of this request are pages: for browsers, outside of the API."""
     return not request.path.startswith(("/api/", "/storage/")) and request.prefers_page()
 
 
-# --- a body that is taken piece by piece ------------------------------------------------------------------------------
+# --- streamed bodies -------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.requests")
 
 STALL_SECONDS = 60.0
-"""A sender from whom nothing came for so long is gone without having closed the connection."""
+"""After this time without data, the sender counts as disconnected."""
 
 MAX_DISCARDED_BYTES = 8 * 1024 * 1024
 MAX_DISCARDED_SECONDS = 2.0
@@ -66,8 +65,8 @@ class RequestStream:
         self._request = request
 
     async def feed(self, sink: Callable[[bytes], None]) -> None:
-        """Hand every piece to `sink`, on the event loop. Raises what `sink` raises, ClientGone, and InvalidRequest
-        when nothing comes any more."""
+        """Pass every piece to `sink`, on the event loop. Raises ClientGone, InvalidRequest for a stalled body, and the
+        exceptions of `sink`."""
         loop = asyncio.get_running_loop()
         request, more = self._request, True
         request.send_body_to_file()
@@ -86,8 +85,7 @@ class RequestStream:
             raise InvalidRequest.at(message=message) from None
 
     async def refuse(self, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None) -> None:
-        """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request.
-        `refusal` makes the answer of it; by default it is a problem."""
+        """Send `error` at once if the body has not arrived yet, otherwise raise it. `refusal` renders the response."""
         request = self._request
         if request.is_whole:
             raise error
@@ -97,7 +95,7 @@ class RequestStream:
         await self.leave(answer_problem(error, request) if refusal is None else refusal(error))
 
     async def leave(self, answer: Answer) -> None:
-        """Answer at once. What still arrives of the body is discarded for a moment, and then the connection ends."""
+        """Send the response at once, discard some of the body, then close the connection."""
         request = self._request
         headers = (
             (b"content-type", answer.content_type),
@@ -105,14 +103,14 @@ class RequestStream:
             *(header for header in answer.headers if header != CLOSE),
             CLOSE,
         )
-        with contextlib.suppress(ClientGone):  # a caller that has gone needs no answer
+        with contextlib.suppress(ClientGone):
             await request.start(answer.status, headers)
             await request.send(answer.body, more=True)
             if not request.waits_for_continue:
-                await self._throw_away()
+                await self._discard_body()
             await request.send(b"", more=False)
 
-    async def _throw_away(self) -> None:
+    async def _discard_body(self) -> None:
         left, more = MAX_DISCARDED_BYTES, True
         try:
             async with asyncio.timeout(MAX_DISCARDED_SECONDS):

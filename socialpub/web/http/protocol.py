@@ -1,7 +1,7 @@
-"""One connection: uvicorn's, within limits, and honest about what is no HTTP.
+"""One HTTP connection: uvicorn's protocol with limits, and problems for invalid HTTP.
 
-What cannot be read is refused by a problem, and only where nothing else was or will be answered: a request that is
-being worked on gets its own answer, and then the connection ends.
+Invalid HTTP gets a problem only if no other response was or will be sent. A running request gets its own response, then
+the connection ends.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ class _Refused(Exception):
 
 
 class _AnyLength(int):
-    """How many bytes an answer still has to have, when it ends with its connection."""
+    """The number of missing bytes of a response that ends with its connection."""
 
     def __sub__(self, _: int) -> "_AnyLength":
         return self
 
     def __ne__(self, other: object) -> bool:
-        return False  # nothing is missing at its end
+        return False  # at the end of the response, no byte is missing
 
     __hash__ = int.__hash__
 
@@ -43,24 +43,24 @@ class HttpProtocol(HttpToolsProtocol):
         self._watch = watch
         self._limits = watch.limits
         self._closed_for_input = False
-        """Nothing that still arrives is read: the connection ends with the answers that are owed."""
+        """No more input is read. The connection ends after the pending responses."""
         self._in_body = False
         self._in_head = False
-        """A head has begun. Between requests neither of the two holds."""
-        self._barren_bytes = 0
-        """Received since a head was complete or a body went on: part of a head, trailers, what chunks carry besides."""
+        """Between requests, both flags are false."""
+        self._unfinished_bytes = 0
+        """Bytes of a head, of trailers or of chunk metadata since the last complete head or body data."""
         self._since = 0.0
-        """When the caller last did something that brought its request forward."""
+        """When the client last made progress with its request."""
         self._body_since = 0.0
         """When the last head was complete."""
         self._discarded_bytes = 0
-        """Of the present body, after its response."""
-        self._untaken_bytes = 0
-        self._untaken_since = 0.0
+        """Of the current body, after its response."""
+        self._unread_bytes = 0
+        self._unread_since = 0.0
         self._reading_bytes = 0
         self._refusal: SocialpubError | None = None
 
-    # --- what comes in -----------------------------------------------------------------------------------------------
+    # --- input -------------------------------------------------------------------------------------------------------
 
     @property
     def peer(self) -> str:
@@ -74,14 +74,14 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
-        for cycle, _ in self.pipeline:  # their requests never begin, so nothing else releases them
+        for cycle, _ in self.pipeline:  # these requests never start, so no handler releases their bodies
             connection_limits.release_body(cast("connection_limits.Scope", cycle.scope))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        room = self._limits.head_bytes - self._barren_bytes
+        room = self._limits.head_bytes - self._unfinished_bytes
         if len(data) > room and not self._in_body:
-            # Cut where the head has to be complete, so that one that is a little too long is not read either.
+            # Split at the limit, so that a head that is slightly too long is refused as well.
             self._read(data[:room])
             data = data[room:]
         if data:
@@ -90,18 +90,18 @@ class HttpProtocol(HttpToolsProtocol):
     def _read(self, data: bytes) -> None:
         if self._closed_for_input:
             return
-        is_first = self._barren_bytes == 0
-        self._barren_bytes += len(data)
+        is_first = self._unfinished_bytes == 0
+        self._unfinished_bytes += len(data)
         self._reading_bytes = len(data)
         self._parse(data)
-        if is_first or self._barren_bytes == 0:
+        if is_first or self._unfinished_bytes == 0:
             self._since = self.loop.time()
-        if self._barren_bytes >= self._limits.head_bytes and not self._closed_for_input:
+        if self._unfinished_bytes >= self._limits.head_bytes and not self._closed_for_input:
             self._refuse(self._too_large())
 
     def _parse(self, data: bytes) -> None:
-        """uvicorn's `data_received`, but where another protocol is offered (`curl --http2`): the offer is declined, and
-        the request with its body stays one of ours. The parser would take no body, and nothing after it."""
+        """Parse like uvicorn's `data_received`, but decline an upgrade (`curl --http2`): the parser would read neither
+        the body nor later requests."""
         self._unset_keepalive_if_required()
         while True:
             try:
@@ -110,7 +110,7 @@ class HttpProtocol(HttpToolsProtocol):
                 (read_bytes,) = offer.args
                 data = self._head_without_offer() + data[read_bytes:]
                 self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's is
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # like uvicorn
             except httptools.HttpParserError as error:
                 if not isinstance(error, httptools.HttpParserCallbackError):
                     self.logger.warning(_NO_HTTP)
@@ -138,9 +138,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if self.parser.get_method() == b"CONNECT":
-            raise _Refused  # what follows would be no HTTP, and this is no proxy
+            raise _Refused  # the following bytes would not be HTTP
         if self.parser.should_upgrade():
-            return  # it is read once more
+            return  # `_parse` reads the head again
         if self._reading_bytes > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
             self._refusal = self._too_large()
             raise _Refused
@@ -150,21 +150,20 @@ class HttpProtocol(HttpToolsProtocol):
             if len(self.pipeline) >= self._limits.pipelined:
                 self._watch.report(Limit.PIPELINED, self._body_since, self.peer)
                 raise _Refused
-            self._hold(share, self._head_bytes())  # it waits for the requests before it
-        self._in_head, self._in_body, self._barren_bytes, self._discarded_bytes = False, True, 0, 0
+            self._hold(share, self._head_bytes())  # the request waits for earlier requests
+        self._in_head, self._in_body, self._unfinished_bytes, self._discarded_bytes = False, True, 0, 0
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         super().on_headers_complete()
         if self.parser.get_http_version() == "1.0":
-            # uvicorn would send chunks, which came with HTTP/1.1. It closes these connections after their answer.
+            # uvicorn would send chunks, which HTTP/1.0 does not have. It closes these connections after the response.
             self.cycle.chunked_encoding, self.cycle.expected_content_length = False, _AnyLength(sys.maxsize)
 
     @property
     def _is_answering(self) -> bool:
-        """Whether a request that arrived is not yet answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def on_body(self, body: bytes) -> None:
-        self._barren_bytes = 0
+        self._unfinished_bytes = 0
         if self.cycle.response_complete:
             self._discarded_bytes += len(body)
             if self._discarded_bytes > self._limits.discarded_bytes:
@@ -176,11 +175,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def _share(self) -> BodyShare:
-        """What the newest request uses of the memory for bodies."""
         return cast("BodyShare", self.cycle.scope[BODY])  # type: ignore[literal-required]
 
     def _hold(self, share: BodyShare, size_bytes: int) -> None:
-        """Count bytes of a request that wait in memory. Where there is no room for them, refuse it."""
+        """Count bytes of a request in memory. Refuse the request if they exceed the limit."""
         if not share.add(size_bytes, goes_to_file=share.goes_to_file):
             self._watch.report(Limit.BODY_MEMORY, self.loop.time(), self.peer)
             self._refusal = connection_limits.memory_full()
@@ -189,23 +187,23 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
-        self._in_body, self._barren_bytes = False, 0
+        self._in_body, self._unfinished_bytes = False, 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         if not self._in_head:
             self._since = self.loop.time()
         if self.cycle.response_complete and self.cycle.body:
-            self.cycle.body = bytearray()  # no handler reads it any more, and the cycle stays until the next request
+            self.cycle.body = bytearray()  # no handler reads the rest, but the cycle lives until the next request
         super().on_response_complete()
         if self.pipeline:
-            self.flow.pause_reading()  # uvicorn reads on, and more requests would wait
+            self.flow.pause_reading()  # uvicorn would continue to read requests
 
     def _head_bytes(self) -> int:
         request_line = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
         return request_line + sum(len(name) + len(value) + 4 for name, value in self.headers) + 2
 
-    # --- what is refused ---------------------------------------------------------------------------------------------
+    # --- refusals ----------------------------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(self._refusal or InvalidRequest.at(message=msg))
@@ -219,16 +217,16 @@ class HttpProtocol(HttpToolsProtocol):
         )
 
     def _refuse(self, error: SocialpubError) -> None:
-        """Stop reading. The sender gets a problem, unless another answer is on its way or was sent."""
+        """Stop reading. Send a problem, unless another response was started."""
         self._closed_for_input = True
         cycle = self.cycle
         if not self._in_body and cycle is not None and not cycle.response_complete:
-            cycle.keep_alive = False  # the requests before this one are whole, and are answered
+            cycle.keep_alive = False  # earlier requests are complete and get their responses
         elif self._in_body and (self.pipeline or cycle.response_started):
             self.transport.close()
         else:
             if self._in_body:
-                # Its handler waits for the rest of the body: it has done nothing yet, and never will.
+                # The handler still waits for the body, so it has changed nothing. It must end now.
                 cycle.disconnected = True
                 cycle.message_event.set()
             self._write_problem(error)
@@ -249,32 +247,31 @@ class HttpProtocol(HttpToolsProtocol):
         lines = [status_line, *(name + b": " + value for name, value in headers), b"", problem.body]
         self.transport.write(b"\r\n".join(lines))
 
-    # --- what takes too long -----------------------------------------------------------------------------------------
+    # --- limits of time ----------------------------------------------------------------------------------------------
 
-    def overdue(self, now: float) -> Limit | None:
-        """The limit of time that this connection has reached."""
-        untaken_bytes = self.transport.get_write_buffer_size()
-        if untaken_bytes != self._untaken_bytes:
-            self._untaken_bytes, self._untaken_since = untaken_bytes, now
-        if untaken_bytes and now - self._untaken_since >= self._limits.reader_seconds:
+    def exceeded_limit(self, now: float) -> Limit | None:
+        unread_bytes = self.transport.get_write_buffer_size()
+        if unread_bytes != self._unread_bytes:
+            self._unread_bytes, self._unread_since = unread_bytes, now
+        if unread_bytes and now - self._unread_since >= self._limits.reader_seconds:
             return Limit.READER_SECONDS
         if self._closed_for_input:
             return None
         if self.flow.read_paused:
-            self._since = self._body_since = now  # it is we who do not read
+            self._since = self._body_since = now  # the server does not read
         waited = now - self._since
         if self._in_body:
             if self._share.goes_to_file:
                 return Limit.STALL_SECONDS if waited >= self._limits.stall_seconds else None
             return Limit.BODY_SECONDS if now - self._body_since >= self._limits.body_seconds else None
-        # An idle connection that is kept has uvicorn's own timer, until something arrives that begins no request.
+        # uvicorn's timer closes an idle connection, until bytes arrive that do not start a request.
         is_owed = self.cycle is None or (self.cycle.response_complete and self.timeout_keep_alive_task is None)
         if (self._in_head or is_owed) and waited >= self._limits.head_seconds:
             return Limit.HEAD_SECONDS
         return None
 
-    def give_up(self, reached: Limit) -> None:
-        """End the connection; answers that the client still reads are sent first."""
+    def end(self, reached: Limit) -> None:
+        """End the connection, after the responses that the client still reads."""
         cycle = self.cycle
         if reached is Limit.HEAD_SECONDS and cycle is not None and not cycle.response_complete:
             self._closed_for_input, self._in_head = True, False
@@ -289,13 +286,11 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self.transport.abort()
 
-    # --- what gives way ----------------------------------------------------------------------------------------------
-
     def idle_since(self) -> float | None:
-        """Return when the client last sent something, while the server waits for a request or the rest of one.
+        """Return when the client last sent data, while the server waits for a complete request.
 
-        None while a request is worked on, a response is on its way, or a file arrives: only a valid key, session or
-        signature leads there.
+        Return None while a request runs, a response is being sent or a file arrives: these need a valid key, session or
+        signature.
         """
         if self.flow.read_paused or self.transport.get_write_buffer_size():
             return None
@@ -304,6 +299,5 @@ class HttpProtocol(HttpToolsProtocol):
         return self._since
 
     def abort(self) -> None:
-        """Close the connection at once, whatever is under way on it."""
         self._closed_for_input = True
         self.transport.abort()

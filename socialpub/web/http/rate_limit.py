@@ -1,6 +1,6 @@
-"""Rate limits: the requests of a key, and the failures of an address (contract 1.10).
+"""Rate limits for the requests of a key and the failures of an address (contract 1.10).
 
-Fixed windows, counted per web process on the monotonic clock: changing the wall clock neither blocks nor admits.
+Fixed windows per web process, on the monotonic clock: setting the system clock does not affect them.
 """
 
 from collections import OrderedDict
@@ -13,15 +13,13 @@ from socialpub.web.http import client_address
 from socialpub.web.http.answer import Header
 
 WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
-"""This many wrong passwords from one address, or from one known browser, in this many minutes (contract 9)."""
+"""The limit for one address, and for one known browser (contract 9)."""
 
-MAX_PLACES = 10_000
-"""Addresses that are counted at a time: callers can invent addresses. Beyond that, the oldest window ends early."""
+MAX_ADDRESSES = 10_000
+"""A limit, because clients can have many addresses. Beyond this limit, the oldest window ends early."""
 
 
 class RateLimit:
-    """Allows `amount` of one kind per identifier and window."""
-
     def __init__(
         self, amount: int, clock: Clock, detail: str, max_identifiers: int | None = None, minutes: int = 1
     ) -> None:
@@ -31,13 +29,13 @@ class RateLimit:
         self._detail = detail
         self._max_identifiers = max_identifiers
         self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """By identifier: when the window ends, and its count. All last equally long, so the first ends first."""
+        """By identifier: when the window ends, and its count. The first window ends first."""
 
     def __len__(self) -> int:
         return len(self._windows)
 
     def count(self, identifier: str) -> tuple[Header, ...]:
-        """Count one; return the headers that show what is left. Raises RateLimited, which carries them."""
+        """Count one request or failure, and return the rate limit headers. Raises RateLimited with these headers."""
         now = self._clock.monotonic()
         ends_at, counted = self._windows.get(identifier, (now, 0))
         if ends_at <= now:
@@ -65,7 +63,6 @@ class RateLimit:
         self._windows.pop(identifier, None)
 
     def _make_room(self, now: float) -> None:
-        """Remove ended windows; each window is examined once in its life."""
         while self._windows:
             ends_at, _ = next(iter(self._windows.values()))
             if ends_at > now and (self._max_identifiers is None or len(self._windows) < self._max_identifiers):
@@ -77,49 +74,44 @@ class RateLimits:
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         failures = settings.failed_keys_per_minute
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sent too many requests.")
-        self.failures = RateLimit(failures, clock, "This address sent too many wrong keys.", MAX_PLACES)
-        self.guesses = RateLimit(failures, clock, "This address opened too many invalid links.", MAX_PLACES)
+        self.failures = RateLimit(failures, clock, "This address sent too many wrong keys.", MAX_ADDRESSES)
+        self.guesses = RateLimit(failures, clock, "This address opened too many invalid links.", MAX_ADDRESSES)
         self.passwords = RateLimit(
             WRONG_PASSWORDS,
             clock,
             "Too many wrong passwords were entered from this address.",
-            MAX_PLACES,
+            MAX_ADDRESSES,
             PASSWORD_MINUTES,
         )
         self.known_browsers = RateLimit(
             WRONG_PASSWORDS,
             clock,
             "Too many wrong passwords were entered in this browser.",
-            MAX_PLACES,
+            MAX_ADDRESSES,
             PASSWORD_MINUTES,
         )
 
-    def count(self, key_id: str) -> tuple[Header, ...]:
-        """Count one request of this key; return the headers of its answer. Raises RateLimited, which carries them."""
-        return self.keys.count(key_id)
-
     def count_failure(self, address: str) -> None:
-        """Count one failed authentication from this address. Raises RateLimited."""
-        self.failures.count(client_address.network_of(address))
+        self.failures.count(client_address.client_network(address))
 
     def count_guess(self, address: str) -> None:
-        """Count one unexpected return from a consent page, or one invalid sign-in link. Raises RateLimited."""
-        self.guesses.count(client_address.network_of(address))
+        """Count one unexpected return from a consent page, or one invalid setup link. Raises RateLimited."""
+        self.guesses.count(client_address.client_network(address))
 
     def count_password(self, address: str, browser_id: str | None) -> None:
-        """Count one password as wrong until it turns out to be right. Raises RateLimited.
+        """Count a password before it is checked. Raises RateLimited.
 
-        A known browser (`browser_id`) has its own count, which no other client at its address can use up.
+        A known browser (`browser_id`) has its own count, so other clients at its address cannot lock it out.
         """
         limit, identifier = self._password_limit(address, browser_id)
         limit.count(identifier)
 
     def forgive_passwords(self, address: str, browser_id: str | None) -> None:
-        """Forget the wrong passwords of a browser, or else of an address: the right one came."""
+        """Reset the count of wrong passwords after a correct one."""
         limit, identifier = self._password_limit(address, browser_id)
         limit.forget(identifier)
 
     def _password_limit(self, address: str, browser_id: str | None) -> tuple[RateLimit, str]:
         if browser_id is not None:
             return self.known_browsers, browser_id
-        return self.passwords, client_address.network_of(address)
+        return self.passwords, client_address.client_network(address)

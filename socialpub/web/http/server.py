@@ -157,7 +157,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
         self.app = app
-        self.watch = ConnectionWatch(limits or ConnectionLimits(), app.state.trusted_proxies.holds)
+        self.watch = ConnectionWatch(limits or ConnectionLimits(), app.state.trusted_proxies.contains)
         self._service_manager = app.state.rt.service_manager
         self._draining: asyncio.Task[None] | None = None
         self._hung_up = False
@@ -201,7 +201,7 @@ class Server(uvicorn.Server):
         """Ten times a second."""
         self._service_manager.alive("Serving")
         if counter % 10 == 0:
-            self.watch.sweep(self._connections(), asyncio.get_running_loop().time())
+            self.watch.check(self._connections(), asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from socialpub.accounts import api_keys
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from socialpub.web.http.rate_limit import MAX_PLACES
+from socialpub.web.http.rate_limit import MAX_ADDRESSES
 from tests.integration.api.client import Client
 from tests.support.hand_clock import HandClock
 
@@ -135,8 +135,8 @@ def test_more_addresses_than_fit_take_no_more_room_and_no_more_time(rt: Runtime)
     for _ in range(7):
         seconds()
     assert min(seconds() for _ in range(3)) < empty * 10
-    assert len(limits.failures) == MAX_PLACES
-    limits.count("a key")
+    assert len(limits.failures) == MAX_ADDRESSES
+    limits.keys.count("a key")
     for _ in range(11):
         seconds()
-    assert limits.count("a key")[1] == (b"ratelimit-remaining", b"1"), "strangers do not make a key's count start anew"
+    assert limits.keys.count("a key")[1] == (b"ratelimit-remaining", b"1"), "strangers do not make a key's count start anew"

@@ -156,9 +156,9 @@ def test_a_head_has_to_be_complete_in_time_however_it_trickles(rt: Runtime, is_k
             await until(lambda: [one for one in serving._connections() if one._in_head])
             (connection,) = serving._connections()
             for _ in range(5):
-                before = connection._barren_bytes
+                before = connection._unfinished_bytes
                 line.writer.write(piece)
-                await until(lambda before=before: connection._barren_bytes > before)
+                await until(lambda before=before: connection._unfinished_bytes > before)
             sweep(serving, 19)
             assert serving._connections()
             sweep(serving, 21)
@@ -175,9 +175,9 @@ def test_line_breaks_are_no_request(rt: Runtime) -> None:
             await line.answer()
             (connection,) = serving._connections()
             for _ in range(3):
-                before = connection._barren_bytes
+                before = connection._unfinished_bytes
                 line.writer.write(b"\r\n")
-                await until(lambda before=before: connection._barren_bytes > before)
+                await until(lambda before=before: connection._unfinished_bytes > before)
             sweep(serving, 21)
             assert await line.ended()
 
@@ -363,7 +363,7 @@ def test_one_address_has_at_most_so_many_connections_and_the_others_do_not_notic
             serving.app.state.long_poll.stop()
             assert {(await line.answer())[0] for line in (newest, *lines[1:])} == {200}
         await until(lambda: not serving._connections())
-        assert not serving.watch._of_address
+        assert not serving.watch._by_network
 
     serve(rt, story)
     assert told(caplog) == [Limit.ADDRESS_CONNECTIONS]
@@ -377,10 +377,10 @@ class Idle:
         self.peer, self.since = peer, since
         self.is_aborted = False
 
-    def overdue(self, now: float) -> Limit | None:
+    def exceeded_limit(self, now: float) -> Limit | None:
         return None
 
-    def give_up(self, reached: Limit) -> None: ...
+    def end(self, reached: Limit) -> None: ...
 
     def idle_since(self) -> float | None:
         return self.since
@@ -390,7 +390,7 @@ class Idle:
 
 
 def test_a_household_of_ipv6_is_one_address_and_a_trusted_proxy_is_none() -> None:
-    watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).holds)
+    watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).contains)
     trusted = [Idle(f"2001:db8:0:1::{number}") for number in range(5)]
     household = [Idle(f"2001:db8:0:2::{number}", since=number) for number in range(3)]
     others = [Idle(f"2001:db8:0:{number}::1") for number in range(3, 6)]
@@ -476,10 +476,10 @@ def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest
         for second in range(1, 50):
             watch.report(Limit.CONNECTIONS, second, f"192.0.2.{min(second, 4)}")
         assert times() == []
-        watch.sweep((), 61.0)
+        watch.check((), 61.0)
         assert addresses_in(caplog) == ["192.0.2.4, 192.0.2.1, 192.0.2.2"], "the most frequent first"
         assert times() == [49]
-        watch.sweep((), 200.0)
+        watch.check((), 200.0)
         assert times() == []
 
 

@@ -96,4 +96,4 @@ async def until(condition: object) -> None:
 
 def sweep(serving: Server, seconds: float) -> None:
     """Look at the connections as if so much time had passed."""
-    serving.watch.sweep(serving._connections(), asyncio.get_running_loop().time() + seconds)
+    serving.watch.check(serving._connections(), asyncio.get_running_loop().time() + seconds)

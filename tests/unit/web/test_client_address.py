@@ -61,11 +61,11 @@ def test_past_proxies_that_are_listed_the_first_stranger_from_the_end_is_the_cal
 
 def test_without_a_trusted_proxy_nobody_is_believed():
     assert TrustedProxies(()).find_caller("127.0.0.1", [b"198.51.100.1"]) == "127.0.0.1"
-    assert not TrustedProxies(()).holds("")
+    assert not TrustedProxies(()).contains("")
 
 
 def test_a_network_of_mapped_addresses_is_one_of_ipv4():
-    assert TrustedProxies(("::ffff:10.0.0.0/104",)).holds("10.1.2.3")
+    assert TrustedProxies(("::ffff:10.0.0.0/104",)).contains("10.1.2.3")
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_a_network_of_mapped_addresses_is_one_of_ipv4():
     ],
 )
 def test_a_whole_64_of_ipv6_is_one_place(address, expected):
-    assert client_address.network_of(address) == expected
+    assert client_address.client_network(address) == expected

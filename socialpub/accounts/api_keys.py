@@ -93,10 +93,10 @@ def create(
     if foreign:
         raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
     if expires_at is not None and expires_at <= tx.now:
-        raise KeyRefused("expires_at", "The key would have expired already.", "Give a time in the future.")
+        raise KeyRefused("expires_at", "The key would already be expired.", "Give a time in the future.")
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
     if tx.get(ApiKeyRow, key_id) is not None:
-        raise Conflict(f"The key {key_id} was made already, and is not shown again.")
+        raise Conflict(f"The key {key_id} was already created and is not shown again.")
     tx.add(
         ApiKeyRow,
         id=key_id,

@@ -92,8 +92,8 @@ def _renew(rt: Runtime, row: ProfileRow) -> None:
     try:
         _fetch(rt, row, path)
     except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
-        why = "the disk refuses it" if isinstance(error, OSError) else str(error)
-        log.info("a profile's picture could not be fetched", profile=row.id, why=why)
+        why = "the disk cannot store it" if isinstance(error, OSError) else str(error)
+        log.info("the avatar of a profile could not be fetched", profile=row.id, why=why)
         rt.tokens.failed_avatars[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
@@ -136,7 +136,7 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
     if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
-        raise ImageRefused("its address is not https at its usual port")
+        raise ImageRefused("its address does not use HTTPS at port 443")
     try:
         found = [str(known[4][0]) for known in socket.getaddrinfo(host, HTTPS_PORT, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):

@@ -110,12 +110,12 @@ def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
     provider, keys = rt.providers[provider_name], " and ".join(missing)
     rule = consents.check_redirect_address(rt.settings, provider)
     app = f"a {rule.app_kind} app" if rule and rule.app_kind else "an app"
-    address = f", give it the redirect address {rt.settings.redirect_url(provider_name)}"
+    address = f", set its redirect address to {rt.settings.redirect_url(provider_name)}"
     wrong = f" {rule.sentence} {rule.change}" if rule and rule.change else ""
     return OperatorError(
-        f"{provider.label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
+        f"The app credentials for {provider.label} are missing: {keys} in [providers.{provider_name}] "
         f"{'is' if len(missing) == 1 else 'are'} empty.",
-        f"Register {app} with {provider.label}{'' if wrong else address} and write what it shows you into the "
+        f"Register {app} with {provider.label}{'' if wrong else address} and copy its credentials into the "
         f"configuration.{wrong}",
     )
 
@@ -125,12 +125,12 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surf
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
-            f"The profile “{profile.name}” is no account of {provider.label}.",
+            f"The profile “{profile.name}” is not an account of {provider.label}.",
             hints.sentence(hints.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
         )
     if profile.status is ProfileStatus.DISCONNECTED:
         raise OperatorError(
-            f"The profile “{profile.name}” was disconnected, which cannot be undone.",
+            f"The profile “{profile.name}” was disconnected. Its connection cannot be restored.",
             f"To connect the account as a new profile, {hints.connect(provider.name, surface)}.",
         )
     return profile
@@ -157,7 +157,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     row = _find(rt.reader, provider, query, Surface(awaited.door) if awaited else Surface.SHELL)
     if consent_id not in (None, row.id):
         raise OperatorError(
-            "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
+            "This address belongs to another attempt to connect.", "Paste the address at which this attempt ended."
         )
     rt.write(consents.spend, row.id)
     surface = Surface(row.door)
@@ -191,9 +191,9 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface:
     if not state:
         # Any site can make such a link, so our page repeats only what has the form of a code.
         error = query.get("error", "")
-        said = f" It says: {error}." if _ERROR_CODE.fullmatch(error) else ""
-        raise UnknownState(f"{provider.label} did not say which attempt this belongs to.{said}", again)
-    raise UnknownState("This attempt to connect is not known here, or it was long ago.", again)
+        said = f" It returned: {error}." if _ERROR_CODE.fullmatch(error) else ""
+        raise UnknownState(f"{provider.label} did not return the state of an attempt to connect.{said}", again)
+    raise UnknownState("This attempt to connect is unknown or has expired.", again)
 
 
 def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str:
@@ -201,14 +201,14 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
     error = query.get("error")
     if error == "access_denied":
         raise OperatorError(
-            f"You did not give {provider.label}'s consent, so nothing was connected.",
+            f"You did not give consent at {provider.label}, so no account was connected.",
             hints.begin_again(provider.name, surface),
         )
     if error:
         words = shortened(query.get("error_description"))
         said = f"{shortened(error)}: {words}" if words else shortened(error)
         raise OperatorError(
-            f"{provider.label} gave no consent. It says: {said}",
+            f"{provider.label} refused to connect the account. It returned: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}. "
             f"{hints.begin_again(provider.name, surface)}",
         )
@@ -244,15 +244,15 @@ def _connect(
     assert row is not None
     surface = Surface(row.door)
     if row.finished_at is not None:  # the owner no longer waits for it
-        raise OperatorError("This attempt was given up.", hints.begin_again(row.provider, surface))
+        raise OperatorError("This attempt was canceled.", hints.begin_again(row.provider, surface))
     if row.expected_profile_id is not None:
         expected = _must_fit(tx, provider, row.expected_profile_id, surface)
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
             wanted = _handle(expected.username, expected.name)
             raise OperatorError(
-                f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
-                f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
+                f"{wanted} was to be connected again, but {provider.label} returned {came}.",
+                f"Log in to {provider.label} as {wanted} (use a private window), then start again. "
                 f"To connect {came} as well, {hints.connect(provider.name, surface)}.",
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
@@ -328,9 +328,9 @@ def check_grant(provider: Provider, credentials: Credentials, surface: Surface =
     scopes = credentials.scopes or frozenset()
     if not provider.oauth.can_publish(scopes):
         raise OperatorError(
-            f"With this grant nothing could be published to {provider.label}: "
+            f"These tokens do not allow publishing to {provider.label}: "
             + " ".join(provider.oauth.missing_scopes(scopes)),
-            f"Consent again to everything that the app asks for. To begin, {hints.connect(provider.name, surface)}.",
+            f"Give consent to every permission that the app requests: {hints.connect(provider.name, surface)}.",
         )
 
 
@@ -357,8 +357,8 @@ def identify(
     except ProviderError as error:
         hint = hints.after_failure(provider, error, surface)
         if renewed:
-            hint += " The refresh token has been used in this attempt: import a newer one."
-        raise OperatorError(f"It is not known whose tokens these are: {error.message}", hint) from error
+            hint += " This attempt used up the refresh token. Import a newer refresh token."
+        raise OperatorError(f"The account of these tokens could not be determined: {error.message}", hint) from error
 
 
 def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
@@ -370,8 +370,8 @@ def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
     if appliance_state.paused_at(rt.reader):
         raise OperatorError(
-            "The access token has run out, and while publishing is paused no token is refreshed.",
-            f"Import a fresh access token. Or end the pause first: {hints.resume()}.",
+            "The access token has expired, and no token is refreshed while publishing is paused.",
+            f"Import a new access token, or end the pause first: {hints.resume()}.",
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()

@@ -76,13 +76,13 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     again = hints.begin_again(row.provider, Surface(row.door))
     if row.taken_at is not None:
         if row.profile_id is not None:
-            message = "This link has been used already: the account is connected."
-            raise OperatorError(message, "There is nothing to do.")
-        raise OperatorError("This link has been used already.", again)
+            message = "This link was already used: the account is connected."
+            raise OperatorError(message, "No action is needed.")
+        raise OperatorError("This link was already used.", again)
     if row.finished_at is not None:
-        raise OperatorError("This attempt was given up.", again)
+        raise OperatorError("This attempt was canceled.", again)
     if row.expires_at <= tx.stamp:
-        raise OperatorError("This attempt was begun more than ten minutes ago.", again)
+        raise OperatorError("This attempt started more than ten minutes ago and has expired.", again)
     # The code challenge is answered in this call, so the verifier is not needed again.
     tx.change(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
 
@@ -91,7 +91,7 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     """Return how the attempt ended; None while the browser may still come back."""
     row = rt.reader.get(ConsentRow, consent_id)
     if row is None:
-        return Failed("This attempt is not known any more.", None)
+        return Failed("This attempt no longer exists.", None)
     again = hints.begin_again(row.provider, Surface(row.door))
     if row.profile_id is not None:
         return Connected(row.profile_id, tuple(json.loads(row.missing or "[]")), bool(row.revived))
@@ -99,16 +99,16 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
         return Failed(row.error or "", row.hint)
     if row.taken_at is not None:
         if clock.after(row.taken_at, MAX_EXCHANGE_SECONDS) < rt.stamp():
-            return Failed("The appliance was interrupted while the account was being connected.", again)
+            return Failed("The appliance was interrupted while it connected the account.", again)
         return None
     if row.expires_at <= rt.stamp():
-        return Failed("The browser did not come back within ten minutes.", again)
+        return Failed("The browser did not return within ten minutes.", again)
     return None
 
 
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """End the attempt: what the browser brings later connects nothing."""
-    access_rows.fail_consent(tx, consent_id, "The attempt was given up.", None)
+    access_rows.fail_consent(tx, consent_id, "The attempt was canceled.", None)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
@@ -119,7 +119,7 @@ def clean(rt: Runtime, tx: Tx) -> int:
 # --- redirect addresses -----------------------------------------------------------------------------------------------
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-COPY_IT = "Copy the whole address from the browser's address bar, after you have given your consent."
+COPY_IT = "After you give consent, copy the whole address from the browser's address bar."
 
 
 class WrongAddress(OperatorError):
@@ -144,7 +144,7 @@ class RedirectFinding:
         """Return the change, and what follows it."""
         if self.change is None:
             return None
-        paste = " If your browser shows an error after your consent, paste the address at which it ended."
+        paste = " If the browser shows an error after your consent, paste the address from its address bar."
         return f"{self.change} {commands.here().restart()}.{paste if self.pasted else ''}"
 
 
@@ -189,7 +189,7 @@ def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
         place, found = None, {}
     if "code" not in found and "error" not in found:
         raise WrongAddress(
-            "This is not the address that the browser ended at: it has neither code= nor error= in it.", COPY_IT
+            "This is not the address at which the browser ended: it contains neither code= nor error=.", COPY_IT
         )
     if place not in (None, _place(redirect_uri)[0]):
         raise WrongAddress(f"This is not the redirect address of this attempt, which is {redirect_uri}.", COPY_IT)

@@ -43,7 +43,7 @@ def reconnect_anywhere(provider_name: str) -> str:
 
 def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
     """Return the sentence for an attempt to connect that came to nothing."""
-    return f"To begin again, {connect(provider_name, surface)}."
+    return f"To start again, {connect(provider_name, surface)}."
 
 
 def resume(surface: Surface = Surface.SHELL) -> str:
@@ -65,27 +65,27 @@ def add_address(surface: Surface = Surface.SHELL) -> str:
     """Return how the owner gets notifications, as a sentence."""
     if surface is Surface.DASHBOARD:
         return "Add an address under System, “Notifications”: mail, ntfy, Gotify, Telegram or another service."
-    return "Set [notify] urls to where you can be reached: mail, ntfy, Gotify, Telegram and others."
+    return "Set [notify] urls to your addresses: mail, ntfy, Gotify, Telegram and others."
 
 
 def after_failure(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
     """Return what to do about a call that failed while an account was being connected."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
-        return "Nothing was saved. Try again in a while."
+        return "Nothing was saved. Try again later."
     return _after_refusal(provider, error, connect(provider.name, surface))
 
 
 def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
     """Return what to do about a question for a profile that its network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
-        return "Try again in a while."
+        return "Try again later."
     return _after_refusal(provider, error, reconnect(provider.name, surface))
 
 
 def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:
     match error:
         case AuthExpired() | Rejected(reauth=True):
-            return f"To consent again, {how}."
+            return f"To give consent again, {how}."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
 

@@ -48,7 +48,7 @@ def handle(profile: Profile) -> str:
 
 def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
     """Return what the owner reads after the account is connected; `label` is the network's."""
-    done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
+    done = "has new tokens, and its waiting posts continue" if finished.revived else "is connected"
     return " ".join([f"{handle(profile)} on {label} {done}.", *finished.missing])
 
 
@@ -183,7 +183,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
         key = key.strip()
         if not equals or not key:
             raise InvalidRequest.at(
-                pair or "An empty text", message="is no KEY=VALUE; KEY= with nothing behind it removes KEY"
+                pair or "An empty text", message="is not KEY=VALUE; KEY= without a value removes KEY"
             )
         if key in given:
             raise InvalidRequest.at(key, message="is given twice")

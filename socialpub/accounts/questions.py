@@ -113,7 +113,7 @@ def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) 
     provider = rt.providers[profile.provider]
     if not isinstance(provider, TikTok):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
-    with explain_failures(rt, profile, "TikTok did not say what this account may do.", surface):
+    with explain_failures(rt, profile, "TikTok did not return what this account may post.", surface):
         try:
             info = ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
             if waits.cooldown_until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
@@ -235,14 +235,14 @@ def create_board(
 
     def call() -> Board:
         if name.isdigit() and len(name) >= MIN_ID_LENGTH:
-            raise OperatorError(f"The account has no board with the id {name}.", "Give the board's name instead.")
+            raise OperatorError(f"The account has no board with the id {name}.", "Use the board's name instead.")
         return ask(rt, profile, partial(provider.create_board, name=name, secret=secret))
 
     with explain_failures(rt, profile, "The board was not created.", surface):
         board, is_new, before = _create_once("board", is_it, known, call)
     if not is_new and secret and board.privacy != SECRET:
         hint = "Choose another name, or make the board secret on Pinterest."
-        raise OperatorError(f"The board “{board.name}” exists already and is not secret.", hint)
+        raise OperatorError(f"The board “{board.name}” already exists and is not secret.", hint)
     if is_new:
         # Pinterest's list may show a new board later.
         boards = [*(one for one in before if one.id != board.id), board]
@@ -302,7 +302,7 @@ def _create_once(
             return found, True, before
         raise OperatorError(
             f"{error.message} The {what} may have been created.",
-            f"Wait a minute, then try again with the same name: if the {what} is there, no second one is created.",
+            f"Wait a minute, then try again with the same name. If the {what} exists, no second {what} is created.",
         ) from error
 
 

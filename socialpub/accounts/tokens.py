@@ -134,7 +134,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
             reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if appliance_state.paused_at(rt.reader):
-            raise Paused("Publishing is paused; no token is refreshed meanwhile.")
+            raise Paused("No token is refreshed while publishing is paused.")
         with reserve_disk(rt):
             asked_at = rt.now()
             try:
@@ -166,7 +166,7 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
         except NoAnswer:
             _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
             if not held.is_held:
-                raise Locked("Another process has begun to renew the account's tokens meanwhile.") from None
+                raise Locked("Another process is now renewing the account's tokens.") from None
             # The token may be spent or not. Asking once more shows it: a new pair, or consent is needed.
             answer = provider.oauth.refresh(http, refresh_token)
     except NoAnswer as error:
@@ -236,7 +236,7 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: date
     # Only an active profile becomes `reauthRequired`; a profile in another state does not change here.
     if not provider.oauth.can_publish(scopes):
         missing = " ".join(provider.oauth.missing_scopes(scopes))
-        profile_rows.require_reauth(tx, profile.id, f"Nothing can be published with the new grant: {missing}")
+        profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
 
 
 # --- the lock of a profile's tokens, across processes -----------------------------------------------------------------
@@ -275,8 +275,8 @@ def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
         known = TakenLock(file, now, now)
     taken[profile_id] = replace(known, last_seen=now)
     if file is None or now - known.first_seen < LOCK_SECONDS or not held.break_open(file):
-        raise Locked("Another process is changing the account's tokens: perhaps a command that hangs or is suspended.")
-    log.warning("the lock of an account's tokens was taken from a process that does not go on", profile=profile_id)
+        raise Locked("Another process is changing the account's tokens. It may be a command that hangs.")
+    log.warning("the lock of an account's tokens was taken from a process that hangs", profile=profile_id)
 
 
 # --- disk space for the answer ----------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def reserve_disk(rt: Runtime) -> Iterator[None]:
             os.posix_fallocate(file.fileno(), 0, RESERVED_FILE_BYTES)
         except OSError as error:
             message = f"The disk cannot store new tokens ({error.strerror}), so the network was not asked for them."
-            raise Unavailable(f"{message} Free some space on it.", retry_after_seconds=60) from error
+            raise Unavailable(f"{message} Free some disk space.", retry_after_seconds=60) from error
         filler = secrets.token_hex(RESERVED_ROW_BYTES // 2)
         rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.TOKEN_SPACE, filler))
         yield

@@ -133,9 +133,9 @@ def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) ->
         return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
     if row.status != ProfileStatus.ACTIVE or row.expires_at is None or not _within(row.expires_at, SOON, now):
         return None
-    what = "Its refresh token" if row.renewable else "It has no refresh token, and its access token"
+    what = "The refresh token" if row.renewable else "The profile has no refresh token. Its access token"
     ends = clock.parse(row.expires_at)
-    when = f"ended on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"ends on {ends:%Y-%m-%d %H:%M} UTC"
+    when = f"expired on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"expires on {ends:%Y-%m-%d %H:%M} UTC"
     return f"{what} {when}. {remedy}"
 
 
@@ -267,7 +267,7 @@ def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     except ProviderError as error:
         rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, _seconds_after(error), error.message)
         account_log.info(
-            "account data could not be fetched and is fetched later", profile=profile_id, why=error.message
+            "account data could not be fetched; socialpub tries again later", profile=profile_id, why=error.message
         )
         return profile_id
     if not changes:
@@ -300,9 +300,9 @@ def _store_account_data(rt: Runtime, tx: Tx, profile_id: str, identity: Identity
 def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
     found = []
     if now.username != before.username and now.username:
-        found.append(f"The handle is @{now.username} now.")
+        found.append(f"The handle is now @{now.username}.")
     if before.account_name not in (None, now.account_name):
-        found.append(f"The account is called “{now.account_name}” now.")
+        found.append(f"The account name is now “{now.account_name}”.")
     former = dict(provider.account_facts(before.facts))
     for label, value in provider.account_facts(now.facts):
         if former.get(label) != value:

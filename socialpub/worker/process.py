@@ -103,5 +103,5 @@ def run(rt: Runtime) -> int:
     notifier.join()
     with contextlib.suppress(SocialpubError):  # worth a number on a page, but no failure
         usage.write_calls(rt)
-    log.info("the worker has ended")
+    log.info("the worker has stopped")
     return 0

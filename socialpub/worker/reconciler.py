@@ -60,9 +60,9 @@ class Reconciler:
         try:
             self.once()
         except SocialpubError as error:
-            log.warning("the reconciler could not do all of its work", reason=error.detail)
+            log.warning("the reconciler could not finish a round", reason=error.detail)
         except Exception:
-            log.error("the reconciler failed and goes on", exc_info=True)
+            log.error("the reconciler failed and continues", exc_info=True)
 
     def _next_at(self) -> str | None:
         """When the next delivery is due, as far as that can be read."""

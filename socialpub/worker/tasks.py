@@ -104,11 +104,9 @@ class NetworkQueue:
             if engine.work(self._rt, delivery_id, lambda: bool(self._waiting)):
                 self.put(profile_id, delivery_id)
         except Unavailable as error:
-            log.warning(
-                "the database is unavailable, so nothing was claimed; the reconciler tries again", reason=error.detail
-            )
+            log.warning("the database is unavailable; the reconciler tries again", reason=error.detail)
         except Exception:
-            log.error("a worker thread met an error that nobody foresaw and goes on", exc_info=True)
+            log.error("a worker thread failed unexpectedly and continues", exc_info=True)
 
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------
@@ -170,9 +168,9 @@ class ScheduledBackups:
         last = last_backup.load(rt.reader)
         if code == 0:
             made = last.scheduled
-            backup_log.info("a copy was made", copy=made and made.folder, new_bytes=made and made.new_bytes)
+            backup_log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
         else:
-            backup_log.error("a copy could not be made", exit_code=code, reason=last.failure)
+            backup_log.error("a backup could not be created", exit_code=code, reason=last.failure)
 
 
 # --- periodic tasks --------------------------------------------------------------------------------------------------
@@ -195,36 +193,34 @@ class Background:
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
             PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
-            PeriodicTask(
-                "renewal of idle tokens", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held_networks(rt.reader))
-            ),
+            PeriodicTask("token renewal", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held_networks(rt.reader))),
             PeriodicTask("warnings", 3600.0, upkeep.warn),
             PeriodicTask("account data", 10.0, lambda rt: upkeep.keep_account_data(rt, holds.held_networks(rt.reader))),
             PeriodicTask("backfill", 20.0, backfill.ask),
-            PeriodicTask("pictures of accounts", 10.0, avatars.renew),
+            PeriodicTask("avatars", 10.0, avatars.renew),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
-            PeriodicTask("memories", 3600.0, engine.forget_ended),
-            PeriodicTask("cleanup", 3600.0, retention.remove_unused_media),
+            PeriodicTask("ended deliveries", 3600.0, engine.forget_ended),
+            PeriodicTask("unused media", 3600.0, retention.remove_unused_media),
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
-            PeriodicTask("scheduled copies", 60.0, self.backups.check),
-            PeriodicTask("copies that were killed", 3600.0, clean_backups),
-            PeriodicTask("restores that were killed", 3600.0, restore.remove_temp_dirs),
-            PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
+            PeriodicTask("scheduled backups", 60.0, self.backups.check),
+            PeriodicTask("unfinished backups", 3600.0, clean_backups),
+            PeriodicTask("unfinished restores", 3600.0, restore.remove_temp_dirs),
+            PeriodicTask("dead processes", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
-            PeriodicTask("messages to the owner", 3600.0, lambda rt: rt.write(notify_schedule.clean_messages)),
+            PeriodicTask("old notifications", 3600.0, lambda rt: rt.write(notify_schedule.clean_messages)),
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
             PeriodicTask("sessions", 3600.0, in_steps(sign_in.clean_sessions)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in.clean_links)),
-            PeriodicTask("waits that are over", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
-            PeriodicTask("waits in a profile's queue", 3600.0, in_steps(lambda _, tx: waits.delete_own_waits(tx))),
+            PeriodicTask("expired cooldowns", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
+            PeriodicTask("expired profile waits", 3600.0, in_steps(lambda _, tx: waits.delete_own_waits(tx))),
             PeriodicTask("retention", 5.0, retention.remove_expired),
             PeriodicTask("free pages", 60.0, storage.release_free_pages),
             PeriodicTask("usage", 60.0, usage.write_calls),
-            PeriodicTask("decoder that could not start", 60.0, lambda _: client.retry_starting()),
-            PeriodicTask("decoder", 3600.0, lambda _: client.try_starting(), first_after_seconds=60.0),
+            PeriodicTask("decoder restart", 60.0, lambda _: client.retry_starting()),
+            PeriodicTask("decoder check", 3600.0, lambda _: client.try_starting(), first_after_seconds=60.0),
             PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
-            PeriodicTask("note of housekeeping", 3600.0, lambda rt: rt.write(health.record_housekeeping)),
+            PeriodicTask("housekeeping record", 3600.0, lambda rt: rt.write(health.record_housekeeping)),
         ]
         for task in self.tasks:
             self._register(task)
@@ -245,9 +241,9 @@ class Background:
             try:
                 task.run(self.rt)
             except SocialpubError as error:
-                log.warning("a periodic task could not do all of its work", task=task.name, reason=error.detail)
+                log.warning("a periodic task could not finish", task=task.name, reason=error.detail)
             except Exception:
-                log.error("a periodic task failed and runs again at its next time", task=task.name, exc_info=True)
+                log.error("a periodic task failed and runs again later", task=task.name, exc_info=True)
             finally:
                 del running[task.name]
 

@@ -51,7 +51,7 @@ class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
             cursor.executemany("DELETE FROM task WHERE id = ?", [(row[0],) for row in rows])
         found = [_read_id(data) for _, data in rows]
         if None in found:
-            log.warning("something in the queue file was no wake-up of ours and is dropped")
+            log.warning("an unknown entry was removed from the queue file")
         return [delivery_id for delivery_id in found if delivery_id is not None], len(rows) == MAX_FETCHED
 
     def clear(self) -> None:
@@ -112,7 +112,7 @@ class HueyWakeup:
                 try:
                     self._file.add(delivery_ids)
                 except sqlite3.Error as error:
-                    log.warning("the worker could not be woken; the reconciler does it", reason=str(error))
+                    log.warning("the worker could not be notified; the reconciler takes over", reason=str(error))
                     continue
                 # Without a worker, or with a busy one, the reconciler sends it again.
                 with contextlib.suppress(OSError), _short_name(self._address) as name:
@@ -129,7 +129,7 @@ class HueyWakeup:
             except sqlite3.Error as error:
                 log.warning("the queue file cannot be read; a restart replaces it", reason=str(error))
             except Exception:
-                log.error("a wake-up failed; the reconciler sends it again", exc_info=True)
+                log.error("a wake-up failed; the reconciler repeats it", exc_info=True)
 
 
 @contextlib.contextmanager

@@ -140,7 +140,7 @@ def test_a_database_that_refuses_is_no_reason_to_be_ended(
     until(lambda: reports.has("READY=1"), "the worker is ready")
     with (installation.data / "run" / "turnstile.turn").open("rb") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        until(lambda: "the reconciler could not do all of its work" in worker.output, "a round was refused")
+        until(lambda: "the reconciler could not finish a round" in worker.output, "a round was refused")
         reports.forget()
         until(lambda: reports.has("WATCHDOG=1"), "it goes on reporting")
     assert worker.stop() == 0

@@ -60,7 +60,7 @@ def test_ten_days_end_the_post_that_met_them_and_the_next_one_asks_again_after_a
 ) -> None:
     first, profile = refused(env, network, {"retry-after": "864000"})
     assert state_of(env.rt, first) is State.FAILED
-    assert "later than its deadline" in message_of(env.rt, first)
+    assert "after the deadline" in message_of(env.rt, first)
     title, call, _ = LIMITED[network]
     second = begin(env, *story_of(network, title), profile, body="A day later")
     drain(env.rt, env.clock)

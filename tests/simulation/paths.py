@@ -6,17 +6,17 @@ from socialpub.runtime import Runtime
 
 OF_ATTEMPTS = {
     "read back": "step = 'read_back'",
-    "second call": "message LIKE '%it is sent once more%'",
+    "second call": "message LIKE '%The post is sent again%'",
     "hold": "outcome = 'held' AND next_at IS NOT NULL AND step <> 'start' AND message NOT LIKE '%connect%again%'",
     "owner wait": "outcome = 'held' AND message LIKE '%connected again%'",
     "published after reading back": "step = 'read_back' AND outcome = 'published'",
-    "looked at before a second call": "message LIKE '%still does not have the post%'",
+    "looked at before a second call": "message LIKE '%still does not show the post%'",
 }
 EQUAL_CONTENT = "equal content"
 OF_DELIVERIES = {
-    "similar, cannot tell": "error_message LIKE '%whose words differ%'",
+    "similar, cannot tell": "error_message LIKE '%with different words%'",
     "stopped": "error_message LIKE '%Stopped by the owner%'",
-    "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%later than its deadline%'",
+    "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%after the deadline%'",
     "not in time": "error_message LIKE '%could not start within%' OR error_message LIKE '%not connected within%'",
     "died too often": "error_message LIKE '%times in a row%'",
     "unknown after the second call": "error_message LIKE '%even after the second call%'",
@@ -35,5 +35,5 @@ def met(rt: Runtime) -> Counter[str]:
 
 def waiting_for_an_equal_one(rt: Runtime) -> set[str]:
     """Deliveries that wait for one of equal content: the next thing that they do writes over that."""
-    rows = rt.reader.all("SELECT delivery_id FROM attempt WHERE message LIKE 'An equal post%'")
+    rows = rt.reader.all("SELECT delivery_id FROM attempt WHERE message LIKE 'Another post with the same content%'")
     return {row["delivery_id"] for row in rows}

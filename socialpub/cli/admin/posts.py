@@ -98,7 +98,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
         if not State(state).final:
             print_note("  It is past its commit: its outcome is still found out, and it is not sent again.")
     if before in ("settled", "canceled"):
-        print_note(f"The post was {before} already; nothing was left to stop.")
+        print_note(f"The post is already {before}. There is nothing to stop.")
 
 
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:

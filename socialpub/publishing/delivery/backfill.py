@@ -84,4 +84,4 @@ def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_
 
 
 def _no_fitting(*_: object) -> Any:
-    raise AssertionError("nothing is sent any more")
+    raise AssertionError("a backfill sends no media")

@@ -62,14 +62,14 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
             steps = provider.plan(content, provider.read_options(delivery.options)[0])
     except Deadly:
         died = f"the worker died {MAX_EXAMINATION_DEATHS} times while it examined this post"
-        return refuse(f"Not sent: {died}. Change it.")
+        return refuse(f"Not sent: {died}. Change the post or its media, then create it again.")
     except (Unavailable, sqlite3.OperationalError, OSError) as error:
-        log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
-        return Preflight(content, delivery.options, later="It could not be examined just now.")
+        log.warning("a post cannot be examined now", delivery_id=delivery.id, reason=str(error))
+        return Preflight(content, delivery.options, later="The post could not be examined. socialpub tries again.")
     except Exception:
         # The rest of its queue would wait behind it forever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
-        failed = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
+        failed = "Not sent: socialpub failed unexpectedly while it examined this post (see its log)."
         return refuse(failed, content_refused=False)
     return Preflight(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
 
@@ -158,7 +158,7 @@ def interpret_unusable(delivery: Delivery, profile: Profile) -> Refused | NeedsR
 
 
 def not_readable(message: str) -> Undecidable:
-    return Undecidable(f"It could not be read back: {message} Look at the account.")
+    return Undecidable(f"The account could not be read back: {message} Look at the account.")
 
 
 def _is_unusable(settlement: Settlement) -> bool:
@@ -197,9 +197,9 @@ def _ended_by_deadline(settlement: Settlement) -> bool:
             return False
     if waiting.give_up_at(rt, tx, delivery) >= tx.now:
         return False
-    since = "the first start" if delivery.started_at else "its time"
+    since = "the first attempt" if delivery.started_at else "the post was due"
     if (delivery.progress.reconnected_at or "") > (delivery.started_at or delivery.due_at):
-        since = "its account was connected again"
+        since = "the account was connected again"
     settlement.give_up(f"gave up {waiting.format_hours(rt.settings.publishing.give_up_after)} after {since}")
     return True
 
@@ -227,12 +227,12 @@ def _too_late(settlement: Settlement) -> str | None:
         return None
     if tx.now - jumped > latest or not jumps:
         return (
-            f"it could not start within {waiting.format_hours(limit)} of its time, because socialpub was down, "
-            "paused or held. Create the post again if it should still go out."
+            f"the post could not start within {waiting.format_hours(limit)} of its time because socialpub was stopped, "
+            "paused or held. To publish it anyway, create the post again."
         )
     at, seconds = max(jumps, key=lambda jump: jump[1])
     return (
-        f"it is more than {waiting.format_hours(limit)} later than its time (publishing.max_lateness). The clock "
+        f"the post is more than {waiting.format_hours(limit)} late (publishing.max_lateness). The clock "
         f"was set forward by {units.in_words(seconds)} at {at}. If the clock is correct now, "
         "create the post again. Otherwise, set the clock first."
     )
@@ -255,7 +255,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
             delivery_rows.store(tx, delivery)
     elif waiting.equal_comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
-        _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
+        _put_off(tx, delivery, until, "Another post with the same content is read back first.")
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
     elif holds.held_until(tx, delivery):
@@ -301,11 +301,11 @@ def _take_over(settlement: Settlement) -> bool:
     committing = delivery.commits_next
     if committing:
         waiting.keep_distance(rt, tx, delivery)
-        read_back.begin(rt, delivery, "the worker ended while the call was on its way")
+        read_back.begin(rt, delivery, "the worker ended during the call")
         outcome = AttemptOutcome.UNKNOWN
-        message = "The worker ended while the call was on its way; the account is read back."
+        message = "The worker ended during the call. The account is read back."
     else:
-        outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
+        outcome, message = AttemptOutcome.RETRYING, "The worker ended during this step. The step runs again."
     log_entries.record_attempt(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
     delivery.state, delivery.held_by, delivery.run_at = State.QUEUED, None, tx.stamp
     if delivery.progress.deaths >= MAX_DEATHS and not committing:
@@ -318,12 +318,12 @@ def _take_over(settlement: Settlement) -> bool:
 def _end_deadly(settlement: Settlement, step: str) -> None:
     """End a delivery whose next run would stop everything else again."""
     delivery = settlement.delivery
-    died = f"the worker died {delivery.progress.deaths} times in a row in its step {step}; its log may say why"
+    died = f"the worker died {delivery.progress.deaths} times in a row during the step {step} (see its log)"
     if delivery.phase.may_be_public:
         hint = f"{died[0].upper()}{died[1:]}. Look at the account."
         settlement.fail_unconfirmed(hint)
     else:
-        message = f"Not sent: {died}. Change the post or its media and create it again."
+        message = f"Not sent: {died}. Change the post or its media, then create it again."
         settlement.fail(message)
 
 

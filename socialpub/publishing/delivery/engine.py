@@ -133,7 +133,7 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace) -
         following = rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
         rt.engine.pending_writes[delivery.id] = partial(_settle, rt, delivery, result, trace)
-        log.error("the end of a step could not be written down yet", reason=str(error))
+        log.error("the result of a step could not be stored yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
@@ -208,7 +208,7 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
             return Retry(STOPPED, seconds=0.0)  # the claim reads the account back once more, and ends it
         return _not_sendable(delivery, str(withdrawn))
     except ReadbackDue:
-        return Retry("The account is looked at again first.", seconds=0.0)
+        return Retry("The account is read back again first.", seconds=0.0)
     except Unfit as unfit:
         return Refused(str(unfit), content=True)
     except FileNotFoundError as missing:
@@ -401,8 +401,8 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
 def _interpret_crash(delivery: Delivery) -> Result:
     """Return what an unexpected exception means."""
     if delivery.commits_next:
-        return Unknown("socialpub failed unexpectedly during the call; its log says why")
-    return Retry("socialpub failed unexpectedly; its log says why.")
+        return Unknown("socialpub failed unexpectedly during the call (see its log)")
+    return Retry("socialpub failed unexpectedly (see its log).")
 
 
 def _not_sendable(delivery: Delivery, message: str) -> Result:

@@ -43,16 +43,16 @@ MAX_COMMITS = 2
 
 STOPPED = "Stopped by the owner."
 CHECK_ACCOUNT = "Look at the account before you post it again."
-MAYBE_SENT = "the installation that the backup was made of may have published it"
+MAYBE_SENT = "the original installation may have published it"
 NOT_SENT_AFTER_RESTORE = (
-    "Not sent: it was due before this restored appliance was resumed, and the account does not show it. "
+    "Not sent: the post was due before this restored appliance was resumed, and the account does not show it. "
     "To publish it, create the post again."
 )
 NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
-NOT_KNOWN_ELSEWHERE = "The account cannot be asked whether another installation sent it: the post is sent."
+NOT_KNOWN_ELSEWHERE = "The account cannot show whether another installation sent the post. The post is sent."
 SOMETHING_SIMILAR = (
-    "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
-    f"is this post. {CHECK_ACCOUNT}"
+    "The account has a post of the same kind from that time with different words. That may be this post. "
+    f"{CHECK_ACCOUNT}"
 )
 
 
@@ -188,25 +188,25 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
         return PhaseEvent.UNCONFIRMED, SOMETHING_SIMILAR
     match delivery.phase:
         case Confirming():
-            return PhaseEvent.ABSENT, "The account still does not have the post; it is sent once more."
+            return PhaseEvent.ABSENT, "The account still does not show the post. The post is sent again."
         case ConfirmingInherited():
             return PhaseEvent.ABSENT, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
         case ReadingBackInherited() if not found.whole:
-            hint = "The upload in the backup never ended. The original may have begun another one."
+            hint = "The upload in the backup never ended. The original may have started another upload."
         case ReadingBackInherited(message=message):
             return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
         case Closing(message=message) if not found.whole:
-            hint = f"{message} The upload that was begun may still become a post."
+            hint = f"{message} The unfinished upload may still become a post."
         case Closing(message=message):
             return PhaseEvent.FAILED, message
         case _ if delivery.progress.stopped:
             return PhaseEvent.CLOSED, STOPPED
         case ReadingBack(commits=commits) if commits >= MAX_COMMITS:
-            hint = "The account does not show it even after the second call."
+            hint = "The account does not show the post even after the second call."
         case _ if rt.settings.publishing.resend_after is None:
-            hint = 'The account does not show it, and publishing.resend_after is "never".'
+            hint = 'The account does not show the post, and publishing.resend_after is "never".'
         case _:
-            return PhaseEvent.ABSENT, "The account does not have the post; it is sent once more."
+            return PhaseEvent.ABSENT, "The account does not show the post. The post is sent again."
     return PhaseEvent.UNCONFIRMED, f"{hint} {CHECK_ACCOUNT}"
 
 

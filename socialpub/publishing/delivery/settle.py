@@ -137,7 +137,7 @@ class Settlement:
                 self.record_attempt(AttemptOutcome.DONE, self.trace.message, step_name=done)
             case More(memo):
                 delivery.memo, delivery.progress.tries = memo, 0
-                self.record_attempt(AttemptOutcome.WAITING, "Goes on.")
+                self.record_attempt(AttemptOutcome.WAITING, "The step continues.")
                 self.requeue()
             case Again():
                 self._go_back(result)
@@ -263,7 +263,7 @@ class Settlement:
         """Return to an earlier step, as the network demands."""
         delivery, phase = self.delivery, self.delivery.phase
         if isinstance(phase, states.ProcessingInherited):
-            self.fail_unconfirmed(f"{again.reason.rstrip('.')}, which the original may have done. {CHECK_ACCOUNT}")
+            self.fail_unconfirmed(f"{again.reason.rstrip('.')}. The original may have done this. {CHECK_ACCOUNT}")
             return
         if isinstance(phase, states.Processing) and phase.message:  # no further call is made
             self.fail(phase.message)
@@ -290,7 +290,7 @@ class Settlement:
         read_back.note_readback(rt, delivery, found.seen_at)
         seconds = read_back.seconds_until_next(rt, delivery)
         if seconds is not None:
-            self.ask_later(seconds, AttemptOutcome.WAITING, "The account does not show the post yet; looking again.")
+            self.ask_later(seconds, AttemptOutcome.WAITING, "The account does not show the post yet.")
             return
         event, message = read_back.conclude(rt, delivery, found)
         match event:
@@ -322,7 +322,7 @@ class Settlement:
                 owner=None,
             )
         except sqlite3.IntegrityError:
-            hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
+            hint = f"The network returned the id {post.post_id}, which belongs to another post. Look at the account."
             self.fail(OUTCOME_UNKNOWN + hint, AttemptOutcome.UNKNOWN, state=State.UNCONFIRMED)
             return
         self.record_attempt(AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
@@ -376,7 +376,7 @@ class Settlement:
     def close(self, message: str, code: str | None = None, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN) -> None:
         """End a delivery without another call, after one more round of read-backs: the post may be public already."""
         delivery = self.delivery
-        self.record_attempt(outcome, f"{message} The account is read back before this counts.", code)
+        self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if isinstance(delivery.phase, states.Inherited):
             post_rows.begin(self.tx, delivery.post_id)
         read_back.begin_closing(self.rt, delivery, self.tx.stamp, message)
@@ -415,7 +415,7 @@ class Settlement:
     ) -> None:
         """End a delivery whose post may be public. `hint` says what the owner can do."""
         phase = self.delivery.phase
-        default = read_back.MAYBE_SENT if isinstance(phase, states.Inherited) else "the result of the call is not known"
+        default = read_back.MAYBE_SENT if isinstance(phase, states.Inherited) else "the result of the call is unknown"
         why = (phase.why or default).rstrip(".")
         self.fail(f"{OUTCOME_UNKNOWN}{why}. {hint}", outcome, code, state=State.UNCONFIRMED)
 
@@ -428,12 +428,12 @@ class Settlement:
             return
         profile = profile_rows.find(tx, self.delivery.profile_id)
         if profile is not None and profile.status is ProfileStatus.DISCONNECTED:
-            self.ask_later(1.0, AttemptOutcome.RETRYING, "The profile was disconnected meanwhile.")
+            self.ask_later(1.0, AttemptOutcome.RETRYING, "The profile was disconnected during the call.")
             return
         if profile is not None and trace.grant is not None and profile.access_token == trace.grant:
             profile_rows.require_reauth(tx, profile.id, message)
         elif profile is not None and profile.status is ProfileStatus.ACTIVE:
-            self.ask_later(1.0, AttemptOutcome.RETRYING, "The account was connected again meanwhile.")
+            self.ask_later(1.0, AttemptOutcome.RETRYING, "The account was connected again during the call.")
             return
         self.wait_for_reconnect(message, code)
 
@@ -442,7 +442,7 @@ class Settlement:
         tx, delivery = self.tx, self.delivery
         until = waiting.start_deadline(self.rt, tx, delivery)
         if delivery.progress.stopped:
-            hint = f"Stopped by the owner while the account could not be asked. {message} Look at the account."
+            hint = f"The owner stopped the post while the account could not be read. {message} Look at the account."
             self.fail_unconfirmed(hint, code=code)
         elif until <= tx.now:
             self.end_unconnected(message, code)
@@ -462,7 +462,7 @@ class Settlement:
         if self.delivery.phase.may_be_public:
             self.fail_unconfirmed(f"{message} {late} Look at the account.", code=code)
         else:
-            text = f"Not sent: {message[0].lower()}{message[1:]} {late} Create the post again afterwards."
+            text = f"Not sent: {message[0].lower()}{message[1:]} {late} Connect it, then create the post again."
             self.fail(text, code=code)
 
     # --- holds and cooldowns ---

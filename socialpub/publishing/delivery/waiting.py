@@ -80,7 +80,7 @@ def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
 
 def too_long(until: str, reason: str) -> str:
     """Return why to give up at once."""
-    return f"would have to wait until {until}, later than its deadline (publishing.give_up_after): {reason.rstrip('.')}"
+    return f"would wait until {until}, after the deadline (publishing.give_up_after): {reason.rstrip('.')}"
 
 
 def format_hours(span: timedelta) -> str:

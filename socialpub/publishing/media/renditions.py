@@ -22,7 +22,7 @@ from socialpub.providers.base import ImageLimits, MediaFile, Unfit
 from socialpub.runtime import Runtime
 
 _VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool, "reencoded": bool}
-_NOT_NOW = "The picture could not be made to fit just now."
+_NOT_NOW = "The image could not be resized. socialpub tries again."
 
 log = logging.get_logger("socialpub.renditions")
 
@@ -130,5 +130,5 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     except CannotFit as error:
         raise Unfit(f"{media.file_name}: {error.reason}") from None
     except client.DecoderFailed as error:
-        log.warning("a picture could not be made to fit", file_name=media.file_name, reason=str(error))
+        log.warning("an image could not be resized", file_name=media.file_name, reason=str(error))
         raise Unavailable(_NOT_NOW) from error

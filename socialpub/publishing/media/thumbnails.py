@@ -68,10 +68,10 @@ async def _make(rt: Runtime, source: Path, kept: Path) -> bytes | None:
         except FileNotFoundError:
             return None
         except CannotFit as error:
-            log.info("no thumbnail can be made", file=source.name, reason=error.reason)
+            log.info("no thumbnail can be created", file=source.name, reason=error.reason)
             incoming.path.write_bytes(b"")
         except DecoderFailed as error:
-            raise Unavailable("A thumbnail could not be made just now.") from error
+            raise Unavailable("The thumbnail could not be created. Try again later.") from error
         try:
             return await asyncio.to_thread(_keep, incoming.path, kept)
         except OSError as error:

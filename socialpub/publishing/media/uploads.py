@@ -37,9 +37,9 @@ def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int =
     used = artifact_rows.stored(store)[1] + beside_bytes
     if used + size_bytes > quota:
         raise Unavailable(
-            f"Media may take {units.size(quota)} here (storage.quota), and {units.size(used)} are used: there is no "
-            f"room for {units.size(size_bytes)} more. Raise storage.quota, or have the files of settled posts removed "
-            "(media.keep_after_settled). Posts that bring no new file go on.",
+            f"Media storage is full: {units.size(used)} of {units.size(quota)} used (storage.quota). "
+            f"The new files need {units.size(size_bytes)}. Raise storage.quota, or set "
+            "media.keep_after_settled to remove the files of settled posts. Posts without new files are accepted.",
             retry_after_seconds=QUOTA_RETRY_SECONDS,
         )
 
@@ -91,10 +91,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     elif size_bytes > (most := max_bytes(rt.settings, mime_type)):
         kind = media_kind(mime_type)
         errors.append(
-            FieldError(
-                ("fileSize",),
-                f"is {units.size(size_bytes)}; {kind}s may have at most {units.size(most)} here",
-            )
+            FieldError(("fileSize",), f"is {units.size(size_bytes)}; the limit for {kind}s is {units.size(most)}")
         )
     if errors:
         raise InvalidRequest.from_errors(errors)
@@ -113,7 +110,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
 
 
 def unaccepted(mime_type: str) -> str:
-    return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
+    return f"{mime_type[:100]} is not accepted; use one of {', '.join(ACCEPTED_TYPES)}"
 
 
 def why_unusable(artifact: Row | None) -> str | None:
@@ -121,7 +118,7 @@ def why_unusable(artifact: Row | None) -> str | None:
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
     if artifact.status != "verified":
-        return f"names an artifact that is {artifact.status}; only a verified one can be used"
+        return f"names an artifact that is {artifact.status}; use a verified artifact"
     return None if artifact.removed_at is None else "names an artifact whose bytes were removed; upload the file again"
 
 
@@ -131,9 +128,9 @@ def why_unusable(artifact: Row | None) -> str | None:
 def check_open(status: str) -> None:
     """Raise Conflict when an artifact in this status takes no bytes."""
     if status == ArtifactStatus.VERIFIED:
-        raise Conflict("The upload is complete; its bytes can no longer be replaced. Reserve another one.")
+        raise Conflict("The upload is complete; its bytes can no longer be replaced. Reserve another upload.")
     if status == ArtifactStatus.REJECTED:
-        raise Conflict("The upload was rejected. Reserve another one.")
+        raise Conflict("The upload was rejected. Reserve another upload.")
 
 
 def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
@@ -143,7 +140,7 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storag
     """
     row = artifact_rows.find(tx, artifact_id)
     if row is None:
-        raise Forbidden("The reservation has expired. Reserve another one.")
+        raise Forbidden("The reservation has expired. Reserve another upload.")
     check_open(row.status)
     if row.storage_key is None:
         check_quota(rt, tx, row.declared_bytes)
@@ -227,7 +224,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
     for _ in range(_MAX_ROUNDS):
         row = artifact_rows.find(rt.reader, artifact_id)
         if row is None:
-            raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
+            raise _failing("is not the id of an upload; use an id from POST /uploads (reservations expire after a day)")
         if row.status == ArtifactStatus.VERIFIED:
             return _verified_artifact(row)
         if row.status == ArtifactStatus.REJECTED:
@@ -249,7 +246,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
             log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
             raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
         await rt.write_soon(_verify, artifact_id, row.stored_generation, facts)
-    raise Conflict("Other bytes keep arriving for this upload. Complete it when the last PUT has been answered.")
+    raise Conflict("New bytes keep arriving for this upload. Complete the upload after the last PUT has ended.")
 
 
 async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:

@@ -15,9 +15,9 @@ from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 
 IN_APP = "inApp"
 """The outcome of a draft that waits in the network's own app."""
-AT_WORK = "A worker is at it now."
-ITS_TIME = "Its time."
-ITS_TURN = "Its turn: to each account one post goes after the other."
+AT_WORK = "A worker is processing it now."
+ITS_TIME = "The scheduled time."
+ITS_TURN = "Earlier posts to the same account."
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datet
     for index, profile_id in enumerate(draft.profiles):
         profile = profile_rows.find(store, profile_id)
         if profile is None or not caller.sees(profile.provider, profile.id):
-            message = "is not the id of a profile; take ids from GET /profiles"
+            message = "is not the id of a profile; use an id from GET /profiles"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_UNKNOWN))
         elif profile.status is ProfileStatus.DISCONNECTED:
             message = "is disconnected; connect the account again and use its new id"
@@ -147,7 +147,7 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
         errors += unusable_media(tx, change.media)
         body = change.body if "body" in change.given else post.body
         if not change.media and not body:
-            errors.append(FieldError(("media",), "can be emptied only when a body remains"))
+            errors.append(FieldError(("media",), "can be empty only if the post has a body"))
     if "options" in change.given:
         given = change.options if change.single_options is None else change.single_options
         applied = [
@@ -216,7 +216,7 @@ def check_draft(
             notes = [" ".join(limits.sentences), *notes]
         if profile.status is ProfileStatus.REAUTH_REQUIRED:
             hours = waiting.format_hours(rt.settings.publishing.max_lateness)
-            wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."
+            wait = f"Posts for this profile wait until then. A post that is more than {hours} late fails."
             notes = [f"{waiting.reconnect_reason(profile)} {wait}", *notes]
         else:
             notes = _gap_notes(rt, reader, draft, profile.id, editing) + notes
@@ -236,11 +236,11 @@ def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editi
         at = max(at, parse(due_at)) + gap
     if at <= time:
         return []
-    before = f" {units.count(len(queued), 'post is', 'posts are')} queued before this one." if queued else ""
-    when = f"{at:%Y-%m-%d %H:%M} UTC" + (", after its time" if draft.scheduled_at else "")
+    before = f" {units.count(len(queued), 'post is', 'posts are')} queued before this post." if queued else ""
+    when = f"{at:%Y-%m-%d %H:%M} UTC" + (", later than scheduled" if draft.scheduled_at else "")
     paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""
     return [
-        f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap).{before} This one is "
+        f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap).{before} This post is "
         f"published at about {when}{paused}."
     ]
 

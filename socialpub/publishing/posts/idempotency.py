@@ -72,9 +72,9 @@ def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> Store
     if row.status is None and not rt.process.is_alive(row.owner or ""):
         return None  # it died with its process, before it had done anything
     if row.fingerprint != ticket.fingerprint:
-        raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
+        raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
     if row.status is None:
-        raise Conflict(f"The first request with this {HEADER} is still running. Send it again in a moment.")
+        raise Conflict(f"The first request with this {HEADER} is still running. Send the request again in a moment.")
     return StoredResponse(row.status, row.location, row.body or b"")
 
 

@@ -214,7 +214,7 @@ def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
 def check_stoppable(status: str) -> None:
     """Raise Conflict when nothing is left to stop of a post of this status."""
     if status in post_rows.FINAL:
-        raise Conflict(f"The post was {status} already; nothing was left to stop.")
+        raise Conflict(f"The post is already {status}. There is nothing to stop.")
 
 
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:

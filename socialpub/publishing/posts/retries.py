@@ -20,10 +20,10 @@ from socialpub.publishing.posts import drafts, posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
-NOTHING_FAILED = "Nothing of this post has failed: there is nothing to publish again."
+NOTHING_FAILED = "No delivery of this post has failed, so there is nothing to retry."
 ONLY_UNKNOWN = (
-    "What failed of this post may be public all the same: its outcome is unknown. Look at the account first; with "
-    "includeUnknown (--include-unknown) it is published again."
+    "The failed deliveries may have been published anyway (outcome unknown). Look at the account first. To publish "
+    "them again, set includeUnknown (--include-unknown)."
 )
 
 
@@ -107,13 +107,13 @@ def outlook(store: Reader, post_id: str) -> RetryOutlook:
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         account = _account(delivery)
         if published_in:
-            taken[account] = f"has the post already, from a later try ({published_in[-1]}): leave this profile out"
-            why = f"What failed of this post was published by a later one: {published_in[-1]}."
+            taken[account] = f"already has the post from a later retry ({published_in[-1]}); leave this profile out"
+            why = f"A later post has published the failed deliveries: {published_in[-1]}."
         elif open_in:
-            taken[account] = f"gets the post from another try ({open_in[-1]}): leave this profile out"
-            why = f"What failed of this post is being published again by another one: {open_in[-1]}."
+            taken[account] = f"gets the post from another retry ({open_in[-1]}); leave this profile out"
+            why = f"Another post already retries the failed deliveries: {open_in[-1]}."
         elif any(state is State.UNCONFIRMED for state, _ in tries):
-            taken[account] = "may have the post already: look at the account, and use “Post again” on the post's page"
+            taken[account] = "may already have the post; look at the account, then use “Post again” on the post's page"
             unknown.append(delivery)
         else:
             certain.append(delivery)

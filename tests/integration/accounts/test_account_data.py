@@ -189,8 +189,8 @@ def test_handle_name_picture_and_subscription_are_taken_over(
     world.x.change_account("demo", handle="renamed", name="Renamed", picture="Z", subscription_type="None")
     clock.forward(60)
     assert upkeep.fetch_account_data(rt, profile) == [
-        "The handle is @renamed now.",
-        "The account is called “Renamed” now.",
+        "The handle is now @renamed.",
+        "The account name is now “Renamed”.",
         "Subscription: None (before: Premium).",
         "Longest text: 280 characters (before: 25,000 characters).",
         "Longest video: 20 minutes (before: 125 minutes).",

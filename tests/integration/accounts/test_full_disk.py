@@ -91,7 +91,7 @@ def test_what_the_database_could_write_over_is_no_room_for_new_tokens(
         tokens.load_fresh(rt, profile)
     assert raised.value.detail == (
         "The disk cannot store new tokens (No space left on device), so the network was not asked for them. "
-        "Free some space on it."
+        "Free some disk space."
     )
     assert network.oauth.refreshes == []
 

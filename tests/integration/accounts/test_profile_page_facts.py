@@ -85,7 +85,7 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
     assert tuple(missing) == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
     warning = upkeep.warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
-    assert warning.startswith("Its refresh token ends on 2027-10-")
+    assert warning.startswith("The refresh token expires on 2027-10-")
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
@@ -94,7 +94,7 @@ def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: 
     row = profiles.load_for_owner(rt.reader, bare)
     assert not row.renewable
     warning = upkeep.warning(row, rt.now(), Surface.DASHBOARD) or ""
-    assert "It has no refresh token, and its access token ends on" in warning
+    assert "The profile has no refresh token. Its access token expires on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
     row = profiles.load_for_owner(rt.reader, bare)
     assert upkeep.warning(row, rt.now(), Surface.DASHBOARD) == (

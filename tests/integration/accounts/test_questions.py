@@ -63,9 +63,9 @@ def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runti
     world.tiktok.next("creator_info").unauthorized()
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
-    with pytest.raises(OperatorError, match="did not say what this account may do") as refused:
+    with pytest.raises(OperatorError, match="did not return what this account may post") as refused:
         questions.ask_creator(rt, creator, Surface.DASHBOARD)
-    assert refused.value.hint == "To consent again, press “Reconnect” on the profile's page."
+    assert refused.value.hint == "To give consent again, press “Reconnect” on the profile's page."
     assert profiles.get(rt.reader, creator).status == "reauthRequired"
 
 
@@ -82,7 +82,7 @@ def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     clock.forward(86400)
-    with pytest.raises(OperatorError, match="Publishing is paused") as refused:
+    with pytest.raises(OperatorError, match="while publishing is paused") as refused:
         questions.ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To continue, press “Resume” under System."
     assert world.tiktok.counts["token"] == 0
@@ -118,7 +118,7 @@ def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at
     for _ in range(2):
         with pytest.raises(OperatorError, match="could not be listed") as away:
             questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)
-        assert away.value.hint == "Try again in a while."
+        assert away.value.hint == "Try again later."
     assert transport.called == ["list_boards"]
     tokens.renew(rt, profile)
     assert questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)

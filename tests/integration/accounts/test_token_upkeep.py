@@ -126,7 +126,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
 ) -> None:
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
-    (task,) = [task for task in Background(rt).tasks if task.name == "renewal of idle tokens"]
+    (task,) = [task for task in Background(rt).tasks if task.name == "token renewal"]
     assert task.run(rt) is None
 
 
@@ -255,7 +255,7 @@ def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None
     clock.forward(1)
     said = upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said is not None
-    assert "Its refresh token ended on" in said
+    assert "The refresh token expired on" in said
 
 
 def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(

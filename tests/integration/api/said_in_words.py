@@ -12,11 +12,11 @@ from tests.integration.api.client import document, errors
 
 REASONS = (
     "is not the id of", "is disconnected", "can no longer be reached", "was rejected", "belongs to no selected profile",
-    "must be in the future", "is required when there is no media", "can be emptied only when a body remains",
-    "needs exactly one of fileField and artifactId", "send at least one field", "is not accepted; accepted are",
+    "must be in the future", "is required when there is no media", "can be empty only if the post has a body",
+    "needs exactly one of fileField and artifactId", "send at least one field", "is not accepted; use one of",
     "has no such file part", "which an earlier media item already names", "has no item with fileField",
     "is the only text field",
-    "images may have at most",
+    "the limit for images is",
     "not a decimal number",  # 5.0 is a whole number to JSON Schema
 )  # fmt: skip
 """Why a well-formed request may be refused: what is there, what time it is, and rules of several fields."""

@@ -79,7 +79,7 @@ def test_the_detail_alone_says_what_is_wrong_and_how_much_more(client: Client, r
         "profiles[0] must be a UUID; take ids from GET /api/v1/profiles. There are 2 more errors."
     )
     assert detail({"post": post, "profiles": [UNKNOWN]}) == (
-        "profiles[0] is not the id of a profile; take ids from GET /profiles."
+        "profiles[0] is not the id of a profile; use an id from GET /profiles."
     )
     gone = [{"artifactId": artifact(rt, removed_at="2026-10-12T09:00:00.000Z")}]
     assert detail({"post": post, "profiles": [profile], "media": gone}) == (
@@ -100,7 +100,7 @@ def test_sizes_have_their_units(client: Client) -> None:
     assert told(client.send("POST", "/uploads", upload)) == {"fileSize": "must be at most 150 MiB (157286400 bytes)"}
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 40 << 20}
     assert told(client.send("POST", "/uploads", upload)) == {
-        "fileSize": "is 40 MiB (41943040 bytes); images may have at most 32 MiB (33554432 bytes) here"
+        "fileSize": "is 40 MiB (41943040 bytes); the limit for images is 32 MiB (33554432 bytes)"
     }
     large = client.send("POST", "/posts", b" " * ((1 << 20) + 1))
     assert (large.status, "1 MiB (1048576 bytes)" in large.json()["detail"]) == (413, True)

@@ -133,7 +133,7 @@ def test_asking_twice_makes_one_post(client: Client, rt: Runtime, profile: str) 
     end(rt, new["id"], State.PUBLISHED)
     again = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": True})
     assert again.status == 409
-    assert "published by a later one" in again.json()["detail"]
+    assert "A later post has published" in again.json()["detail"]
 
 
 def test_what_failed_again_is_tried_again_from_either_post_but_not_from_both(

@@ -139,7 +139,7 @@ def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Termi
     done = terminal("admin", "create-board", profile, "Prints")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "The board may have been created." in done.stderr
-    assert "no second one is created" in done.stderr
+    assert "no second board is created" in done.stderr
     again = terminal("admin", "create-board", profile, "Prints")
     assert again.exit_code == 1, "Pinterest refuses the name and does not list the board yet"
     terminal.clock.forward(60)
@@ -161,7 +161,7 @@ def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile:
     assert terminal.world.pinterest.boards_of("demo")[-1].privacy == "SECRET"
     terminal("admin", "create-board", profile, "Open")
     taken = terminal("admin", "create-board", profile, "Open", "--secret")
-    assert "exists already and is not secret" in taken.stderr
+    assert "already exists and is not secret" in taken.stderr
 
 
 def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> None:

@@ -70,7 +70,7 @@ def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> N
     said = terminal("admin", "set-options", profile, "one=1", "two=2").stderr
     assert said.count("one is not known") == said.count("two is not known") == 1
     said = terminal("admin", "import-profile", "x", stdin='{"accessToken": "nobody"}').stderr
-    assert said.startswith("Error: It is not known whose tokens these are: X ")
+    assert said.startswith("Error: The account of these tokens could not be determined: X ")
 
 
 def test_credentials_that_are_no_text_are_told(terminal: Terminal) -> None:

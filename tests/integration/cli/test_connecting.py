@@ -105,7 +105,7 @@ def test_a_denied_consent_ends_the_waiting(
     meanwhile.things = [come_back(terminal, web, consent_url, "demo", "deny")]
     done = terminal.refusal("admin", "connect-profile", "x")
     assert "did not give" in done
-    assert "Hint: To begin again, run" in done
+    assert "Hint: To start again, run" in done
 
 
 def test_a_browser_that_never_comes_back_is_waited_for_ten_minutes(
@@ -299,7 +299,7 @@ def test_a_refresh_prints_what_changed_of_the_account(terminal: Terminal) -> Non
     assert "The account data has not changed." in terminal("admin", "refresh-profile", profile).stderr
     terminal.world.x.change_account("demo", handle="renamed", name="Renamed", subscription_type="Premium")
     done = terminal.success("admin", "refresh-profile", profile)
-    assert "The handle is @renamed now." in done.stderr
+    assert "The handle is now @renamed." in done.stderr
     assert "Longest text: 25,000 characters (before: 280 characters)." in done.stderr
     (shown,) = profiles_of(terminal)
     assert (shown["username"], shown["name"]) == ("renamed", "Renamed")
@@ -327,7 +327,7 @@ def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal)
     assert "Subscription: Premium" in done, "the account data needs none"
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"
-    assert "It has no refresh token" in shown["warning"], "its two hours are within the week"
+    assert "no refresh token" in shown["warning"], "its two hours are within the week"
 
 
 def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:

@@ -62,7 +62,7 @@ def test_a_scheduled_post_has_no_plan_yet(terminal: Terminal, rt: Runtime) -> No
 def test_stopping_a_scheduled_post_cancels_it(terminal: Terminal, rt: Runtime) -> None:
     post = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
     assert "canceled" in terminal.success("admin", "stop-post", post).stdout
-    assert "nothing was left to stop" in terminal.success("admin", "stop-post", post).stderr
+    assert "There is nothing to stop" in terminal.success("admin", "stop-post", post).stderr
 
 
 def test_stopping_a_post_fails_what_has_not_been_sent(terminal: Terminal, rt: Runtime) -> None:
@@ -137,7 +137,7 @@ def test_a_failed_post_is_published_again_and_its_id_printed(terminal: Terminal,
     assert status_of(rt, new) == "settled"
     assert len(terminal.world.x.posts) == 1
     again = terminal.refusal("admin", "retry-post", post)
-    assert again.startswith("Error: What failed of this post was published by a later one")
+    assert again.startswith("Error: A later post has published the failed deliveries")
 
 
 def test_an_unknown_outcome_has_a_sign_and_is_retried_only_on_request(terminal: Terminal, rt: Runtime) -> None:

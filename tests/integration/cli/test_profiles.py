@@ -25,7 +25,7 @@ def test_a_missing_scope_is_said_at_once(terminal: Terminal) -> None:
     granted = terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"])
     assert "media.write" in terminal.success("admin", "import-profile", "x", stdin=granted).stderr
     granted = terminal.grant("studio", scopes=["users.read"])
-    assert "nothing could be published" in terminal.refusal("admin", "import-profile", "x", stdin=granted)
+    assert "do not allow publishing" in terminal.refusal("admin", "import-profile", "x", stdin=granted)
 
 
 def test_a_network_that_is_away_is_told_apart_from_a_refusal(terminal: Terminal) -> None:

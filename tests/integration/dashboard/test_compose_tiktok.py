@@ -175,7 +175,7 @@ def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_s
     assert "only a draft can be sent to it" in page.text
     page = owner.press("Publish", {"Media": [video], "#options.tiktok.privacyLevel": "SELF_ONLY"})
     assert (page.status, accepted(rt)) == (400, 0)
-    assert "TikTok did not say" in page.role("alert")
+    assert "TikTok did not return" in page.role("alert")
     owner.press("Publish", {"How to post": "draft"})
     assert accepted(rt) == 1
 

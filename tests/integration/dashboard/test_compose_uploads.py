@@ -62,12 +62,12 @@ def test_the_length_of_a_film_is_told(owner: Tab, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "mime_type", "size", "says"),
     [
-        ("a.heic", "image/heic", 10, "image/heic is not accepted; accepted are image/jpeg"),
+        ("a.heic", "image/heic", 10, "image/heic is not accepted; use one of image/jpeg"),
         (
             "a.png",
             "image/png",
             64 << 20,
-            f"The file is {units.size(64 << 20)}; images may have at most {units.size(32 << 20)} here.",
+            f"The file is {units.size(64 << 20)}; the limit for images is {units.size(32 << 20)}.",
         ),
         ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
     ],

@@ -147,7 +147,7 @@ def test_a_settled_post_has_nothing_to_stop(owner: Tab, rt: Runtime) -> None:
     owner.open(f"/posts/{post}/stop")
     end(rt, post, State.FAILED)
     page = owner.press("Stop")
-    assert page.role("alert") == "The post was settled already; nothing was left to stop."
+    assert page.role("alert") == "The post is already settled. There is nothing to stop."
     assert owner.open(f"/posts/{post}/stop").role("alert") == page.role("alert")
     assert acts(rt) == []
 
@@ -182,7 +182,7 @@ def test_what_failed_is_posted_again_at_once(owner: Tab, rt: Runtime, world: Wor
     page = owner.open(f"/posts/{post}")
     assert page.links()[new].endswith(f"/posts/{new}") and not page.has_button("Post again")
     page = owner.open(f"/posts/{post}/again")
-    assert "is being published again by another one" in page.role("alert")
+    assert "Another post already retries the failed deliveries" in page.role("alert")
 
 
 def test_the_form_of_post_again_sent_twice_makes_one_post(owner: Tab, rt: Runtime, world: World) -> None:
@@ -238,7 +238,7 @@ def test_what_cannot_be_posted_again_says_why(owner: Tab, rt: Runtime, tmp_path:
     assert "The account can no longer be reached: x “Shop” was disconnected" in page.role("alert")
     published = accept(rt, add_profile(rt, account_id="b"))
     end(rt, published, State.PUBLISHED)
-    assert owner.open(f"/posts/{published}/again").role("alert").startswith("Nothing of this post has failed")
+    assert owner.open(f"/posts/{published}/again").role("alert").startswith("No delivery of this post has failed")
 
 
 # --- change and post again --------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     ]
     page = owner.open(f"/compose?again={refused}")
     assert page.path == f"/posts/{refused}"
-    assert "was published by a later one" in page.role("alert")
+    assert "A later post has published" in page.role("alert")
 
 
 def test_post_again_remains_where_the_same_post_may_pass(owner: Tab, rt: Runtime, refused: str) -> None:
@@ -372,7 +372,7 @@ def test_an_account_reached_by_another_try_is_left_out(owner: Tab, rt: Runtime, 
     later = rt.write(retries.retry, post, OWNER)
     page = owner.press("Publish", {"Text": "Hello again"})
     assert (page.status, post_ids(rt)) == (400, [post, later])
-    assert f"x profile : Gets the post from another try ({later}): leave this profile out." in page.role("alert")
+    assert f"x profile : Gets the post from another retry ({later}); leave this profile out." in page.role("alert")
 
 
 def test_where_the_outcome_is_unknown_nothing_is_changed_and_sent(owner: Tab, rt: Runtime) -> None:
@@ -383,7 +383,7 @@ def test_where_the_outcome_is_unknown_nothing_is_changed_and_sent(owner: Tab, rt
     assert "checked" not in page.field("club").attributes
     page = owner.press("Publish", {"#profiles": [shop, club]})
     assert page.status == 400
-    assert "club : May have the post already" in page.role("alert")
+    assert "club : May already have the post" in page.role("alert")
     page = owner.press("Publish", {"#profiles": [shop]})
     assert page.path.startswith("/posts/")
 

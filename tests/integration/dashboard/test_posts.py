@@ -141,7 +141,7 @@ def test_the_page_of_a_post_shows_its_outcome(
     post = accept(rt, x, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
     page = owner.open(f"/posts/{post}")
     assert (page.heading, page.title) == ("Post", "Post: Good morning, world – socialpub")
-    assert 'hx-trigger="every 3s"' in page.html and "Its turn" in facts(page)["Waits for"]
+    assert 'hx-trigger="every 3s"' in page.html and "Earlier posts to the same account" in facts(page)["Waits for"]
     live = page.by_id("live")
     assert not live.all("form", "input")
 
@@ -277,7 +277,7 @@ def test_removed_bytes_and_files_without_text_are_said(owner: Tab, rt: Runtime, 
 def test_what_a_delivery_waits_for_is_told(owner: Tab, rt: Runtime, profile: str) -> None:
     later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
     now = accept(rt, profile, body="Now")
-    assert "Its time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]
+    assert "The scheduled time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]
     assert 'hx-trigger="every 30s"' in owner.page.html
     rt.write(resume.pause)
     assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]

@@ -79,7 +79,7 @@ def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, ow
 def test_a_consent_that_is_denied_leads_back_with_what_to_do(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect X", "X", decision="deny")
     assert page.path == "/profiles"
-    assert "did not give X's consent" in page.role("alert")
+    assert "did not give consent at X" in page.role("alert")
     assert "press “Connect X” under Profiles" in page.role("alert")
     assert profile_rows.list_all(rt.reader) == []
 
@@ -129,7 +129,7 @@ def test_a_redirect_address_elsewhere_is_pasted(rt: Runtime, owner: Tab, browser
     [
         ("http://evil.example/oauth/x/callback?state={state}&code={code}", "not the redirect address of this attempt"),
         ("http://127.0.0.1:9000/elsewhere?state={state}&code={code}", "not the redirect address of this attempt"),
-        (ELSEWHERE + "?state=another&code={code}", "To begin again, press “Connect X” under Profiles."),
+        (ELSEWHERE + "?state=another&code={code}", "To start again, press “Connect X” under Profiles."),
         (ELSEWHERE + "?state={state}", ""),
         ("", ""),
     ],
@@ -220,7 +220,7 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     assert "It waited" in page.text
     assert not page.has_button("Refresh")
     page = through_consent(owner, browser, "Reconnect", "X", f"/profiles/{x}")
-    assert page.role("status") == "@demo on X has new tokens: what waits for it goes out."
+    assert page.role("status") == "@demo on X has new tokens, and its waiting posts continue."
     drain(rt, clock)
     assert [one.text for one in world.x.posts] == ["It waited"]
     assert "Nothing waits for this profile" in owner.open(page.path).text
@@ -246,7 +246,7 @@ def test_refresh_fetches_the_account_data_again_and_says_what_changed(world: Wor
     assert "Longest text 280 characters" in page.text
     world.x.change_account("demo", handle="renamed", subscription_type="Premium")
     page = owner.press("Refresh")
-    assert page.role("status").startswith("“x profile” has a new access token. The handle is @renamed now.")
+    assert page.role("status").startswith("“x profile” has a new access token. The handle is now @renamed.")
     assert "Longest text: 25,000 characters (before: 280 characters)." in page.role("status")
     assert "X · @renamed" in page.text
     assert "Longest text 25,000 characters" in page.text
@@ -260,7 +260,7 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(rt: Runtime
     world.x.next("me").fails_with(503)
     page = owner.press("Refresh")
     assert "The account data could not be fetched." in page.role("alert")
-    assert "Try again in a while" in page.role("alert")
+    assert "Try again later" in page.role("alert")
 
 
 # --- changing --------------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_a_post_that_the_new_time_makes_too_late_is_not_sent_and_says_that_the_c
     drain(rt)
     assert state_of(rt, in_time) is State.PUBLISHED, "12 hours late is allowed"
     assert message_of(rt, late) == (
-        "Not sent: it is more than 24 hours later than its time (publishing.max_lateness). The clock was set forward "
+        "Not sent: the post is more than 24 hours late (publishing.max_lateness). The clock was set forward "
         "by 7 days at 2026-10-19T09:00:00.000Z. If the clock is correct now, create the post again. Otherwise, set "
         "the clock first."
     )

@@ -84,7 +84,7 @@ def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_an
     rt = lives.go_on()
     assert lives.deaths == 3
     assert state_of(rt, poison) is State.FAILED
-    assert f"the worker died 3 times in a row in its step {step}" in message_of(rt, poison)
+    assert f"the worker died 3 times in a row during the step {step}" in message_of(rt, poison)
     assert [state_of(rt, post) for post in (after, other)] == [State.PUBLISHED] * 2
     assert POISON not in network.effects
     rt.close()

@@ -120,7 +120,7 @@ def test_what_is_too_late_by_then_is_not_sent_and_says_so(rt, network, profile, 
     assert rt.write(resume.end_pause) == 1
     drain(rt)
     assert network.effects == []
-    assert message_of(rt, late).startswith("Not sent: it could not start within 24 hours")
+    assert message_of(rt, late).startswith("Not sent: the post could not start within 24 hours")
     assert status_of(rt, late) == "settled"
 
 

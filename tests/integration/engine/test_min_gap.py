@@ -206,7 +206,7 @@ def test_what_a_network_asks_for_still_counts_beside_the_gap(slow, network, cloc
     post = accept(slow, profile, body="second")
     drain(slow, clock, within=60 * 3600)
     assert state_of(slow, post) is State.FAILED
-    assert "later than its deadline (publishing.give_up_after): slow down" in message_of(slow, post)
+    assert "after the deadline (publishing.give_up_after): slow down" in message_of(slow, post)
     asked = [when for step, when in network.times if step == "create_post"]
     waited = asked[-1] - asked[1]
     assert timedelta(hours=46) <= waited < timedelta(hours=48), "give_up_after, from the first start on"
@@ -234,7 +234,7 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow, network, clo
     assert slow.write(resume.end_pause) == 1
     drain(slow, clock)
     assert network.effects == ["in time"]
-    assert "Not sent: it could not start within 24 hours" in message_of(slow, late)
+    assert "Not sent: the post could not start within 24 hours" in message_of(slow, late)
 
 
 # --- what is told before ---------------------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(sl
         accept(slow, profile, body=str(number))
     drain(slow)
     assert notes(slow, profile) == [
-        "Two posts of one profile are at least 1h apart (publishing.min_gap). 2 posts are queued before this one. This "
-        "one is published at about 2026-10-12 12:00 UTC."
+        "Two posts of one profile are at least 1h apart (publishing.min_gap). 2 posts are queued before this post. "
+        "This post is published at about 2026-10-12 12:00 UTC."
     ]
     accept(slow, profile, body="New")
     drain(slow, clock)
@@ -267,10 +267,11 @@ def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow, clock
     assert notes(slow, profile, nine + timedelta(minutes=30)) == [], "nothing is due before it"
     assert notes(slow, profile, nine + timedelta(minutes=190)) == [], "the queue is empty by then"
     (note,) = notes(slow, profile, nine + timedelta(minutes=90))
-    assert "2 posts are queued before this one. This one is published at about 2026-10-12 12:00 UTC, after its" in note
+    assert "2 posts are queued before this post." in note
+    assert "This post is published at about 2026-10-12 12:00 UTC, later than" in note
     slow.write(resume.pause)
     (note,) = notes(slow, profile, nine + timedelta(minutes=90))
-    assert note.endswith("after its time, unless publishing stays paused.")
+    assert note.endswith("later than scheduled, unless publishing stays paused.")
 
 
 def test_a_post_that_is_edited_does_not_wait_for_itself(slow, clock):

@@ -254,7 +254,7 @@ def test_a_delivery_that_would_wait_for_too_long_ends_at_once_and_the_others_wai
     rest(rt, profile, "create_post", 10 * HOUR, "the day is full")
     drain(rt)
     assert state_of(rt, old) is State.FAILED
-    assert "would have to wait until" in message_of(rt, old)
+    assert "would wait until" in message_of(rt, old)
     assert "the day is full" in message_of(rt, old)
     assert state_of(rt, young) is State.QUEUED
     assert network.asked == []

@@ -217,7 +217,7 @@ def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path, cloc
         post = accept(rt, add_profile(rt))
         drain(rt, clock)
         assert (state_of(rt, post), network.asked.count("create_post")) == (State.UNCONFIRMED, 1)
-        assert "whose words differ" in message_of(rt, post)
+        assert "with different words" in message_of(rt, post)
     finally:
         rt.close()
 

@@ -161,7 +161,7 @@ def test_validation_says_that_it_will_wait(rt, profile):
     (checked,) = drafts.check_draft(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
     assert checked.problems == []
     assert checked.notes[0].startswith("The account must be connected again")
-    assert "fails when that is more than 24 hours late" in checked.notes[0]
+    assert "A post that is more than 24 hours late fails" in checked.notes[0]
 
 
 # --- `max_lateness` is longer than `give_up_after` -------------------------------------------------------------------

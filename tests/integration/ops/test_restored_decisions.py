@@ -40,7 +40,7 @@ from tests.support.sandbox_http import (
 HOUR = 3600.0
 DAY = 24 * HOUR
 NOW = Change(frozenset({"scheduled_at"}), scheduled_at=None)
-UNKNOWN = "Outcome unknown: the installation that the backup was made of may have published it. "
+UNKNOWN = "Outcome unknown: the original installation may have published it. "
 
 
 def texts(world: World) -> list[str]:
@@ -262,7 +262,7 @@ def test_a_pin_that_does_not_tell_its_words_may_be_the_originals_while_another_o
         rt.write(posts.edit, post, change, OWNER)
         drain(rt, clock, within=3 * DAY)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "cannot be told whether that is this post" in message_of(rt, post)
+        assert "That may be this post" in message_of(rt, post)
 
 
 # --- restored twice --------------------------------------------------------------------------------------------------

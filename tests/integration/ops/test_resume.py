@@ -223,9 +223,7 @@ def test_an_account_that_cannot_be_read_leaves_it_unknown(
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert message_of(rt, post).startswith(
-            "Outcome unknown: the installation that the backup was made of may have published it. "
-        )
+        assert message_of(rt, post).startswith("Outcome unknown: the original installation may have published it. ")
         assert "must be connected again" in message_of(rt, post)
     assert tweets(world) == 1
 
@@ -292,7 +290,7 @@ def test_a_film_whose_upload_never_ended_may_have_been_begun_anew(
     with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "The original may have begun another" in message_of(rt, post)
+        assert "The original may have started another upload" in message_of(rt, post)
     assert len(world.tiktok.tasks.all) == 1
 
 

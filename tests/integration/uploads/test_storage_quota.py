@@ -40,7 +40,7 @@ def is_refused(reply: Reply) -> bool:
     problem = json.loads(reply.body)
     assert problem["code"] == "unavailable"
     assert int(reply.headers["retry-after"]) == 3600
-    for said in ("97.7 KiB (100000 bytes)", "storage.quota", "media.keep_after_settled", "are used"):
+    for said in ("97.7 KiB (100000 bytes)", "storage.quota", "media.keep_after_settled", "used"):
         assert said in problem["detail"]
     return True
 

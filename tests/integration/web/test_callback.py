@@ -74,7 +74,7 @@ def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller,
     visit(caller, back)
     reply = visit(caller, back)
     assert reply.status == 400
-    assert "used already: the account is connected" in reply.body.decode()
+    assert "already used: the account is connected" in reply.body.decode()
     is_private(reply, query_of(back))
 
 
@@ -111,7 +111,7 @@ def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Bro
     back = browser.decides(connect.begin(rt, "x").url, decision="deny")
     reply = visit(caller, back)
     assert reply.status == 400
-    assert "did not give X&#39;s consent" in reply.body.decode()
+    assert "did not give consent at X" in reply.body.decode()
     assert "socialpub admin connect-profile x" in reply.body.decode()
     is_private(reply, query_of(back))
 

@@ -1,6 +1,6 @@
-"""Every table and every folder has somebody who removes what is over, or a reason why it grows for ever.
+"""A task removes the expired rows of every table and the old files of every folder, or a reason says why they stay.
 
-Whoever adds one writes its line here first.
+A new table or folder needs a line here.
 """
 
 from fnmatch import fnmatch
@@ -28,37 +28,37 @@ from tests.support.hand_clock import START
 STAYS = "stays: "
 
 TABLES = {
-    "api_key": STAYS + "revoked keys too, since the trail and usage name them; made by hand, so few",
+    "api_key": STAYS + "the audit log and usage name also revoked keys; the owner creates them, so they are few",
     "appliance": STAYS + "one row for each name in db/appliance_state.py",
-    "artifact": "cleanup: reservations, rejected and unused ones; of settled posts with retention",
+    "artifact": "unused media: reserved, rejected and unused artifacts; retention removes those of settled posts",
     "attempt": "retention: retention.attempts, and with its post",
-    "audience": "retention: when no post has it any more",
-    "audience_count": "retention: counted down with each post, and removed at 0",
+    "audience": "retention: when no post has the audience",
+    "audience_count": "retention: decreased with each post, and removed at 0",
     "audience_member": "retention: with its audience",
     "choice_label": STAYS + "one row for each board of an account",
     "consent": "consents: after a day",
     "delivery": "retention: with its post",
     "delivery_count": STAYS + "one row for each network and outcome",
     "event_count": STAYS + "one row for each network, event and outcome",
-    "hold": "holds: when nothing waits for it any more",
+    "hold": "holds: when nothing waits for the hold",
     "idempotency": "idempotency keys: after a day",
     "log_entry": "retention: retention.log, and with its post",
     "media": "retention: with its post",
-    "not_before": "waits that are over: an hour after they are, at most",
-    "notification": "messages to the owner: after a week",
+    "not_before": "expired cooldowns: within an hour of their end",
+    "notification": "old notifications: after a week",
     "notification_service": STAYS + "one row for each address",
-    "notify_address": STAYS + "made by hand, so few; a limit of 20",
-    "own_wait": "waits in a profile's queue: a day after they are over, when no open delivery was due in them",
+    "notify_address": STAYS + "the owner creates them; the limit is 20",
+    "own_wait": "expired profile waits: a day after their end, if no open delivery was due during them",
     "post": "retention: retention.posts",
     "post_count": STAYS + "one row for each status",
-    "profile": STAYS + "disconnected ones too, since posts name them; their tokens are removed at once",
+    "profile": STAYS + "posts name also disconnected profiles; their tokens are removed at once",
     "schema_migration": STAYS + "one row for each migration",
     "sending_delay": STAYS + "one row for each network and bucket",
-    "session": "sessions: when nobody used it for dashboard.session_lifetime",
+    "session": "sessions: when unused for dashboard.session_lifetime",
     "sign_in_link": "sign-in links: after a day",
     "sqlite_sequence": STAYS + "SQLite's own",
     "stored_media": STAYS + "one row",
-    "told_cause": STAYS + "one row for each cause that lasts; the next look forgets it a day after its end",
+    "told_cause": STAYS + "one row for each lasting cause; the notifier removes it a day after its end",
     "trail": "retention: retention.trail",
     "usage": "old usage: retention.usage",
 }
@@ -66,27 +66,27 @@ TABLES = {
 
 FOLDERS = {
     "secret.key": STAYS + "the key",
-    "socialpub.db*": "free pages: given back when there are many; the journal has a limit",
-    "queue.db*": STAYS + "a row goes when its wake-up is answered; while no worker runs, one waits for each post",
-    "upgrades/*": STAYS + "the last few, older ones go when another is made",
-    "media/incoming/*": "cleanup: what nobody holds",
-    "media/??/*": "cleanup: what no row names",
+    "socialpub.db*": "free pages: returned to the disk when there are many; the journal has a limit",
+    "queue.db*": STAYS + "a delivered wake-up is removed; while no worker runs, one waits for each post",
+    "upgrades/*": STAYS + "the last few; a new one replaces the oldest",
+    "media/incoming/*": "unused media: files that no process holds",
+    "media/??/*": "unused media: files that no row names",
     "media/fitted/*/*": "renditions: when the delivery has ended",
-    "media/thumbnails/*/*": "thumbnails: when the file is gone",
-    "avatars/*": "pictures of accounts: of profiles that are not connected, and former ones",
-    "copies/*": "copies that were killed: downloads that a former version left",
-    "backups/*": STAYS + "backup.keep_days and its like say how many; pruned by the next copy",
-    ".restore-*/*": "restores that were killed: within an hour",
-    "run/.socialpub-backup-*": "copies that were killed: within an hour, with the folder that it names",
+    "media/thumbnails/*/*": "thumbnails: when the file was removed",
+    "avatars/*": "avatars: of profiles that are not connected, and former ones",
+    "copies/*": "unfinished backups: downloads that a former version left",
+    "backups/*": STAYS + "backup.keep_days and the other limits decide; the next backup removes old ones",
+    ".restore-*/*": "unfinished restores: within an hour",
+    "run/.socialpub-backup-*": "unfinished backups: within an hour, with the folder that it names",
     "run/turnstile.*": STAYS + "two",
     "run/wakeup.sock": STAYS + "one",
     "run/decoders/*": STAYS + "one for each 256 MiB of memory",
     "run/profiles/*": STAYS + "one empty file for each profile",
-    "run/examined/*": "memories: when the delivery has ended",
-    "run/owners/*": "processes that died: within an hour; of their deaths a hundred are remembered",
+    "run/examined/*": "ended deliveries: when the delivery has ended",
+    "run/owners/*": "dead processes: within an hour; a hundred deaths are remembered",
     "run/*.lock": STAYS + "one for each kind of work",
 }
-"""The same by file, as a pattern below `data_dir`; the first that fits counts."""
+"""The same by file, as a pattern below `data_dir`; the first match counts."""
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_every_file_that_use_leaves_has_its_line(rt, caller, clock, tmp_path):
     assert len({line_of(file) for file in found}) >= 10, "the story leaves most kinds of files"
 
 
-def test_what_processes_that_died_left_is_gone_within_the_hour(rt, tasks):
+def test_files_of_dead_processes_are_removed_within_the_hour(rt, tasks):
     data, unknown = rt.settings.data_dir, new_id(START)
     left = [
         data / "media/incoming" / f"{unknown}.abc.part",
@@ -158,7 +158,7 @@ def test_what_processes_that_died_left_is_gone_within_the_hour(rt, tasks):
         assert not path.exists(), f"{path.name}: {line}"
 
 
-def test_rows_whose_time_is_over_are_gone_within_the_hour(rt, clock, tasks):
+def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
     rt.write(sign_in.begin_session, "203.0.113.1", "a browser")
     rt.write(sign_in.create_link, Purpose.SIGN_IN)
     profile = add_profile(rt)
@@ -170,22 +170,22 @@ def test_rows_whose_time_is_over_are_gone_within_the_hour(rt, clock, tasks):
     def counts():
         return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]
 
-    def keep_house():
+    def run_tasks():
         for table in some:
             tasks[TABLES[table].partition(":")[0]].run(rt)
         return counts()
 
-    assert keep_house() == [1, 1, 1, 1200]
+    assert run_tasks() == [1, 1, 1, 1200]
     clock.forward(3601)
-    assert keep_house() == [1, 1, 0, 1200]
+    assert run_tasks() == [1, 1, 0, 1200]
     clock.forward(86400)
-    assert keep_house() == [1, 0, 0, 0]
+    assert run_tasks() == [1, 0, 0, 0]
     clock.forward(30 * 86400)
-    assert keep_house() == [0, 0, 0, 0]
+    assert run_tasks() == [0, 0, 0, 0]
 
 
-def test_a_clean_house_is_not_furnished_by_housekeeping(rt, tasks):
+def test_housekeeping_creates_no_files(rt, tasks):
     before = set(rt.settings.data_dir.rglob("*"))
-    for name in ("cleanup", "memories", "renditions", "thumbnails", "copies that were killed", "retention"):
+    for name in ("unused media", "ended deliveries", "renditions", "thumbnails", "unfinished backups", "retention"):
         tasks[name].run(rt)
     assert set(rt.settings.data_dir.rglob("*")) == before

@@ -39,7 +39,7 @@ def test_an_address_that_a_network_refuses_is_a_problem_that_names_the_setting(
     assert "TikTok does not accept the redirect address http://box.lan:8000/oauth/tiktok/callback" in tiktok.message
     assert 'redirect_url = "http://127.0.0.1:8000/oauth/tiktok/callback" in [providers.tiktok]' in str(tiktok.remedy)
     assert "a desktop app" in str(tiktok.remedy)
-    assert "paste the address at which it ended" in str(tiktok.remedy)
+    assert "paste the address from its address bar" in str(tiktok.remedy)
     assert "http://localhost:8000/oauth/pinterest/callback" in str(pinned.remedy)
     own = {
         name: {"redirect_url": f"http://{host}:8000/oauth/{name}/callback"}

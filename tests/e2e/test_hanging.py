@@ -65,7 +65,7 @@ def test_a_suspended_command_that_holds_the_lock_of_a_token_holds_up_its_lane_fo
     installation.x.script("create_post", "unauthorized")
     post = caller.publish("Behind a suspended command", profile)
     until(lambda: caller.attempts(post), "the lane needs the token, too")
-    assert "hangs or is suspended" in caller.attempts(post)[-1]["message"]
+    assert "a command that hangs" in caller.attempts(post)[-1]["message"]
     assert caller.delivery(post)["status"] == "published"
     assert command.running, "it is still suspended"
     command.go_on()

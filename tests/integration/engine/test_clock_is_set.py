@@ -51,7 +51,7 @@ def next_run(folder, at, network):
     booted.boot = "the next one"
     later = open_appliance(folder, booted, providers={"x": network})
     try:
-        later.write(reconciler.beat)
+        later.write(reconciler.record_heartbeat)
         yield later, booted
     finally:
         later.close()
@@ -157,7 +157,7 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
     clock.forward(60)
     old = accept(rt, profile, body="old", at=None if at_once else clock.now() + timedelta(hours=1))
     clock.forward(60)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     with next_run(tmp_path, clock.now(), network) as (later, booted):  # with the time of its last shutdown
         booted.forward(120)
         new = accept(later, profile, body="new")
@@ -175,7 +175,7 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
     accepted = accept(rt, profile, body="accepted")
     scheduled = accept(rt, profile, body="scheduled", at=clock.now() + timedelta(minutes=5))
     clock.forward(360)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     with next_run(tmp_path, clock.now() - timedelta(days=44), network) as (later, booted):
         booted.forward(120)
         booted.jump(44 * 86_400)
@@ -190,10 +190,10 @@ def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_l
 ):
     rt.write(resume.pause)
     post = accept(rt, profile)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     with next_run(tmp_path, clock.now() + timedelta(minutes=1), network) as (later, booted):
         booted.jump(days * 86_400)
-        later.write(reconciler.beat)
+        later.write(reconciler.record_heartbeat)
         booted.forward(30)
         booted.jump(-days * 86_400)
         later.write(resume.end_pause)
@@ -283,10 +283,10 @@ def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(rt, network, profi
 
 @either_way
 def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump):
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     assert health.describe_clock_jump(rt.reader, rt.now()) is None
     clock.jump(jump)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     told = health.describe_clock_jump(rt.reader, rt.now())
     assert told is not None
     assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
@@ -297,14 +297,14 @@ def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump
 
 
 def test_a_heartbeat_from_the_future_is_none(rt, clock):
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     clock.jump(-5 * 3600)
     (late,) = list(health.worker_problems(rt.reader, rt.now()))
     assert "dated in the future" in late.message
 
 
 def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt, clock):
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     clock.jump(-5 * 3600)
     clock.forward(60)
     assert len(anyio.run(health.check_readiness, rt).reasons) == 1
@@ -316,11 +316,11 @@ def test_only_the_first_process_to_notice_moves_anything(rt, network, profile, c
     drain(rt)
     other = open_appliance(tmp_path, clock, providers={"x": network})
     try:
-        other.write(reconciler.beat)
+        other.write(reconciler.record_heartbeat)
         clock.jump(WEEK)
         expected = clock.now() + timedelta(seconds=600)
         for each in (rt, other, rt):
-            each.write(reconciler.beat)
+            each.write(reconciler.record_heartbeat)
         assert abs(parse(rt.reader.value("SELECT run_at FROM delivery")) - expected) < timedelta(seconds=1)
         known = clock_jumps.load_state(rt.reader)
         assert known is not None
@@ -335,7 +335,7 @@ def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     post = accept(rt, profile)
     drain(rt)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     with next_run(tmp_path, clock.now() - timedelta(days=30), network) as (later, booted):
         booted.forward(601)
         drain(later)
@@ -346,7 +346,7 @@ def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(rt, network
     post = accept(rt, profile)
     for _ in range(20):
         clock.jump(2)
-        rt.write(reconciler.beat)
+        rt.write(reconciler.record_heartbeat)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
     assert attempts_of(rt, post) == [("create_post", "published")]
@@ -359,7 +359,7 @@ def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
         )
     )
     clock.jump(WEEK)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     assert parse(rt.reader.value("SELECT created_at FROM idempotency")) == parse(rt.stamp())
     assert appliance_state.get(rt.reader, appliance_state.CLOCK) is not None
 
@@ -373,7 +373,7 @@ a_week_either_way = pytest.mark.parametrize("jump", [WEEK, -WEEK], ids=["+7d", "
 def set_during(rt, clock, jump, then):
     def call(job):
         clock.jump(jump)
-        rt.write(reconciler.beat)
+        rt.write(reconciler.record_heartbeat)
         raise then
 
     return call
@@ -421,9 +421,9 @@ def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile
 @pytest.mark.parametrize(("status", "days"), [("reserved", 7), ("verified", 31)])
 def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(rt, clock, status, days):
     fresh = artifact(rt, status)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     clock.jump(days * 86400)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     retention.remove_unused_media(rt)
     assert rt.reader.one("SELECT 1 FROM artifact WHERE id = ? AND removed_at IS NULL", (fresh,)) is not None
 
@@ -437,9 +437,9 @@ def test_tokens_are_erased_after_an_hour_though_the_clock_went_back(rt, network,
 
     network.oauth.revoke = down
     rt.write(profiles.disconnect, profile)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     clock.jump(-WEEK)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     for _ in range(10):
         clock.forward(600)
         upkeep.revoke_disconnected(rt)
@@ -455,7 +455,7 @@ def test_an_id_that_is_told_later_is_filled_in_though_the_clock_went_forward(rt,
     clock.forward(61)
     backfill.ask(rt)
     clock.jump(WEEK)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     clock.forward(3600)
     backfill.ask(rt)
     assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"

@@ -130,7 +130,7 @@ def test_an_account_that_is_connected_again_sends_no_post_before_its_time(rt, ne
     drain(rt)
     assert attempts_of(rt, post) == [("start", "held")]
     clock.jump(-3600)
-    rt.write(reconciler.beat)
+    rt.write(reconciler.record_heartbeat)
     connect_again(rt)
     drain(rt)
     assert (state_of(rt, post), clock.now() < at) == (State.QUEUED, True)

@@ -134,10 +134,7 @@ def too_late_sentence(posts: int, settings: Settings) -> str | None:
     """Return the sentence about posts that are not sent any more, or None if there are none."""
     if not posts:
         return None
-    are, limit = (
-        units.count(posts, "post is", "posts are"),
-        units.duration(settings.publishing.max_lateness),
-    )
+    are, limit = units.count(posts, "post is", "posts are"), units.duration(settings.publishing.max_lateness)
     return f"{are} more than {limit} late (publishing.max_lateness) and will not be sent."
 
 

@@ -87,7 +87,7 @@ def test_an_empty_file_gives_the_defaults_of_the_documentation(configured, tmp_p
     assert (s.rate_limit.requests_per_minute, s.rate_limit.failed_keys_per_minute) == (600, 30)
     assert s.media.keep_after_settled is None
     assert s.health.disk_floor_bytes == 500_000_000
-    assert s.notes() == []
+    assert s.advice() == []
 
 
 def test_everything_lies_in_the_data_folder_beside_the_file(configured, tmp_path):
@@ -137,7 +137,7 @@ def test_settings_cannot_be_changed_afterwards(configured):
 
 
 def test_a_patience_shorter_than_what_networks_ask_for_is_allowed_but_noted(configured):
-    (note,) = configured('[publishing]\ngive_up_after = "1h"').notes()
+    (note,) = configured('[publishing]\ngive_up_after = "1h"').advice()
     assert "publishing.give_up_after is 1h" in note
     assert "24h" in note
 

@@ -1,7 +1,7 @@
 """The actor behind a change: set at the entry point (API, CLI, dashboard), stored in the audit log.
 
-Every write that is made meanwhile has this actor. Without one, the system is the actor. An actor is a text without a
-secret: of a key, its id and its name.
+Every write inside `act_as` has this actor. Outside, the actor is the system. An actor's text contains no secret: for a
+key, the key's id and name.
 """
 
 from collections.abc import Iterator
@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 SYSTEM = "system"
-"""The appliance itself: its worker, or a browser that a network sends back."""
+"""The appliance: its worker, or a browser that a network redirects back."""
 COMMAND = "command"
 """The owner at the terminal."""
 DASHBOARD = "dashboard"
-"""The owner, signed in."""
+"""The signed-in owner."""
 VISITOR = "visitor"
 """A browser that is not signed in."""
 
 _KEY = "key "
-_OWNERS = (COMMAND, DASHBOARD)
 
 _actor: ContextVar[str] = ContextVar("actor", default=SYSTEM)
 
@@ -29,7 +28,7 @@ def key(key_id: str, name: str) -> str:
 
 
 def parse_key(actor: str) -> tuple[str, str] | None:
-    """Return the id and the name of the key that acted, or None."""
+    """Return the id and the name of the key, or None for another actor."""
     if not actor.startswith(_KEY):
         return None
     key_id, _, name = actor.removeprefix(_KEY).partition(" ")
@@ -37,7 +36,7 @@ def parse_key(actor: str) -> tuple[str, str] | None:
 
 
 def is_owner(actor: str) -> bool:
-    return actor in _OWNERS
+    return actor in (COMMAND, DASHBOARD)
 
 
 def current() -> str:
@@ -46,7 +45,7 @@ def current() -> str:
 
 @contextmanager
 def act_as(actor: str) -> Iterator[None]:
-    """Set the actor of this thread or task meanwhile."""
+    """Set the actor of this thread or task."""
     token = _actor.set(actor)
     try:
         yield

@@ -1,7 +1,7 @@
-"""The clock, the one form in which instants are stored, and ids, which begin with an instant.
+"""The clock, the form of stored instants, and ids, which begin with an instant.
 
-Code asks a `Clock` for the time. Tests pass a clock that they set by hand. Instants are aware UTC. Stored instants have
-exactly one form (`stamp`), so sorting the text sorts the time. Ids are UUIDv7 in lower case (RFC 9562).
+Code asks a `Clock` for the time. Instants are aware UTC. Stored instants have exactly one form (`stamp`), so sorting
+the text sorts the time. Ids are UUIDv7 in lower case (RFC 9562).
 """
 
 import os
@@ -15,22 +15,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The wall clock and the monotonic clock."""
-
     def now(self) -> datetime:
-        """Return the wall clock's time, aware, UTC. It may jump in either direction."""
+        """Return the wall clock's time in UTC. It may jump in either direction."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds that no setting of the clock changes. They include the time of a suspended machine.
+        """Return seconds that setting the clock does not change, including the time of a suspended machine.
 
-        All processes share this clock while `boot` is the same.
+        All processes with the same `boot` share this clock.
         """
         ...
 
     @property
     def boot(self) -> str:
-        """The run of the machine that `monotonic` belongs to. Empty if it is not known."""
+        """The run of the machine that `monotonic` belongs to, or an empty text."""
         ...
 
 
@@ -59,7 +57,7 @@ def _boot() -> str:
 
 
 def stamp(instant: datetime) -> str:
-    """Return `2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds, in answers and in the database."""
+    """Return `2026-11-21T11:30:00.000Z`: RFC 3339 in UTC with milliseconds."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
 
@@ -78,7 +76,7 @@ _last_id_head = 0
 
 
 def new_id(now: datetime) -> str:
-    """Return an id above all earlier ones of this process, even when the clock stands still or goes back."""
+    """Return an id above all earlier ones of this process, even when the clock stops or goes back."""
     global _last_id_head
     with _last_id_lock:
         # 48 bits of milliseconds and 12 of `rand_a` are one counter: the next id is at least one above the last.
@@ -90,7 +88,7 @@ def new_id(now: datetime) -> str:
 
 
 def parse_id(text: str) -> str | None:
-    """Return the id in its one spelling, or None if `text` is no UUID in the usual 8-4-4-4-12 form."""
+    """Return the id in lower case, or None if `text` is not a UUID in the 8-4-4-4-12 form."""
     if len(text) != 36 or text[8] != "-" or text[13] != "-" or text[18] != "-" or text[23] != "-":
         return None
     try:

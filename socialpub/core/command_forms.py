@@ -1,6 +1,6 @@
-"""The forms that a command has: in a person's shell, for a service of systemd, in a container.
+"""The forms of a command: in a person's shell, for a service of systemd, in a container.
 
-Each class returns what a person types, quoted for a shell. None of them looks at the machine.
+Each class returns the text that a person types, quoted for a shell. No class examines the machine.
 """
 
 import shlex
@@ -10,31 +10,30 @@ from typing import Protocol
 
 NAME = "socialpub"
 MANUAL_NAME = "appliance"
-"""The container's name in the manual."""
+"""The name of the container in the manual."""
 MOUNT = "/data"
-"""Where the image has its volume."""
+"""The folder of the volume in the image."""
 
-OF_THE_MACHINE = {"install-service", "uninstall-service", "go-back"}
+ROOT_COMMANDS = {"install-service", "uninstall-service", "go-back"}
 """Commands that change the machine. Only root may run them."""
-WITHOUT_CONFIGURATION = {*OF_THE_MACHINE, "config", "demo", "manual", "sandbox"}
+WITHOUT_CONFIGURATION = {*ROOT_COMMANDS, "config", "demo", "manual", "sandbox"}
 WHILE_STOPPED = (("restore",), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact"))
-"""Commands that refuse to work while the appliance runs, each by its first words."""
+"""The first words of commands that do not work while the appliance runs."""
 
 UNITS = ("socialpub-web.socket", "socialpub-web", "socialpub-worker")
 SERVICES = UNITS[1:]
 IMAGE = "socialpub"
 
-
 FILE_LIMIT = 4096
-"""More files than any process of the appliance opens for its work, connections of callers aside."""
+"""More files than any process opens, apart from the connections of callers."""
 DISK_ERRORS = "sudo dmesg --level=err,warn"
 
 
 class Commands(Protocol):
-    """Where the appliance runs. A method that returns an instruction leaves out its period."""
+    """The commands for one environment. Instructions have no period at the end."""
 
     def in_public(self) -> "Commands":
-        """Return these commands for people without a session or a key."""
+        """Return the commands for people without a session or a key."""
         return self
 
     def line(self, *words: str) -> str: ...
@@ -42,32 +41,32 @@ class Commands(Protocol):
     def line_as(self, user: str, *words: str, config: Path | None) -> str: ...
 
     def system_line(self, *words: str, root: bool = False, stopped: bool = False) -> str:
-        """Return a command of the system that works on the appliance's files: `system_line("chmod", "600", path)`.
+        """Return a system command for the appliance's files: `system_line("chmod", "600", path)`.
 
-        `stopped`: it must work while the appliance is stopped.
+        `stopped`: the command must work while the appliance is stopped.
         """
 
     def make_folder(self, folder: Path) -> str:
-        """Return the command that makes a folder which only the appliance's user can enter."""
+        """Return the command that makes a folder that only the appliance's user can enter."""
 
     def mount_writable(self, point: Path) -> str:
-        """Return what to do about a mount that takes no write."""
+        """Return the instruction for a read-only mount, with its period."""
 
     def raise_file_limit(self) -> str: ...
 
     def restart(self, *services: str) -> str:
-        """Return the instruction to restart the appliance, or only some of its services."""
+        """Return the instruction to restart the appliance or these services."""
 
     def stop(self) -> str: ...
 
     def start(self, *services: str) -> str: ...
 
     def move_socket(self) -> str:
-        """Return the instruction after which the web server listens where the configuration says."""
+        """Return the instruction that applies a changed `listen`."""
         return self.restart()
 
     def log(self, *services: str) -> str:
-        """Return where the processes log, as the object of "Read"."""
+        """Return the place of the log, as the object of "Read"."""
 
     def while_stopped(self, *words: str) -> str:
         """Return the instruction to stop the appliance, run a command and start the appliance again."""
@@ -76,9 +75,9 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TerminalCommands(Commands):
-    """A person's own shell. The appliance is a `serve` that this person started.
+    """A person's shell, in which the appliance is a `serve` process of that person.
 
-    `path` finds the program from every folder, and with sudo. `config` is what `--config` must name.
+    `path` works in every folder and with sudo. `config` is the value for `--config`.
     """
 
     program: tuple[str, ...] = (NAME,)
@@ -89,12 +88,12 @@ class TerminalCommands(Commands):
         return TerminalCommands() if self.program[0].startswith("/") else replace(self, config=None)
 
     def line(self, *words: str) -> str:
-        if words[0] in OF_THE_MACHINE:
+        if words[0] in ROOT_COMMANDS:
             return shlex.join(["sudo", *self.path, *words])
         return shlex.join([*self.program, *_option(self.config, words), *words])
 
     def line_as(self, user: str, *words: str, config: Path | None) -> str:
-        # sudo passes no SOCIALPUB_CONFIG on.
+        # sudo does not pass on SOCIALPUB_CONFIG.
         return shlex.join(["sudo", "-u", user, *self.path, *_option(config, words), *words])
 
     def system_line(self, *words: str, root: bool = False, stopped: bool = False) -> str:  # noqa: ARG002
@@ -127,9 +126,9 @@ class TerminalCommands(Commands):
 
 @dataclass(frozen=True, slots=True)
 class ServiceCommands(Commands):
-    """Units of systemd. `program` is what root types for it, `path` the installed program itself.
+    """Units of systemd. `program` is the command that root types, and `path` is the installed program.
 
-    `confined`: this process is one of the units, which may write in few places.
+    `confined`: this process is one of the units, which can write in few folders.
     """
 
     program: tuple[str, ...] = ("sudo", NAME)
@@ -138,7 +137,7 @@ class ServiceCommands(Commands):
     confined: bool = False
 
     def line(self, *words: str) -> str:
-        if words[0] in OF_THE_MACHINE and self.program[1] != NAME:
+        if words[0] in ROOT_COMMANDS and self.program[1] != NAME:
             return shlex.join(["sudo", self.path, *words])
         return shlex.join([*self.program, *words])
 
@@ -156,7 +155,7 @@ class ServiceCommands(Commands):
 
     def mount_writable(self, point: Path) -> str:
         if self.confined:
-            return f"The unit forbids to write there. Run `{self.line('install-service')}`. It adapts the units."
+            return f"The unit does not allow writes there. Run `{self.line('install-service')}` to update the units."
         return remount(point)
 
     def raise_file_limit(self) -> str:
@@ -182,7 +181,7 @@ class ServiceCommands(Commands):
 
 @dataclass(frozen=True, slots=True)
 class ContainerCommands(Commands):
-    """The image, run by podman or docker. Its volume outlives it, so a stopped appliance is another container."""
+    """The image in podman or docker. Its volume outlives the container, so a stopped appliance is another container."""
 
     engine: str = "podman"
     name: str = MANUAL_NAME
@@ -202,7 +201,7 @@ class ContainerCommands(Commands):
 
     def system_line(self, *words: str, root: bool = False, stopped: bool = False) -> str:
         if root or stopped:
-            # A container that gave its rights away cannot change owners, not even as root.
+            # A container without capabilities cannot change owners, even as root.
             return self._run([*(["--user", "root"] if root else []), "--entrypoint", words[0]], words[1:])
         return shlex.join([self.engine, "exec", self.name, *words])
 
@@ -211,8 +210,8 @@ class ContainerCommands(Commands):
 
     def mount_writable(self, point: Path) -> str:
         return (
-            f"Mount {point} without “:ro”, and put data_dir into the volume. On the host, "
-            f"`{DISK_ERRORS}` shows errors of the disk."
+            f"Mount {point} without “:ro”, and put data_dir into the volume. "
+            f"To see disk errors, run `{DISK_ERRORS}` on the host."
         )
 
     def raise_file_limit(self) -> str:
@@ -236,11 +235,15 @@ class ContainerCommands(Commands):
 
 def remount(point: Path) -> str:
     line = shlex.join(["sudo", "mount", "-o", "remount,rw", str(point)])
-    return f"See why: `{DISK_ERRORS}`. After errors of a disk, the kernel makes it read-only. Then run `{line}`."
+    return (
+        f"Run `{DISK_ERRORS}` to find the reason: after disk errors, the kernel makes a disk read-only. "
+        f"Then run `{line}`."
+    )
 
 
 def _option(config: Path | None, words: tuple[str, ...]) -> list[str]:
-    """`--config FILE`, if there is such a file to name and the command reads one."""
-    makes_one = words[:1] == ("init",) and "--new-secret" not in words
-    named = config is None or "--config" in words or {*words[:1]} & WITHOUT_CONFIGURATION or makes_one
-    return [] if named else ["--config", str(config)]
+    """Return `--config FILE`, or nothing if the command does not need the option."""
+    creates_file = words[:1] == ("init",) and "--new-secret" not in words
+    if config is None or creates_file or "--config" in words or {*words[:1]} & WITHOUT_CONFIGURATION:
+        return []
+    return ["--config", str(config)]

@@ -1,8 +1,7 @@
 """Commands as a person must type them on this machine.
 
-A service, a container and a checkout need different lines for the same command. A process finds out once, when it
-starts, which of them it belongs to. Every sentence that names a command takes the line from here. No other module
-writes one itself.
+A service, a container and a checkout need different lines for the same command. A process detects its environment once,
+at its start. Every message that names a command takes the line from this module.
 """
 
 import os
@@ -26,16 +25,16 @@ from socialpub.core.command_forms import (
 )
 
 _VOLUME = re.compile(r" \S*/volumes/([^/ ]+)/_data /data ")
-"""The volume of the image, in the kernel's table of mounts."""
+"""The volume of the image in the kernel's table of mounts."""
 CONFIG_VARIABLE = "SOCIALPUB_CONFIG"
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
-"""Where a command looks for its configuration if neither `--config` nor the variable names one."""
+"""The places of the configuration if neither `--config` nor the variable names a file."""
 _UNIT_FOLDERS = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What shows where a process runs. `config` is the value of its `--config`."""
+    """The properties of a process that show its environment. `config` is the value of its `--config`."""
 
     config: Path | None
     environ: Mapping[str, str]
@@ -45,13 +44,13 @@ class Process:
     host: str = ""
 
     def config_in_use(self) -> Path | None:
-        """Return the file that this process reads, also if its user cannot see it."""
+        """Return the file that this process reads, even if its user cannot see the file."""
         named = self.config or (Path(self.environ[CONFIG_VARIABLE]) if self.environ.get(CONFIG_VARIABLE) else None)
         files = (self.folder / file for file in ((named,) if named else USUAL_FILES))
         return next((file for file in files if _may_exist(file)), None)
 
     def config_to_name(self) -> Path | None:
-        """Return what `--config` must name, or None if a command finds the same file without it."""
+        """Return the value for `--config`, or None if a command finds the same file without the option."""
         if self.config is None or not _is_there(self.folder / self.config):
             return None
         found = replace(self, config=None).config_in_use()
@@ -62,7 +61,7 @@ class Process:
 def this_process(config: Path | None) -> Process:
     try:
         folder = Path.cwd()
-    except FileNotFoundError:  # it was removed
+    except FileNotFoundError:  # another process removed the folder
         folder = Path("/")
     return Process(config, dict(os.environ), Path(sys.executable), folder, host=os.uname().nodename)
 
@@ -89,7 +88,7 @@ def _service(process: Process) -> ServiceCommands | None:
 
 
 def _container(process: Process) -> ContainerCommands | None:
-    """Return the container whose own process is socialpub. A shell in another container is a terminal."""
+    """Return the container whose main process is socialpub. A shell in another container is a terminal."""
     if process.environ.get("container") == "podman" or _is_there(process.root / "run/.containerenv"):
         engine = "podman"
     elif _is_there(process.root / ".dockerenv"):
@@ -103,7 +102,7 @@ def _container(process: Process) -> ContainerCommands | None:
         return None
     if NAME not in {Path(word).name for word in started}:
         return None
-    # A container that runs one command ends with it: its id names nothing afterwards.
+    # The id of a container that runs only one command names nothing afterwards.
     stays = bool({"serve", "web", "worker", "demo"} & set(started))
     name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else MANUAL_NAME
     volume = _VOLUME.search(mounts)
@@ -125,7 +124,7 @@ def _terminal(process: Process) -> TerminalCommands:
 
 
 def _runs(script: Path, program: str) -> bool:
-    """Return whether this is the command that `install-service` made for the program."""
+    """Return whether `install-service` made this script for the program."""
     try:
         return f"\nprogram={program}\n".encode() in script.read_bytes()
     except OSError:
@@ -133,7 +132,7 @@ def _runs(script: Path, program: str) -> bool:
 
 
 def _is_there(file: Path) -> bool:
-    return os.path.exists(file)  # noqa: PTH110  # a Path's own raises where this user must not look
+    return os.path.exists(file)  # noqa: PTH110  # `Path.exists` raises in folders that this user cannot read
 
 
 def _may_exist(file: Path) -> bool:
@@ -152,14 +151,14 @@ _in_dashboard: ContextVar[bool] = ContextVar("in_dashboard", default=False)
 
 
 def detect(config: Path | None) -> None:
-    """Find out where this process runs. `config` is the file that its `--config` names."""
+    """Detect the environment of this process. `config` is the value of its `--config`."""
     global _here  # a property of the process
     _here = discover(this_process(config))
 
 
 @contextmanager
 def in_public() -> Iterator[None]:
-    """Name commands for people without a session or a key: without the machine's paths."""
+    """Leave the machine's paths out of commands, for people without a session or a key."""
     token = _in_public.set(True)
     try:
         yield
@@ -169,7 +168,7 @@ def in_public() -> Iterator[None]:
 
 @contextmanager
 def in_dashboard() -> Iterator[None]:
-    """Leave out commands where the dashboard has a button for the same (`or_run`): its pages are read now."""
+    """Leave out commands for which the dashboard has a button (`or_run`)."""
     token = _in_dashboard.set(True)
     try:
         yield
@@ -178,22 +177,22 @@ def in_dashboard() -> Iterator[None]:
 
 
 def or_run(*words: str) -> str:
-    """Return the rest of a sentence that has named a button: ", or run `…`". It is empty in the dashboard."""
+    """Return the end of a sentence that names a button: ", or run `…`". Return an empty text in the dashboard."""
     return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
 
 
 def here() -> Commands:
-    """Return the commands of the place where this process runs."""
+    """Return the commands for this process's environment."""
     return _here.in_public() if _in_public.get() else _here
 
 
 def line(*words: str) -> str:
-    """Return a command of socialpub as it is typed here: `line("admin", "list-keys")`."""
+    """Return a command of socialpub for this environment: `line("admin", "list-keys")`."""
     return here().line(*words)
 
 
 def this_line_as(user: str, config: Path | None) -> str:
-    """Return this process's own command for root, who runs it as the user that owns the files."""
+    """Return this process's command for root, with the user that owns the files."""
     return here().line_as(user, *sys.argv[1:], config=config)
 
 
@@ -202,10 +201,10 @@ def is_container() -> bool:
 
 
 def is_service() -> bool:
-    """Return whether systemd starts the appliance, so that its output goes to the journal."""
+    """Return whether systemd starts the appliance, so its output is in the journal."""
     return isinstance(_here, ServiceCommands)
 
 
 def service_user() -> str | None:
-    """Return the user of the service that this process belongs to, None where it belongs to no service."""
+    """Return the user of the service that this process belongs to, or None."""
     return _here.user if isinstance(_here, ServiceCommands) else None

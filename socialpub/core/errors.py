@@ -1,6 +1,6 @@
-"""Every failure that a caller or the operator can meet, one class per code (spec section 7, contract 1.7).
+"""The errors that callers and operators see, one class per code (spec section 7, contract 1.7).
 
-`detail` is safe to show. The cause belongs in the log. This file knows nothing of HTTP except the status of a code.
+`detail` is safe to show. The cause belongs in the log.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from typing import ClassVar
 from socialpub.core.secrets.redaction import mask
 
 MAX_ERRORS = 100
-"""Failing fields that one response names. The others are counted."""
+"""Failing fields that one response names. The response counts the others."""
 
 MAX_PATH = 80
-"""Characters of a path that are quoted. A longer one may be pasted text."""
+"""Quoted characters of a path. A longer path may be pasted text."""
 
 MAX_QUOTE = 300
-"""Characters of a caller's own text that an answer or a log line repeats."""
+"""Quoted characters of a caller's text, in a response or a log line."""
 
 
 class FieldCode(StrEnum):
-    """The rules that an entry point may put into its own words. Callers never see the code."""
+    """Codes for which an entry point may have its own message. Callers never see them."""
 
     TEXT_MISSING = "textMissing"
     TIME_PAST = "timePast"
@@ -34,7 +34,7 @@ class FieldCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A failing field: its path in the request, and what to change. The message ends a sentence about the field."""
+    """A failing field: its path in the request, and the end of a sentence that says what to change."""
 
     path: tuple[str | int, ...]
     message: str
@@ -46,35 +46,34 @@ class FieldError:
         if not self.path:
             return self.message
         name = format_path(self.path[-1:])
-        if self.message.startswith(f"{name} "):  # a message that a network's log shows, too, names its option itself
+        if self.message.startswith(f"{name} "):  # messages about a network's option name the option
             return format_path(self.path) + self.message.removeprefix(name)
-        # Reasons that come from elsewhere are sentences of their own.
         return f"{format_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
 
 
 def format_path(path: Sequence[str | int]) -> str:
-    """Return a path as people write it: `media[0].artifactId`."""
+    """Return a path in the form `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
     return cut(written, MAX_PATH)
 
 
 def cut_path(path: Sequence[str | int]) -> list[str | int]:
-    """Return the path for an answer. Its names may come from the caller, so each is cut."""
+    """Return the path for a response, with each name cut: names may come from the caller."""
     return [part if isinstance(part, int) else cut(part) for part in path]
 
 
 def cut(text: str, longest: int = MAX_QUOTE) -> str:
-    """Return the text, or its beginning and "…" where it has more than `longest` characters."""
+    """Return the text, cut to `longest` characters with "…" at the end."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def end_sentence(sentence: str) -> str:
-    """Return the sentence with a full stop, unless it ends with one or with a question mark."""
+    """Return the sentence with a period, unless it ends with a period or a question mark."""
     return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
 
 def reason_for(error: Exception) -> str:
-    """Return why the system or a library refused, without the file and the error number."""
+    """Return the reason of an error, without the file and the error number."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -88,12 +87,12 @@ class OperatorError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What is wrong and what to do, in one line."""
+        """The message and the hint, in one line."""
         return " ".join(filter(None, (self.message, self.hint)))
 
 
 class SocialpubError(Exception):
-    """A failure that a caller of the API meets as a problem."""
+    """An error that the API returns as a problem."""
 
     code: ClassVar[str] = "internalError"
     status: ClassVar[int] = 500
@@ -116,7 +115,7 @@ class SocialpubError(Exception):
 
 
 class InvalidRequest(SocialpubError):
-    """`errors` are at most the first hundred; `total` is how many there are in all (contract 1.4)."""
+    """`errors` has at most `MAX_ERRORS` items; `total` counts all errors (contract 1.4)."""
 
     code, status, slug, title = "invalidRequest", 400, "invalid-request", "Invalid request"
 
@@ -133,13 +132,13 @@ class InvalidRequest(SocialpubError):
 
     @classmethod
     def at(cls, *path: str | int, message: str) -> "InvalidRequest":
-        """Return the error for one field. Without a path, `message` is a whole sentence."""
+        """Return the error for one field. Without a path, `message` is a whole sentence about the request."""
         error = FieldError(path, message)
         return cls.from_errors([error]) if path else cls(message, [error])
 
     @classmethod
     def from_errors(cls, errors: Sequence[FieldError], total: int = 0, *, whole: str = "The body") -> "InvalidRequest":
-        """Return one error for all of these. `detail` explains the first and counts the others.
+        """Return one error for all fields. `detail` explains the first field and counts the others.
 
         An error without a path is about the `whole`.
         """
@@ -169,7 +168,7 @@ class MethodNotAllowed(SocialpubError):
 
 
 class RequestTimeout(SocialpubError):
-    """The connection ends with it (contract 1.20)."""
+    """It ends the connection (contract 1.20)."""
 
     code, status, slug, title = "requestTimeout", 408, "request-timeout", "Request timeout"
 
@@ -191,7 +190,7 @@ class RateLimited(SocialpubError):
 
 
 class HeadersTooLarge(SocialpubError):
-    """Met before there is a request: the connection ends with it (contract 1.19)."""
+    """It ends the connection, before there is a request (contract 1.19)."""
 
     code, status, slug, title = "headersTooLarge", 431, "headers-too-large", "Request header fields too large"
 
@@ -201,7 +200,7 @@ class InternalError(SocialpubError):
 
 
 class Unavailable(SocialpubError):
-    """Disk full, database locked, shutting down: the same request may succeed in a moment."""
+    """The disk is full, the database is locked, or the process stops. The same request may succeed later."""
 
     code, status, slug, title = "unavailable", 503, "unavailable", "Unavailable"
 

@@ -1,7 +1,6 @@
 """All locks: between processes on files, and between the tasks of one event loop.
 
-The kernel holds a file lock. A process that dies releases it at once, whatever the clock shows. No other file calls
-flock.
+The kernel holds a file lock and releases the lock when its process dies. No other file calls flock.
 """
 
 import asyncio
@@ -14,13 +13,12 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 
 TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 class LockTimeout(Exception):
-    """The lock was not free in time."""
+    """The lock was not free before the timeout."""
 
 
 def _flock(fd: int, how: int) -> bool:
@@ -33,7 +31,7 @@ def _flock(fd: int, how: int) -> bool:
 
 
 def _open_locked(path: Path, how: int = TRY) -> int | None:
-    """Open and lock a file, and create it if needed. Return its descriptor, or None if another holder has it."""
+    """Open and lock a file, which may be new. Return its descriptor, or None if another holder has the lock."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         locked = _flock(fd, how)
@@ -46,7 +44,7 @@ def _open_locked(path: Path, how: int = TRY) -> int | None:
 
 
 class FileLock:
-    """An exclusive lock on one file. It is not reentrant: another opening in the same process is another holder."""
+    """An exclusive lock on one file. Another `FileLock` in the same process is another holder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,24 +65,24 @@ class FileLock:
             if self.is_held:
                 return True
             self.release()
-            # The file was removed or replaced between the two calls. Others lock the file that is there now.
+            # The file was removed or replaced between the two calls. Other processes lock the new file.
 
     @property
     def file(self) -> int | None:
-        """Return what names the locked file. After the lock was broken, it is another file."""
+        """The identity of the locked file, which changes when the lock is broken."""
         try:
             return self.path.stat().st_ino
         except FileNotFoundError:
             return None
 
     def break_open(self, file: int) -> bool:
-        """Take the lock of this `file` from a suspended holder, which asks `is_held` before it continues.
+        """Take the lock of this `file` from a suspended holder. Return False if another process was faster.
 
-        Return False if another process was faster.
+        A holder checks `is_held` before it continues.
         """
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            # Of two that compare at the same time, the slower one would remove the lock of the faster one.
+            # Without this lock, the slower of two processes would remove the lock of the faster process.
             if not _flock(folder, TRY):
                 return False
             if self.file == file:
@@ -99,7 +97,7 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this lock is held here and was not broken."""
+        """Whether this object holds the lock and no process has broken it."""
         if self._fd is None:
             return False
         try:
@@ -109,7 +107,7 @@ class FileLock:
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
     def write(self, content: bytes, at: int = 0) -> None:
-        """Describe the holder in the file."""
+        """Write a description of the holder to the file."""
         if self._fd is not None:
             os.pwrite(self._fd, content, at)
 
@@ -122,16 +120,14 @@ class FileLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release()
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file.
+    """Return whether a process holds the lock of this file.
 
-    Share the lock for a moment: two that ask at the same time do not take each other for the holder.
+    The check takes a shared lock, so two simultaneous checks do not disturb each other.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -144,49 +140,50 @@ def is_locked(path: Path) -> bool:
 
 
 class WriteQueueLock:
-    """A lock with a queue, for processes that write: who waits holds the gate, so no last holder overtakes them.
+    """A fair lock between processes that write. The next process holds the queue, so the last holder waits behind it.
 
-    SQLite's own busy handler polls and starves one side.
+    SQLite's busy handler polls, and one process can wait without end.
     """
 
     POLL_SECONDS = 0.0002
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._gate = os.open(folder / "turnstile.gate", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._turn = os.open(folder / "turnstile.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # The file names stay: processes of two versions may run at the same time.
+        self._queue = os.open(folder / "turnstile.gate", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._write = os.open(folder / "turnstile.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self, timeout_seconds: float) -> bool:
         """Wait for the lock. Return False after the timeout."""
         give_up_at = time.monotonic() + timeout_seconds
-        if not self._lock(self._gate, give_up_at):
+        if not self._lock(self._queue, give_up_at):
             return False
         try:
-            return self._lock(self._turn, give_up_at)
+            return self._lock(self._write, give_up_at)
         finally:
-            _flock(self._gate, fcntl.LOCK_UN)
+            _flock(self._queue, fcntl.LOCK_UN)
 
     def release(self) -> None:
-        _flock(self._turn, fcntl.LOCK_UN)
+        _flock(self._write, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._gate)
-        os.close(self._turn)
+        os.close(self._queue)
+        os.close(self._write)
 
     def _lock(self, fd: int, give_up_at: float) -> bool:
         while not _flock(fd, TRY):
-            # A blocking flock has no timeout, and a stopped process may hold it for minutes.
+            # A blocking flock has no timeout, and a stopped process may hold the lock for minutes.
             if time.monotonic() >= give_up_at:
                 return False
             time.sleep(self.POLL_SECONDS)
         return True
 
 
-# --- files that are wanted as long as they are locked ----------------------------------------------------------------
+# --- files that are valid while they are locked ----------------------------------------------------------------------
 
 
 def create_locked_file(folder: Path, name: str) -> tuple[int, Path]:
-    """Create a locked file, whose `*` becomes something unique. Closing the descriptor unlocks it."""
+    """Create a locked file. A unique text replaces the `*` in its name. Closing the descriptor unlocks the file."""
     while True:
         path = folder / name.replace("*", secrets.token_hex(12))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -198,13 +195,13 @@ def create_locked_file(folder: Path, name: str) -> tuple[int, Path]:
             raise
         if os.fstat(fd).st_nlink:
             return fd, path
-        os.close(fd)  # it was removed as an orphan before it was locked
+        os.close(fd)  # another process removed the file as an orphan before it was locked
 
 
 def remove_if_unlocked(path: Path, still_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Remove a file that no process holds. `still_wanted` is asked once the file is locked here.
+    """Remove a file that no process has locked, unless `still_wanted` returns True. Return whether it was removed.
 
-    A file of another user of this machine stays.
+    A file of another user stays.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -222,22 +219,22 @@ def remove_if_unlocked(path: Path, still_wanted: Callable[[], bool] = lambda: Fa
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 SLOT_BYTES = 256 * 1024 * 1024
-"""What an ordinary photo or a video needs at most."""
+"""The most that an ordinary photo or a video needs."""
 
 POLL_SECONDS = 0.02
 """A blocking flock has no timeout. Decoding takes a hundred times as long."""
 
 
 def in_slots(needed_bytes: int) -> int:
-    """Return the memory that a reservation for this much covers."""
+    """Return the memory that a reservation of this size covers."""
     return max(1, math.ceil(needed_bytes / SLOT_BYTES)) * SLOT_BYTES
 
 
 class MemoryReservation:
-    """Locked slots. Close it as soon as the child process that does the work has the `descriptors`."""
+    """Locked slots. Close the reservation when the child process that does the work has the `descriptors`."""
 
     def __init__(self, folder: Path, express: Iterable[int], slots: Iterable[int], wanted: int) -> None:
-        """Want `wanted` of the `slots`, or a single one of the `express` slots."""
+        """Reserve `wanted` of the `slots`, or one of the `express` slots."""
         self.descriptors: list[int] = []
         self._folder = folder
         self._express = [f"{number:03}.slot" for number in express]
@@ -246,11 +243,11 @@ class MemoryReservation:
         self._gate: int | None = None
 
     def try_begin(self) -> bool:
-        """Lock what is free, and keep what was locked before. Return whether that is enough."""
+        """Lock free slots, and keep slots that are locked. Return whether they are enough."""
         if not self.descriptors and any(self._lock(name) for name in self._express):
             self._release_gate()
             return True
-        # One gathers at a time. Two that each hold half of what they want would wait for each other forever.
+        # One reservation collects slots at a time. Two that each hold half of their slots would wait without end.
         if self._gate is None:
             self._gate = _open_locked(self._folder / "gate")
         if self._gate is None:
@@ -266,7 +263,7 @@ class MemoryReservation:
         return True
 
     def close(self) -> None:
-        """Release the slots here. A child process that has them keeps them."""
+        """Release the slots of this process. A child process keeps its slots."""
         self._release_gate()
         while self.descriptors:
             os.close(self.descriptors.pop())
@@ -284,10 +281,10 @@ class MemoryReservation:
 
 
 class MemoryBudget:
-    """Memory for decoding: all processes together stay within `budget_bytes`, cut into slots, each a file in `folder`.
+    """Memory for decoding. All processes together use at most `budget_bytes`, in slots that are files in `folder`.
 
-    One reservation always fits, however small the budget. A quarter is kept for work that needs one slot, so it never
-    waits for large work. A reservation handed to a child process ends with that child.
+    One reservation always fits, even in a small budget. A quarter of the slots is for work that needs only one slot, so
+    this work never waits for large work. A reservation of a child process ends with the child.
     """
 
     def __init__(self, folder: Path, budget_bytes: int) -> None:
@@ -295,13 +292,13 @@ class MemoryBudget:
         self.slots = max(1, budget_bytes // SLOT_BYTES)
         self.kept_for_small = 0 if self.slots == 1 else max(1, self.slots // 4)
 
-    async def take(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
-        """Wait for a reservation. Raise LockTimeout or OSError. It keeps nothing when it is canceled."""
+    async def reserve(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
+        """Wait for a reservation. Raise LockTimeout or OSError. A canceled call keeps no slot."""
         reservation, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
             while not reservation.try_begin():
                 if time.monotonic() >= give_up_at:
-                    raise LockTimeout("Other images and videos use all the memory for decoding.")
+                    raise LockTimeout("Other images and videos use all memory for decoding.")
                 await asyncio.sleep(POLL_SECONDS)
         except BaseException:
             reservation.close()
@@ -309,7 +306,7 @@ class MemoryBudget:
         return reservation
 
     def prepare(self, needed_bytes: int) -> MemoryReservation:
-        """Return a reservation that has not begun."""
+        """Return a reservation without slots."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)
@@ -320,21 +317,21 @@ class MemoryBudget:
 
 
 class FairSemaphore:
-    """Limits how many tasks of one event loop run at the same time, fairly by key.
+    """Limits the tasks of one event loop that run at the same time, fairly by key.
 
-    Tasks that wait begin in turn by key, so a caller that queues many delays no other. A key without a running task has
-    one place more, and need not wait for the end of what another key has begun.
+    Waiting tasks begin alternately by key, so a caller with many tasks does not delay other callers. A key without a
+    running task has one additional slot, and does not wait for tasks of other keys.
     """
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """Who waits by key, oldest first. The first key is next."""
+        """The waiting tasks by key, oldest first. The first key is next."""
 
     @contextlib.asynccontextmanager
-    async def turn(self, key: str, timeout_seconds: float) -> AsyncIterator[None]:
-        """Wait for a place. Raise LockTimeout. It keeps nothing when it is canceled."""
+    async def slot(self, key: str, timeout_seconds: float) -> AsyncIterator[None]:
+        """Wait for a slot. Raise LockTimeout. A canceled call keeps no slot."""
         if key not in self._waiting and self._may_begin(key):
             self._running[key] += 1
         else:
@@ -356,13 +353,13 @@ class FairSemaphore:
                 await begins
         except BaseException as error:
             if begins.done() and not begins.cancelled():
-                self._end(key)  # the place became free at the moment of the timeout
+                self._end(key)  # the slot became free at the moment of the timeout
             else:
                 self._waiting[key].remove(begins)
                 if not self._waiting[key]:
                     del self._waiting[key]
             if isinstance(error, TimeoutError):
-                raise LockTimeout("Other work was before it all the time.") from None
+                raise LockTimeout("Other tasks used all slots until the timeout.") from None
             raise
 
     def _end(self, key: str) -> None:
@@ -374,4 +371,4 @@ class FairSemaphore:
             self._running[following] += 1
             waiting.popleft().set_result(None)
             if waiting:
-                self._waiting[following] = waiting  # behind the other keys
+                self._waiting[following] = waiting  # after the other keys

@@ -1,7 +1,7 @@
-"""Log lines that a person or a machine can read, on stderr, without a secret in them.
+"""Log lines on stderr, for people or as JSON, without secrets.
 
-Every line is redacted where it is written: message, fields and traceback alike. Fields that are bound (`request_id`,
-`post_id`, `delivery_id`) are part of every line that is written meanwhile, also by libraries.
+Message, fields and traceback of every line are redacted when the line is written. Bound fields (`request_id`,
+`post_id`, `delivery_id`) are part of every line inside `bind`, also of lines that libraries write.
 """
 
 import json
@@ -20,35 +20,21 @@ from socialpub.core.settings.schema import LoggingSection
 
 LOGGER = "socialpub"
 MAX_TEXT = 16_384
-"""Characters of one message, field or traceback; what a caller sends must not fill the disk through its log line."""
+"""Characters of one message, field or traceback. Texts of callers must not fill the disk through the log."""
 
 _LIBRARIES = (
-    "uvicorn",
-    "uvicorn.error",
-    "uvicorn.access",
-    "uvicorn.asgi",
-    "huey",
-    "httpx2",
-    "httpcore2",
-    "PIL",
-    "asyncio",
-)
+    "uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "huey", "httpx2", "httpcore2", "PIL", "asyncio",
+)  # fmt: skip
 _MAX_DEPTH = 6
 
 Level = Literal["debug", "info", "warning", "error"]
-_NUMBERS: Mapping[Level, int] = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
 
 _bound: ContextVar[Mapping[str, Any]] = ContextVar("socialpub_log_fields", default={})  # noqa: B039  never mutated
 
 
 @contextmanager
 def bind(**fields: Any) -> Iterator[None]:
-    """Add `fields` to every line written inside, also by other libraries and by tasks started inside."""
+    """Add `fields` to every line inside, also of libraries and of tasks that start inside."""
     token = _bound.set({**_bound.get(), **fields})
     try:
         yield
@@ -57,7 +43,7 @@ def bind(**fields: Any) -> Iterator[None]:
 
 
 class Logger:
-    """Writes our lines: a message, and fields beside it for what varies."""
+    """Writes lines of a constant message and variable fields."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
@@ -72,13 +58,13 @@ class Logger:
         self.write("error", message, exc_info=exc_info, **fields)
 
     def is_enabled(self, level: Level) -> bool:
-        """Return whether lines of this level are written, for callers whose fields cost time."""
-        return self._logger.isEnabledFor(_NUMBERS[level])
+        """Return whether lines of this level are written, for callers whose fields take time."""
+        return self._logger.isEnabledFor(_number(level))
 
     def write(self, level: Level, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
-        """Write one line without the fields that are None, if the level is enabled.
+        """Write one line, without the fields that are None.
 
-        `exc_info`: an exception, or True for the one that is being handled.
+        `exc_info` is an exception, or True for the exception that is being handled.
         """
         if not self.is_enabled(level):
             return
@@ -87,22 +73,26 @@ class Logger:
         elif isinstance(exc_info, BaseException):
             exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
         shown = {name: value for name, value in fields.items() if value is not None}
-        # No line shows where in the code it was written, and finding that out costs more than the rest of the line.
+        # No line shows its place in the code: finding the place takes more time than the rest of the line.
         record = self._logger.makeRecord(
-            self._logger.name, _NUMBERS[level], "", 0, message, (), exc_info, extra={"fields": shown}
+            self._logger.name, _number(level), "", 0, message, (), exc_info, extra={"fields": shown}
         )
         self._logger.handle(record)
 
 
+def _number(level: str) -> int:
+    return logging.getLevelNamesMapping()[level.upper()]
+
+
 def get_logger(name: str) -> Logger:
-    """Return the logger of this name. The name stays when its file is renamed: people filter their logs by it."""
+    """Return the logger of this name. Operators filter logs by the name, so it stays when a file is renamed."""
     return Logger(name)
 
 
 def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     """Write the lines of this process to `stream` (stderr) in the configured format. A second call replaces the first.
 
-    uvicorn has to be started with `log_config=None`, or it puts handlers of its own in place.
+    Start uvicorn with `log_config=None`. Otherwise, it installs its own handlers.
     """
     handler = _Handler(stream or sys.stderr)
     handler.setFormatter(_JsonFormatter() if settings.format == "json" else _HumanFormatter())
@@ -110,7 +100,7 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     for former in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(former)
     root.addHandler(handler)
-    wanted = logging.getLevelNamesMapping()[settings.level.upper()]
+    wanted = _number(settings.level)
     root.setLevel(max(logging.WARNING, wanted))
     logging.getLogger(LOGGER).setLevel(wanted)
     for name in _LIBRARIES:
@@ -121,12 +111,12 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """A class of our own, so that a second `configure` removes no other handler."""
+    """Marks the handler that a second `configure` removes."""
 
 
 class _Formatter(logging.Formatter):
     def fields(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Bound fields, then the line's own, cleaned."""
+        """Return the bound fields and the line's own fields, without secrets."""
         own = getattr(record, "fields", None)
         return {
             str(name): MASK if is_secret(str(name), value) else _clean(value)
@@ -136,18 +126,18 @@ class _Formatter(logging.Formatter):
     def text(self, record: logging.LogRecord) -> str:
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):  # arguments that do not fit the message: the line still matters
+        except (TypeError, ValueError):  # a library's arguments do not fit its message
             message = str(record.msg)
         return _clean_text(message)
 
     def trace(self, record: logging.LogRecord) -> str | None:
-        """Return the redacted traceback. It is not kept on the record: another handler would show it as it was."""
+        """Return the redacted traceback."""
         parts = []
         if record.exc_info and record.exc_info[0] is not None:
             parts.append(self.formatException(record.exc_info))
         if record.stack_info:
             parts.append(record.stack_info)
-        # The end of a traceback names the error. Redacted first: a cut could separate a secret from its name.
+        # The end of a traceback names the error. Redact before the cut, which could separate a secret from its name.
         return redact("\n".join(parts))[-MAX_TEXT:] if parts else None
 
 
@@ -190,13 +180,13 @@ def _time(record: logging.LogRecord) -> str:
 
 def _clean_text(text: str) -> str:
     if len(text) > MAX_TEXT:
-        # Only what is shown is redacted; a secret that the cut goes through would not be found, so its part is dropped.
+        # Redaction does not find a secret that the cut divides, so the last word is dropped.
         text = text[:MAX_TEXT].rpartition(" ")[0] + " …"
     return redact(text)
 
 
 def _clean(value: Any, depth: int = 0) -> Any:
-    """Return the value as JSON can hold it, without secrets."""
+    """Return the value as a JSON value, without secrets."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""What the machine gives a process: memory, and a service manager (systemd) that starts it and watches it.
+"""The memory of the machine, and reports to the service manager (systemd).
 
-`ServiceManager.alive` reports that something was just done, not that the process exists. A service that hangs sends no
-report, so systemd ends it. Without systemd, every call does nothing.
+`ServiceManager.alive` reports finished work, not only that the process exists. A service that hangs sends no report, so
+systemd ends it. Without systemd, every call does nothing.
 """
 
 import contextlib
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path, PurePosixPath
 
 _ASSUMED_BYTES = 2 * 1024**3
-"""Where the system does not say, as outside Linux."""
+"""The memory if the system does not report it, as outside Linux."""
 
 
 def memory_bytes(root: Path = Path("/")) -> int:
-    """Return the smallest of the machine's memory and our control groups' limits. `root` contains /proc and /sys."""
+    """Return the machine's memory, or the lowest limit of the control groups. `root` contains /proc and /sys."""
     return min([_total_memory(root), *_group_limits(root)])
 
 
@@ -31,7 +31,7 @@ def _total_memory(root: Path) -> int:
 
 
 def _group_limits(root: Path) -> Iterator[int]:
-    """Yield the limits of our control group and of those around it, in both versions of the kernel's interface."""
+    """Yield the limits of this control group and its parents, in both versions of the kernel's interface."""
     for line in _read(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -55,7 +55,7 @@ def _read(path: Path) -> str:
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user of this machine, or the number of a user without one."""
+    """Return the name of a user, or the number of a user without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -63,15 +63,15 @@ def user_name(uid: int) -> str:
 
 
 MAX_ARENAS = 2
-"""By default, glibc makes a heap for each thread, and no heap can use what another one freed. A worker with threads for
-every network grew by a quarter of a megabyte a minute. Python runs one thread at a time, so none waits for a heap."""
+"""By default, glibc makes a heap for each thread, and a heap cannot use memory that another heap freed. A worker with
+threads for every network grew by 0.25 MB a minute. Python runs one thread at a time, so no thread waits for a heap."""
 _M_ARENA_MAX = -8
 
 
 def limit_malloc_arenas() -> bool:
-    """Limit glibc to `MAX_ARENAS` heaps, before threads are started. Return False where that is not possible."""
+    """Limit glibc to `MAX_ARENAS` heaps, before threads start. Return False if that is not possible."""
     try:
-        # It asks for memory that can be run, which a confined process may be refused.
+        # ctypes needs executable memory, which a confined process may not get.
         import ctypes
 
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -83,25 +83,19 @@ def limit_malloc_arenas() -> bool:
 # --- the service manager ----------------------------------------------------------------------------------------------
 
 _VARIABLES = (
-    "NOTIFY_SOCKET",
-    "WATCHDOG_USEC",
-    "WATCHDOG_PID",
-    "LISTEN_FDS",
-    "LISTEN_PID",
-    "LISTEN_FDNAMES",
-    "LISTEN_PIDFDID",
-)
+    "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "LISTEN_PIDFDID",
+)  # fmt: skip
 _FIRST_DESCRIPTOR = 3
 _STATUS_SECONDS = 10.0
-"""How often the status is sent, where no watchdog asks more often."""
+"""The interval of status reports, unless a watchdog needs a shorter interval."""
 _START_SECONDS = 60.0
-"""How often a long start asks for more time."""
+"""The interval in which a long start asks for more time."""
 
 
 class ServiceManager:
-    """Reports to systemd, and holds the listening sockets (`descriptors`) that it opened for this process.
+    """Reports to systemd, and has the listening sockets (`descriptors`) that systemd opened for this process.
 
-    `address` is the socket for reports. `watchdog_seconds` is the longest time without one.
+    `address` is the socket for reports. `watchdog_seconds` is the longest time without a report.
     """
 
     def __init__(
@@ -129,7 +123,7 @@ class ServiceManager:
 
     @contextlib.contextmanager
     def starting(self, status: str) -> Iterator[None]:
-        """Ask for more time meanwhile: a start that is cut short begins again from nothing."""
+        """Ask for more time until the start has ended: an interrupted start begins again from nothing."""
         if self._address is None:
             yield
             return
@@ -149,7 +143,7 @@ class ServiceManager:
             thread.join()
 
     def alive(self, status: str) -> None:
-        """Report that something was done just now. The first report says that the service is ready. Calls are cheap."""
+        """Report that work was done. The first report says that the service is ready. Calls are cheap."""
         now = self._monotonic()
         if self._reported_at is not None and now - self._reported_at < self._every_seconds:
             return
@@ -162,10 +156,10 @@ class ServiceManager:
         self._report("STOPPING=1", "STATUS=Stopping")
 
     def _report(self, *lines: str) -> None:
-        """Send a report. A report that is lost is no failure: systemd then ends the service."""
+        """Send a report. A lost report is not an error: systemd ends a service without reports."""
         if self._address is None:
             return
-        # An abstract name begins with a zero byte, which no variable can hold.
+        # An abstract name begins with a zero byte, which a variable cannot contain.
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
             to.setblocking(False)
@@ -173,7 +167,7 @@ class ServiceManager:
 
 
 def format_address(listener: socket.socket) -> str:
-    """`127.0.0.1:8000`, `[::1]:8000`. Raises ValueError for a socket that has no port."""
+    """Return `127.0.0.1:8000` or `[::1]:8000`. Raise ValueError for a socket without a port."""
     if listener.family not in (socket.AF_INET, socket.AF_INET6):
         raise ValueError
     host, port = listener.getsockname()[:2]
@@ -181,7 +175,7 @@ def format_address(listener: socket.socket) -> str:
 
 
 def find_service_manager(environ: MutableMapping[str, str]) -> ServiceManager:
-    """Read systemd's variables and remove them: a child that found them would report for this process."""
+    """Read systemd's variables and remove them: otherwise, a child process would report for this process."""
     given = {name: environ.pop(name) for name in _VARIABLES if name in environ}
     descriptors: tuple[int, ...] = ()
     if given.get("LISTEN_PID") == str(os.getpid()):

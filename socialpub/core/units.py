@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, and the largest files that the API accepts.
+"""Durations and sizes as texts, and the largest files that the API accepts.
 
 A duration is one whole number and one unit (`90s`, `15m`, `24h`, `90d`), in the configuration and on the command line.
 """
@@ -8,24 +8,24 @@ from datetime import timedelta
 
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_DURATION = timedelta(days=36500)
-"""A hundred years: added to any instant of today it still is a date."""
+"""A hundred years from now is still a valid date."""
 
 _DURATION = re.compile(r"([0-9]{1,12})([smhd])")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the duration written as `text`. Raise `ValueError`, which says what is accepted."""
+    """Return the duration written as `text`. Raise `ValueError`, which names the accepted form."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise ValueError("a duration is a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
+        raise ValueError("must be a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
     seconds = int(match[1]) * UNIT_SECONDS[match[2]]
     if seconds > MAX_DURATION.total_seconds():
-        raise ValueError(f"a duration is at most {duration(MAX_DURATION)}")
+        raise ValueError(f"must be at most {duration(MAX_DURATION)}")
     return timedelta(seconds=seconds)
 
 
 def in_words(seconds: float) -> str:
-    """Return about how long that is, for people."""
+    """Return the approximate duration in words."""
     if seconds >= 2 * UNIT_SECONDS["d"]:
         return f"{round(seconds / UNIT_SECONDS['d'], 1):g} days"
     if seconds >= 2 * UNIT_SECONDS["h"]:
@@ -34,9 +34,9 @@ def in_words(seconds: float) -> str:
 
 
 def duration(duration: timedelta) -> str:
-    """Return a text that `parse_duration` reads as `duration`, in the largest unit that fits, in whole seconds.
+    """Return the duration in the form that `parse_duration` reads, in the largest unit that fits.
 
-    Up to two days are written in hours, as the documentation speaks of them (`48h`, not `2d`).
+    Durations up to two days are in hours, as in the documentation (`48h`, not `2d`).
     """
     seconds = int(duration.total_seconds())
     for unit in ("d", "h", "m"):
@@ -56,7 +56,7 @@ _SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def size(size_bytes: int) -> str:
-    """`150 MiB (157286400 bytes)`; of less than a KiB only the bytes."""
+    """Return `150 MiB (157286400 bytes)`, or only the bytes below 1 KiB."""
     for unit_bytes, unit in _SIZE_UNITS:
         if size_bytes >= unit_bytes:
             return f"{round(size_bytes / unit_bytes, 1):g} {unit} ({size_bytes} bytes)"
@@ -64,8 +64,6 @@ def size(size_bytes: int) -> str:
 
 
 MAX_IMAGE_BYTES = 32 * 1024 * 1024
-MAX_IMAGE_PIXELS = 100_000_000
-"""Pixels of one frame."""
-MAX_IMAGE_TOTAL_PIXELS = 500_000_000
-"""Pixels of all frames of an animation together."""
+MAX_IMAGE_PIXELS = 100_000_000  # of one frame
+MAX_IMAGE_TOTAL_PIXELS = 500_000_000  # of all frames of an animation
 MAX_VIDEO_BYTES = 157_286_400

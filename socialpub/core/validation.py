@@ -1,8 +1,8 @@
-"""What is wrong with given data: one wording for requests, the configuration and credentials.
+"""Validation messages for requests, the configuration and credentials.
 
-A message is the end of a sentence that begins with the name of the field: "must be a string, not a number". It never
-contains a given value, which may be a secret. For an unknown name, the message suggests the known name or its place:
-a post whose misplaced `scheduledAt` is left out is published now.
+A message ends a sentence that begins with the name of the field: "must be a string, not a number". It never contains a
+given value, which may be a secret. For an unknown name, it suggests the known name or the place: a post that ignores a
+misplaced `scheduledAt` would be published at once.
 """
 
 import difflib
@@ -18,52 +18,52 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from socialpub.core.errors import MAX_ERRORS, FieldError, InvalidRequest
 
 MAX_NAME = 100
-"""No known name is so long that a longer one could be near it; comparing takes time that grows with the length."""
+"""Longer names are not compared with known names: no known name is near, and comparing takes time."""
 
 
 def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """Return the known name nearest to `key`, or None. Case and underscores do not count."""
+    """Return the known name nearest to `key`, or None. Ignore case, underscores and hyphens."""
     if len(key) > MAX_NAME:
         return None
-    names = {fold(name): name for name in reversed(list(known))}  # of two spellings the first one counts
+    names = {fold(name): name for name in reversed(list(known))}  # the first of two spellings counts
     matches = difflib.get_close_matches(fold(key), names, n=1, cutoff=cutoff)
     return names[matches[0]] if matches else None
 
 
 def fold(name: str) -> str:
-    """Return a name without case, underscores and hyphens, cut if it is very long."""
+    """Return the beginning of a name in lower case, without underscores and hyphens."""
     return name[: MAX_NAME + 1].replace("_", "").replace("-", "").casefold()
 
 
 def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
-    """Return the message for an unknown name. Without a suggestion, it lists the known names."""
+    """Return the message for an unknown name, with a suggestion or the known names."""
     if suggestion is not None:
         return f"is not known; did you mean {suggestion}?"
     names = ", ".join(known)
-    return f"is not known; known are {names}" if names else "is not known; leave it out"
+    return f"is not known; known names are {names}" if names else "is not known; remove it"
 
 
 CLOSE_MATCH = 0.75
-"""How near a name must be to be suggested at another place."""
+"""The similarity above which a name at another place is suggested."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlsoCalled:
-    """Annotates a field: other names that people try for it."""
+    """Annotates a field with other names that callers try."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Annotates a field that takes any object: the keys that mean something in it."""
+    """Annotates a field that takes any object with its known keys."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The model inside of a field: the value itself, or the items of its list."""
+    """The model of a field's value, or of the items in its list."""
 
     model: type[BaseModel]
     listed: bool
@@ -71,7 +71,7 @@ class Inner:
 
 @cache
 def known_fields(model: type[BaseModel]) -> dict[str, Inner | None]:
-    """Return the names that a model's object may have, each with the model inside it."""
+    """Return the field names of a model, each with the model inside."""
     return {field.alias or name: _inner(field.annotation, listed=False) for name, field in model.model_fields.items()}
 
 
@@ -80,7 +80,7 @@ def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
     places = _places(root)
     here = places.get(place, {})
     same = fold(name)
-    found = next((known for known in here if same in _foldings(known, here[known])), None)
+    found = next((known for known in here if same in map(fold, (known, *here[known]))), None)
     if found is not None:
         return did_you_mean(found)
     elsewhere = [
@@ -92,7 +92,7 @@ def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
     exact = [full for full, known, _ in elsewhere if known == name]
     if exact:
         return f"belongs in {' or '.join(exact)}"
-    alike = [full for full, known, more in elsewhere if same in _foldings(known, more)]
+    alike = [full for full, known, more in elsewhere if same in map(fold, (known, *more))]
     if alike:
         return did_you_mean(" or ".join(alike))
     near = nearest(name, here, CLOSE_MATCH)
@@ -102,13 +102,9 @@ def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
     return did_you_mean(near, here)
 
 
-def _foldings(name: str, more: tuple[str, ...]) -> set[str]:
-    return {fold(name), *map(fold, more)}
-
-
 @cache
 def _places(root: type[BaseModel]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Each place with the names that are known there, and what else they are called."""
+    """Return each place with its known names and their other names."""
     return dict(_walk(root, ""))
 
 
@@ -136,7 +132,7 @@ M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
 
 MAX_SUGGESTIONS = 20
-"""Looking for the nearest name costs time, and a request may hold a hundred thousand unknown ones."""
+"""Finding the nearest name takes time, and a request may contain a hundred thousand unknown names."""
 
 _TYPES = {
     "string_type": "a string",
@@ -163,17 +159,17 @@ _WRONG_INSIDE = "wrong_inside"
 
 
 def field_error(message: str) -> PydanticCustomError:
-    """Return the error that a validator raises for its field. `message` says what to change."""
+    """Return the error that a validator raises for its field. `message` says how to fix the value."""
     return PydanticCustomError("wrong", "{message}", {"message": message})
 
 
 def inner_errors(errors: Sequence[tuple[Path, str]], total: int) -> PydanticCustomError:
-    """Return the error that a validator raises for paths inside its field. There are `total` in all."""
+    """Return the error that a validator raises for paths inside its field. `total` counts all errors."""
     return PydanticCustomError(_WRONG_INSIDE, "wrong inside", {"errors": list(errors), "total": total})
 
 
 class Mistakes:
-    """The first hundred failing fields of given data, each once. Further ones are only counted."""
+    """The first `MAX_ERRORS` failing fields, each once, and the number of all failing fields."""
 
     __slots__ = ("_found", "total")
 
@@ -193,7 +189,7 @@ class Mistakes:
 
     @property
     def room(self) -> int:
-        """How many more errors are kept. Further ones are only counted."""
+        """The number of errors that can still be added. Further errors are only counted."""
         return MAX_ERRORS - len(self._found)
 
     @property
@@ -201,7 +197,7 @@ class Mistakes:
         return self.room <= 0
 
     def add(self, error: FieldError) -> None:
-        """Add an error, unless its field has one already."""
+        """Add an error, unless its field has an error."""
         if error.path in self._found:
             return
         self.total += 1
@@ -209,26 +205,23 @@ class Mistakes:
             self._found[error.path] = error
 
     def merge(self, errors: Sequence[FieldError], total: int) -> None:
-        """Add these errors, out of `total`."""
+        """Add these errors. `total` also counts errors that are not listed."""
         for error in errors:
             self.add(error)
         self.total += total - len(errors)
 
     def refusal(self, whole: str = "The body") -> InvalidRequest:
-        """Return everything as one failure. An error without a path is about the `whole`."""
+        """Return the error for the caller. An error without a path is about the `whole`."""
         return InvalidRequest.from_errors(self.errors, self.total, whole=whole)
 
 
 def parse(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
-    """Return the data as this model, or None, and everything that is wrong with it, unknown names first.
-
-    The time does not grow with the number of mistakes.
-    """
+    """Return the data as this model or None, and all mistakes, unknown names first."""
     mistakes = Mistakes()
     try:
         return model.model_validate(value), mistakes
     except ValidationError:
-        pass  # it names fields by their Python names, so the mistakes are collected again
+        pass  # this error has Python names, so the mistakes are collected below
     known = _known_part(model, model, value, (), "", mistakes)
     try:
         return model.model_validate(known), mistakes
@@ -246,7 +239,7 @@ def parse(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
 def _known_part(
     root: type[BaseModel], model: type[BaseModel], value: Any, path: Path, place: str, mistakes: Mistakes
 ) -> Any:
-    """Return the value without the names that its model does not know. Each of them is a mistake."""
+    """Return the value without unknown names. Add each unknown name to the mistakes."""
     if not isinstance(value, dict):
         return value
     fields = known_fields(model)
@@ -260,7 +253,7 @@ def _known_part(
             if not inner.listed:
                 item = _known_part(root, inner.model, item, (*path, name), below, mistakes)
             elif isinstance(item, list):
-                # No list of objects may be longer than that: what follows is not looked at.
+                # Every list of objects has a lower limit, so the rest needs no check.
                 some = [
                     _known_part(root, inner.model, one, (*path, name, at), f"{below}[]", mistakes)
                     for at, one in enumerate(item[:MAX_ERRORS])
@@ -281,7 +274,7 @@ def _add_unknown(
     mistakes: Mistakes,
     total: int,
 ) -> None:
-    """Add the unknown names up to the limit, and count all `total` of them."""
+    """Add the unknown names up to the limit. `total` counts all unknown names."""
     named = list(islice((name for name in value if name not in fields), mistakes.room))
     for name in named:
         text = suggest_place(root, place, name) if mistakes.total < MAX_SUGGESTIONS else did_you_mean(None, fields)
@@ -302,14 +295,14 @@ def describe(detail: ErrorDetails) -> str:
 
 
 def format_mistakes(start: str, sentences: Iterable[str]) -> str:
-    """Return a list below one line: `start` ("The credentials have") and their number."""
+    """Return `start` ("The credentials have"), the number of mistakes, and a list of them."""
     lines = list(dict.fromkeys(sentences))
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     return f"{start} {count}:\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def must_be(expected: str, value: object) -> str:
-    """Return the message for a value of another type than the expected one."""
+    """Return the message for a value of the wrong type."""
     return f"must be {expected}, not {type_name(value)}"
 
 
@@ -325,4 +318,4 @@ def type_name(value: object) -> str:
         return "a string"
     if isinstance(value, list | tuple):
         return "an array"
-    return "an object" if isinstance(value, Mapping) else "a date or time"  # TOML knows those as well
+    return "an object" if isinstance(value, Mapping) else "a date or time"  # in TOML

@@ -1,9 +1,9 @@
-"""Which version of socialpub this is.
+"""The version of socialpub.
 
-`[tool.socialpub] release` in pyproject.toml is the number of the release that the source becomes. The commit with the
-tag `v<release>` is that release. Every other commit is a development version (PEP 440) that git counts and names:
-`1.1.0.dev12+g202258f` is twelve commits after the tag before it. A built or installed copy states its version in its
-metadata. setuptools loads this file alone, so it imports nothing of socialpub.
+`[tool.socialpub] release` in pyproject.toml is the number of the next release. The commit with the tag `v<release>` is
+that release. Every other commit is a development version (PEP 440): `1.1.0.dev12+g202258f` is twelve commits after the
+previous tag. The metadata of an installed package contain its version. setuptools loads only this file, so this file
+imports nothing of socialpub.
 """
 
 import os
@@ -13,30 +13,30 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-"""The top of a checkout or of a source distribution; in an installed copy, the folder of the packages."""
+"""The top folder of a checkout or a source distribution, or the folder of the installed packages."""
 UNKNOWN = "0+unknown"
 GIT_SECONDS = 5.0
 
 _RELEASE = re.compile(r'^release = "([^"]+)"$', re.MULTILINE)
-"""A parser of TOML would take longer than all else here."""
+"""A TOML parser would take longer than everything else here."""
 _DESCRIBED = re.compile(r"(?:(?P<tag>.+)-(?P<commits>\d+)-g)?(?P<commit>[0-9a-f]{7,})(?P<dirty>-dirty)?")
 
 
 @cache
 def current() -> str:
-    """Return the version of the code that runs. In a checkout, this starts git once per process."""
+    """Return the version of the running code. In a checkout, start git once per process."""
     if (ROOT / "pyproject.toml").is_file():
         return read_source(ROOT)
     return next(filter(None, map(_stated, sorted(ROOT.glob("socialpub-*.dist-info/METADATA")))), UNKNOWN)
 
 
 def for_build() -> str:
-    """Return the version that a package built from this source states; setuptools calls it."""
+    """Return the version for a package built from this source. setuptools calls this function."""
     return read_source(ROOT)
 
 
 def read_source(root: Path) -> str:
-    """Return the version of a source tree: as git has it, as a source distribution states it, or the next release's."""
+    """Return the version of a source tree: from git, from a source distribution, or from the next release."""
     release = read_release(root)
     if (root / ".git").exists() and (version := _describe_checkout(root, release)) is not None:
         return version
@@ -44,7 +44,7 @@ def read_source(root: Path) -> str:
 
 
 def read_release(root: Path) -> str:
-    """Return the number of the release that the source becomes."""
+    """Return the number of the next release."""
     found = _RELEASE.search((root / "pyproject.toml").read_text("utf-8"))
     assert found is not None, "pyproject.toml names no release"
     return found[1]
@@ -58,18 +58,15 @@ def _describe_checkout(root: Path, release: str) -> str | None:
     if found is None:
         return None
     tag, commits = found["tag"], found["commits"] or _git(root, "rev-list", "--count", "HEAD")
-    if commits == "0" and tag != f"v{release}":  # a commit may have the tag of a release candidate as well
+    if commits == "0" and tag != f"v{release}":  # the commit may also have the tag of a release candidate
         tag = _git(root, "tag", "--points-at", "HEAD", "--list", f"v{release}") or tag
     is_later = tag == f"v{release}"
     if is_later and commits == "0" and not found["dirty"]:
         return release
     local = f"+g{found['commit']}{'.dirty' if found['dirty'] else ''}"
-    return f"{_after(release) if is_later else release}.dev{commits}{local}"
-
-
-def _after(release: str) -> str:
-    """Return the release with its last number raised: what follows a release is newer than it."""
-    return re.sub(r"\d+(?=\D*$)", lambda last: str(int(last[0]) + 1), release)
+    if is_later:  # what follows a release is newer than the release: raise its last number
+        release = re.sub(r"\d+(?=\D*$)", lambda last: str(int(last[0]) + 1), release)
+    return f"{release}.dev{commits}{local}"
 
 
 def _git(root: Path, *arguments: str) -> str | None:
@@ -78,8 +75,8 @@ def _git(root: Path, *arguments: str) -> str | None:
     program = shutil.which("git")
     if program is None:
         return None
-    # Our own variables may hold secrets, and GIT_DIR and its like, which hooks set, name another repository. No lock is
-    # taken: the owner may work there.
+    # Variables of socialpub may contain secrets. GIT_DIR and others, which hooks set, name another repository. Without
+    # optional locks, git does not disturb the owner's work.
     clean = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         done = subprocess.run(  # noqa: S603

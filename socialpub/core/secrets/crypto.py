@@ -1,8 +1,8 @@
-"""Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
+"""Signatures, sealed tokens and API secrets, all from one `secret.key`.
 
-Every use derives a key of its own from `secret.key`, so what was made for one purpose is worthless for another: a URL's
-signature reveals nothing about stored tokens. A sealed text belongs to one place in the database and cannot be opened
-in another row or column. Write access there is therefore not enough to publish with another account's token.
+Each purpose has a key that is derived from `secret.key`, so a URL's signature reveals nothing about sealed tokens. A
+sealed text belongs to one row and column of the database and cannot be opened in another place. Write access to the
+database is therefore not enough to publish with another account's token.
 """
 
 import base64
@@ -24,7 +24,7 @@ from socialpub.core.machine import user_name
 from socialpub.core.secrets import redaction
 
 _FORM = b"2."
-"""How sealed texts begin. Former ones, which know no place, are Fernet's."""
+"""The beginning of sealed texts. Sealed texts of former versions, which belong to no place, have Fernet's form."""
 _NONCE_BYTES = 12
 KEY_BYTES = 32
 
@@ -40,7 +40,7 @@ class Secrets:
         self._signing = hmac.new(self.url_key, digestmod=hashlib.sha256)
         self._former_urls: list[tuple[bytes, int]] = []
         self.check_value = _derive(key, b"check value").hex()[:32]
-        """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
+        """The database stores this value, so a start detects a database that belongs to another `secret.key`."""
 
     def __repr__(self) -> str:
         return "Secrets(****)"
@@ -49,62 +49,61 @@ class Secrets:
         """Encrypt a token for this place in the database. ASCII."""
         redaction.add_secrets(text)
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = self._sealing.encrypt(nonce, text.encode(), _place(table, row_id, column))
+        sealed = self._sealing.encrypt(nonce, text.encode(), "\n".join((table, row_id, column)).encode())
         return _FORM + base64.urlsafe_b64encode(nonce + sealed)
 
     def open(self, sealed: bytes, table: str, row_id: str, column: str) -> str:
-        """Decrypt what `seal` returned for this place. Raises OperatorError when it was sealed for another one, or with
-        another `secret.key`."""
+        """Decrypt a text that `seal` returned for this place. Raise OperatorError for another place or `secret.key`."""
         try:
             if not sealed.startswith(_FORM):
                 raise ValueError
             content = base64.b64decode(sealed[len(_FORM) :], altchars=b"-_", validate=True)
             nonce, content = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
-            text = self._sealing.decrypt(nonce, content, _place(table, row_id, column)).decode()
+            text = self._sealing.decrypt(nonce, content, "\n".join((table, row_id, column)).encode()).decode()
         except (InvalidTag, ValueError):
             raise OperatorError(
-                "A stored token cannot be read with this secret.key.",
-                "Put back the secret.key that belongs to this database, or connect the account again.",
+                "A stored token cannot be decrypted with this secret.key.",
+                "Restore the secret.key that belongs to this database, or connect the account again.",
             ) from None
         redaction.add_secrets(text)
         return text
 
     def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
-        """Seal for its place what a former version sealed for none. Return everything else unchanged."""
+        """Seal a text of a former version for its place. Return other texts unchanged."""
         try:
             return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
         except InvalidToken:
             return sealed
 
     def sign_backup(self, digest: str) -> str:
-        """Return the signature of a backup with this digest, as hexadecimal digits."""
+        """Return the signature of a backup with this digest in hexadecimal."""
         signing = self._backups.copy()
         signing.update(digest.encode())
         return signing.hexdigest()
 
     def has_signed_backup(self, seal: str, digest: str) -> bool:
-        """Return whether the seal is that of this digest, in constant time."""
+        """Return whether the seal is the signature of this digest, in constant time."""
         return hmac.compare_digest(seal.encode(), self.sign_backup(digest).encode())
 
     def sign(self, *parts: str) -> str:
-        """Return a signature over the parts as URL-safe text: first the purpose (a method), then what it binds.
+        """Return a signature of the parts as URL-safe text. The first part is the purpose.
 
-        Parts are joined with a newline, which none of them may contain.
+        Newlines separate the parts, so no part may contain a newline.
         """
         signing = self._signing.copy()
         signing.update("\n".join(parts).encode())
         return _as_text(signing.digest()).decode()
 
     def verify(self, signature: str, *parts: str) -> bool:
-        """Return whether `signature` is that of `parts`, in constant time."""
+        """Return whether `signature` is the signature of `parts`, in constant time."""
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
 
     def accept_urls(self, url_key: bytes, until: int) -> None:
-        """Let `verify_url` accept what another `secret.key` signed with its `url_key`, if it ends by then."""
+        """Let `verify_url` accept URLs that a former `secret.key` signed with `url_key`, if they expire by `until`."""
         self._former_urls.append((url_key, until))
 
     def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:
-        """Verify an address that ends at this second. A former `secret.key` may have signed it."""
+        """Return whether a URL that expires at `ends_at` has a valid signature, perhaps of a former `secret.key`."""
         if self.verify(signature, *parts):
             return True
         signed = "\n".join(parts).encode()
@@ -118,51 +117,47 @@ def _as_text(signature: bytes) -> bytes:
     return base64.urlsafe_b64encode(signature).rstrip(b"=")
 
 
-def _place(*names: str) -> bytes:
-    return "\n".join(names).encode()
-
-
 def _derive(key: bytes, purpose: bytes) -> bytes:
     return HKDF(SHA256(), length=32, salt=None, info=b"socialpub " + purpose).derive(key)
 
 
 def load(path: Path) -> Secrets:
-    """Read `secret.key`. Raises OperatorError, which names the file and what to do."""
+    """Load `secret.key`. Raise OperatorError."""
     try:
         text = path.read_text("ascii").strip()
         key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except FileNotFoundError:
         raise OperatorError(
             f"{path} is missing.",
-            "Bring the original back first: from where you keep it, or out of a backup made with --with-secret "
-            "(tar -xf BACKUP secret.key). Only for a new installation, or if it is lost for good: run "
-            f"`{commands.line('init', '--new-secret')}`. Stored tokens are lost then (connect the accounts again), and "
-            "so are older backups; posts, media and API keys stay.",
+            "Restore the original file from your own copy or from a backup that was made with --with-secret "
+            "(tar -xf BACKUP secret.key). If the file is lost, or for a new installation, run "
+            f"`{commands.line('init', '--new-secret')}`. The new key cannot read stored tokens and older backups. "
+            "Connect the accounts again. Posts, media and API keys stay.",
         ) from None
     except PermissionError:
         raise _unreadable(path) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
-        raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
+        raise OperatorError(f"{path} cannot be read: {reason}.", "Restore the original secret.key.") from None
     if len(key) < KEY_BYTES:
         raise OperatorError(
-            f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original secret.key there."
+            f"{path} is too short: it must contain 32 bytes in URL-safe base64.", "Restore the original secret.key."
         )
     return Secrets(key)
 
 
 def _unreadable(path: Path) -> OperatorError:
-    """Return what is wrong with the rights of a `secret.key`, such as one that root copied here."""
+    """Return the error for a `secret.key` that this user cannot read, such as a file that root created."""
     own = user_name(os.geteuid())
     try:
         owner = user_name(path.stat().st_uid)
     except OSError:
-        return OperatorError(f"{path} cannot be read by {own}.", "Run the command as the user that socialpub runs as.")
+        return OperatorError(f"{own} cannot read {path}.", "Run the command as the user of socialpub.")
     if owner != own:
         line = commands.here().system_line("chown", f"{own}:", str(path), root=True)
-        return OperatorError(f"{path} belongs to {owner}, and {own} cannot read it.", f"Run `{line}`.")
+        return OperatorError(f"{path} is owned by {owner}, and {own} cannot read it.", f"Run `{line}`.")
     line = commands.here().system_line("chmod", "600", str(path))
-    return OperatorError(f"{path} cannot be read: its mode forbids that.", f"Run `{line}`.")
+    return OperatorError(f"{path} cannot be read: its mode does not allow that.", f"Run `{line}`.")
 
 
 def new_key() -> bytes:
@@ -176,10 +171,10 @@ def new_api_secret() -> str:
 
 
 def hash_api_secret(secret: str) -> bytes:
-    """Return what is stored of an API key's secret. SHA-256 is enough: the secret is random, not chosen."""
+    """Return the stored hash of an API secret. SHA-256 is enough: the secret is random."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def matches_hash(secret: str, stored: bytes) -> bool:
-    """Compare with what is stored, in constant time."""
+    """Compare with the stored hash, in constant time."""
     return hmac.compare_digest(hash_api_secret(secret), stored)

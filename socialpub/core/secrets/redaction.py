@@ -1,9 +1,8 @@
-"""Makes text safe to show: secrets become `****`, and characters that steer a terminal are spelled out.
+"""Makes text safe to show: secrets become `****`, and control characters become escape sequences.
 
-Known secrets are replaced exactly: the configured ones, and the tokens that were sealed, opened or sent a moment ago. A
-network may quote a request in any form, so no pattern finds every token. Patterns find the rest. In doubt, a word is
-hidden. Behind `code` and `state`, which are also words of networks' messages, only what looks random is hidden. The
-time grows linearly with the length of the text.
+Known secrets are replaced exactly: configured secrets, and tokens that were sealed, opened or sent shortly before. A
+network may quote a request in any form, so no pattern finds every token. Patterns find other secrets. After `code` and
+`state`, which networks also use as words, only random values are hidden. The time grows linearly with the text.
 """
 
 import functools
@@ -19,19 +18,19 @@ T = TypeVar("T")
 
 MASK = "****"
 MIN_SECRET_LENGTH = 8
-"""Characters of a secret. Shorter ones are made up for a trial, and may be a part of any word."""
+"""Characters. Shorter secrets are for tests, and may be part of any word."""
 _MAX_IN_USE = 16
 
 _Forms = tuple[str, ...]
 
 _in_use: ContextVar[tuple[tuple[str, _Forms], ...]] = ContextVar("socialpub_held_secrets", default=())
-"""The last ones of this thread or task, the newest last: more than one conversation needs."""
+"""The last secrets of this thread or task, the newest last. One exchange with a network needs fewer."""
 _configured: dict[str, _Forms] = {}
 """The secrets of the configuration, for the whole process."""
 
 
 def add_secrets(*secrets: str | None) -> None:
-    """Mask these in what this thread or task shows, until enough others have come after them."""
+    """Mask these secrets in all output of this thread or task, until `_MAX_IN_USE` newer secrets replace them."""
     for secret in secrets:
         if secret is not None and len(secret) >= MIN_SECRET_LENGTH:
             others = tuple(one for one in _in_use.get() if one[0] != secret)
@@ -39,14 +38,14 @@ def add_secrets(*secrets: str | None) -> None:
 
 
 def add_configured_secrets(*secrets: str) -> None:
-    """Mask these in everything that this process shows."""
+    """Mask these secrets in all output of this process."""
     for secret in secrets:
         if len(secret) >= MIN_SECRET_LENGTH:
             _configured[secret] = _forms(secret)
 
 
 def mask(text: str) -> str:
-    """Return the text without the known secrets, in any usual form of quoting."""
+    """Return the text without the known secrets in their usual encodings."""
     for form in _all_forms():
         if form in text:
             text = text.replace(form, MASK)
@@ -54,7 +53,7 @@ def mask(text: str) -> str:
 
 
 def mask_value(value: T) -> T:
-    """Mask the texts in mappings, lists and fields of data classes."""
+    """Mask the texts in dictionaries, lists and fields of data classes."""
     return cast(T, _mask_value(value)) if _in_use.get() or _configured else value
 
 
@@ -84,13 +83,13 @@ def _all_forms() -> Iterator[str]:
 
 
 def _forms(secret: str) -> _Forms:
-    """Return the secret as it is, in a URL (both spellings), in JSON, and in JSON quoted in JSON."""
+    """Return the secret as it is, in a URL, in JSON, and in JSON inside JSON."""
     in_json = json.dumps(secret)[1:-1]
     slashed = in_json.replace("/", "\\/")
     written = [quote(secret, safe=""), quote_plus(secret), quote(secret, safe="/:=+~!*'(),;@&$")]
     lower = [_lower_escapes(one) for one in written]
     every = [secret, in_json, slashed, json.dumps(in_json)[1:-1], json.dumps(slashed)[1:-1], *written, *lower]
-    # The longest first: what is left of a form would show the rest of it.
+    # The longest form is first: a shorter form would leave a part of the secret.
     return tuple(sorted(dict.fromkeys(every), key=len, reverse=True))
 
 
@@ -135,10 +134,10 @@ _WORDY = re.compile(rf"{_WORD}(?:[_.:-]{_WORD})*")
 def redact(text: str) -> str:
     """Return the text without known secrets, bearer tokens, API keys, query strings, cookies and user names in URLs.
 
-    Values that are named like secrets are hidden as well.
+    Values with names of secrets are also hidden.
     """
     text = mask(text)
-    # Looking for single characters is much cheaper than a search; most lines hold none of these.
+    # A test for a single character is much faster than a pattern, and most lines contain none of them.
     if "?" in text:
         text = _URL_QUERY.sub(rf"\1?{MASK}", text)
         text = _QUERY.sub(f"?{MASK}", text)
@@ -156,7 +155,7 @@ def redact(text: str) -> str:
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Return whether a field must be hidden, by its name (`access_token`, `clientSecret`) or by name and value."""
+    """Return whether a field must be hidden, because of its name (`access_token`) or its name and value."""
     if is_secret_name(name):
         return True
     return (
@@ -168,7 +167,7 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Return whether a long value looks random: it is not made of words and short numbers."""
+    """Return whether a long value is random, without words and short numbers."""
     return _WORDY.fullmatch(value) is None
 
 
@@ -178,10 +177,10 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.fullmatch(name) is not None
 
 
-# --- characters that steer a terminal --------------------------------------------------------------------------------
+# --- control characters ----------------------------------------------------------------------------------------------
 
-# Texts come from callers, networks and files. A control character can rewrite what a terminal shows, and a direction
-# mark can reverse what is read around it. Letters of every script stay as they are.
+# Texts come from callers, networks and files. A control character can change other text on a terminal, and a direction
+# mark can reverse text. Letters of every script stay unchanged.
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f"
 _FORMATS = (
@@ -194,13 +193,13 @@ _INVISIBLE = re.compile(rf"[{_CONTROLS}{_FORMATS}\ud800-\udfff]")
 
 _EMOJI = "[\u2190-\u2bff\U0001f000-\U0001faff]"
 _JOINED_EMOJI = re.compile(f"(?<={_EMOJI})\ufe0f?\u200d(?={_EMOJI})|(?<=\ufe0f)\u200d(?={_EMOJI})")
-"""A joiner between two emoji makes one of them: a family, a flag."""
+"""A joiner between two emoji, which makes one emoji of them, such as a family or a flag."""
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Spell out control, direction and zero-width characters (`\\x1b`, `\\u202e`), and line breaks unless in `keep`.
+    """Escape control, direction and zero-width characters (`\\x1b`, `\\u202e`), except those in `keep`.
 
-    Emoji that are joined stay joined.
+    Joined emoji stay joined.
     """
     if text.isprintable():
         return text
@@ -214,7 +213,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return JSON that means the same, with such characters escaped. What is outside of strings stays."""
+    """Return equal JSON with these characters escaped."""
     if text.isprintable():
         return text
     return _INVISIBLE.sub(lambda found: found[0] if found[0] == "\n" else _json_name(found[0]), text)

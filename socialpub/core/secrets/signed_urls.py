@@ -1,8 +1,7 @@
-"""Signed URLs: without a key, they allow to send the bytes of one upload, or to read one file for some time.
+"""Signed URLs, with which a caller without an API key can upload one file or read one file for a limited time.
 
-A signature binds the method, the path below base_url's own path, the expiry and the headers that the sender must send;
-never the Host, which proxies change. The method is the purpose: a URL for uploading cannot be read from, one for
-reading cannot be written to.
+A signature covers the method, the path below base_url's path, the expiry and the required headers. It does not cover
+the Host header, which proxies change. The method is the purpose, so an upload URL cannot read a file.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ MAX_DIGITS = 12
 
 
 def upload_url(settings: Settings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
-    """Return the URL that takes the bytes of a reservation, with one PUT, for `uploads.url_lifetime`."""
+    """Return the URL for the PUT of an upload, valid for `uploads.url_lifetime`."""
     expires = now + settings.uploads.url_lifetime
     return _url(settings, secrets, "PUT", UPLOADS + artifact_id, expires, required_headers(mime_type))
 
@@ -27,22 +26,22 @@ def upload_url(settings: Settings, secrets: Secrets, artifact_id: str, mime_type
 def media_url(
     settings: Settings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
 ) -> str:
-    """Return the URL under which a stored file can be read for `lifetime`, by default `media.url_lifetime`."""
+    """Return the URL of a stored file, valid for `lifetime`, by default `media.url_lifetime`."""
     return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
 
 
 def required_headers(mime_type: str) -> dict[str, str]:
-    """Return the headers that the PUT of an upload must carry, with names in lower case."""
+    """Return the headers that the PUT of an upload must have, with names in lower case."""
     return {"content-type": mime_type}
 
 
 def check_upload(secrets: Secrets, artifact_id: str, mime_type: str, query: str, now: datetime) -> None:
-    """Raise Forbidden unless `query` is that of an upload URL of this reservation that has not expired."""
+    """Raise Forbidden unless `query` is the query of a valid upload URL of this artifact."""
     _check(secrets, "PUT", UPLOADS + artifact_id, query, now, required_headers(mime_type))
 
 
 def check_media(secrets: Secrets, storage_key: str, query: str, now: datetime) -> int:
-    """Return the whole seconds left. Raise Forbidden unless `query` is that of a read URL of this file."""
+    """Return the whole seconds left. Raise Forbidden unless `query` is the query of a valid read URL of this file."""
     return _check(secrets, "GET", MEDIA + storage_key, query, now, {})
 
 
@@ -58,7 +57,7 @@ def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, 
     given = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
     expires = [value for name, value in given if name == "expires"]
     signatures = [value for name, value in given if name == "signature"]
-    # One spelling of the number only, as what was signed is text; and what is signed never holds a line break.
+    # The signed text has one form of the number, and no line break in the path.
     well_formed = (
         "\n" not in path
         and len(expires) == len(signatures) == 1
@@ -68,12 +67,10 @@ def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, 
     )
     bound = _bound(method, path, expires[0], headers) if well_formed else []
     if not well_formed or not secrets.verify_url(signatures[0], int(expires[0]), *bound):
-        raise Forbidden(
-            "The URL's signature is not valid here. Use the URL unchanged, with the method it was made for."
-        )
+        raise Forbidden("The URL's signature is not valid. Use the URL unchanged and with the right method.")
     left = int(expires[0]) - now.timestamp()
     if left <= 0:
-        raise Forbidden("The URL has expired. Ask for a new one.")
+        raise Forbidden("The URL has expired. Request a new URL.")
     return int(left)
 
 

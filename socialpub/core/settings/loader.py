@@ -1,7 +1,6 @@
-"""The configuration: read once from file and environment, checked completely, and frozen before anything starts.
+"""Loads the configuration once from the file and the environment, before anything starts.
 
-The environment wins over the file. No other function reads it. All mistakes are reported at once, and never the value
-of a secret.
+The environment overrides the file. One error lists all mistakes and never contains the value of a secret.
 """
 
 import ipaddress
@@ -20,40 +19,23 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 from socialpub.core import commands, units
 from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings import messages
+from socialpub.core.settings import messages, schema
 from socialpub.core.settings.messages import Key
-from socialpub.core.settings.schema import (
-    BackupSection,
-    DashboardSection,
-    DatabaseSection,
-    HealthSection,
-    LoggingSection,
-    MediaSection,
-    MetricsSection,
-    NotifySection,
-    ProvidersSection,
-    ProxiesSection,
-    PublishingSection,
-    RateLimitSection,
-    RetentionSection,
-    StorageSection,
-    UploadsSection,
-)
 from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
 from socialpub.core.validation import did_you_mean, format_mistakes, nearest
 
 PREFIX = "SOCIALPUB_"
 BACKUP_VARIABLE = "SOCIALPUB_COPY"
-"""The folder of the backup, for the command that runs after it. That command may call socialpub again."""
+"""The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
 
 
 def variable_name(key: Key) -> str:
-    """Return the environment variable of a key: `SOCIALPUB_PROVIDERS__X__CLIENT_ID`."""
+    """Return a key's environment variable: `SOCIALPUB_PROVIDERS__X__CLIENT_ID`."""
     return PREFIX + "__".join(key).upper()
 
 
 def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tuple[list[str], dict[Key, str]]:
-    """Put the variables into `values`. Return the mistakes, and for each key that was set so its variable."""
+    """Put the variables into `values`. Return the mistakes, and the variable of each key that a variable sets."""
     by_variable = {variable_name(key): key for key in KEYS}
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
@@ -62,14 +44,14 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
             continue
         key = by_variable.get(name)
         if key is None:
-            # Without the prefix, which would make every two variables look alike.
+            # With the prefix, all variables would look similar.
             near = nearest(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in by_variable])
             mistakes.append(f"the environment variable {name} {did_you_mean(near and PREFIX + near)}")
             continue
         section: Any = values
         for part in key[:-1]:
             section = section.setdefault(part, {})
-            if not isinstance(section, dict):  # the file has a value where a section belongs; reported by the check
+            if not isinstance(section, dict):  # a value in place of a section, which validation reports
                 break
         else:
             section[key[-1]] = _typed(environ[name], KEYS[key].annotation)
@@ -78,7 +60,7 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
 
 
 def _typed(text: str, annotation: Any) -> Any:
-    """Return a variable's text as a TOML value. A text that does not fit stays text, and the check refuses it."""
+    """Return a variable's text as a TOML value. A wrong text stays a text, and validation rejects the text."""
     text = text.strip()
     if annotation is bool or bool in get_args(annotation):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -86,12 +68,12 @@ def _typed(text: str, annotation: Any) -> Any:
         return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text
     if getattr(annotation, "__origin__", None) is tuple:
         parts = [part.strip() for part in text.split(",") if part.strip()]
-        return _whole_addresses(parts) if is_secret(annotation) else parts
+        return _join_urls(parts) if is_secret(annotation) else parts
     return text
 
 
-def _whole_addresses(parts: list[str]) -> list[str]:
-    """Join the parts of each address: an address can contain commas, and begins where there is `://`."""
+def _join_urls(parts: list[str]) -> list[str]:
+    """Join the parts of each URL. A URL can contain commas, and only its first part contains `://`."""
     found: list[str] = []
     for part in parts:
         if "://" in part or not found:
@@ -102,9 +84,9 @@ def _whole_addresses(parts: list[str]) -> list[str]:
 
 
 def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | None) -> list[str]:
-    """Fill in every `<key>` of `values` whose `<key>_file` is set. Return the mistakes.
+    """Set every `<key>` of `values` whose `<key>_file` is set. Return the mistakes.
 
-    A relative name is looked for in `credentials` (systemd's folder for them), then in `folder`.
+    A relative name is a file in `credentials` (systemd's folder for credentials) or in `folder`.
     """
     mistakes = []
     folders = [Path(credentials), folder] if credentials else [folder]
@@ -117,27 +99,24 @@ def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | 
         if target == key or not isinstance(name, str) or not name.strip():
             continue
         if section.get(target[-1]):
-            mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set: keep one of them")
+            mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set; remove one of them")
             continue
         try:
             secret = _read_secret([place / name.strip() for place in folders])
-            is_list = KEYS[target].annotation is not SecretStr
-            section[target[-1]] = _lines(secret) if is_list else secret
+            if KEYS[target].annotation is not SecretStr:
+                lines = (line.strip() for line in secret.splitlines())
+                section[target[-1]] = [line for line in lines if line and not line.startswith("#")]
+            else:
+                section[target[-1]] = secret
         except ValueError as error:
             mistakes.append(f"{'.'.join(key)} = {name!r}: {error}")
     return mistakes
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines that are neither empty nor a comment."""
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 def _read_secret(candidates: Iterable[Path]) -> str:
-    """Return the trimmed text of the first candidate that exists. Raise `ValueError` with the places."""
-    looked = list(dict.fromkeys(candidates))
-    for file in looked:
+    """Return the trimmed text of the first file that exists. Raise `ValueError`."""
+    files = list(dict.fromkeys(candidates))
+    for file in files:
         try:
             secret = file.read_text("utf-8").strip()
         except FileNotFoundError:
@@ -147,17 +126,17 @@ def _read_secret(candidates: Iterable[Path]) -> str:
         except OSError as error:
             raise ValueError(f"{file} cannot be read ({error.strerror})") from None
         if not secret:
-            raise ValueError(f"{file} is empty; put the secret into it")
+            raise ValueError(f"{file} is empty; write the secret to this file")
         return secret
-    raise ValueError(f"there is no {' and no '.join(str(file) for file in looked)}")
+    raise ValueError(f"{' and '.join(str(file) for file in files)} {'does' if len(files) == 1 else 'do'} not exist")
 
 
 MAX_NAMED_WAIT = timedelta(hours=24)
-"""The longest wait that a network's rules name: TikTok's and X's windows of a day (providers' pages, rate limits)."""
+"""The longest wait in the rules of the networks: the rate limits of TikTok and X per day."""
 
 
 class SettingsError(OperatorError):
-    """The configuration cannot be used; the message lists every mistake."""
+    """The configuration is not valid. The message lists every mistake."""
 
 
 def _check_listen(value: str) -> str:
@@ -172,7 +151,7 @@ def _check_listen(value: str) -> str:
 def _read_folder(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
         if not value.strip() or "\0" in value or value.startswith("~"):
-            raise ValueError("must be a path, written out without ~")
+            raise ValueError("must be a path without ~")
         value = Path(value)
     if isinstance(value, Path):
         return Path((info.context or {}).get("folder", Path.cwd())) / value
@@ -180,39 +159,39 @@ def _read_folder(value: Any, info: ValidationInfo) -> Any:
 
 
 class Settings(Section):
-    """The whole configuration. `Settings()` is that of an empty file in the current folder; tests build from there."""
+    """The whole configuration. `Settings()` is the configuration of an empty file in the current folder."""
 
     base_url: BaseUrl = Field(
-        default="http://127.0.0.1:8000", description="an http(s) URL, perhaps with a path, without a query"
+        default="http://127.0.0.1:8000", description="an http(s) URL without a query; a path is allowed"
     )
     listen: Annotated[str, AfterValidator(_check_listen)] = Field(
         default="127.0.0.1:8000",
-        description='"HOST:PORT" with a port from 1 to 65535; an IPv6 address in brackets; 0.0.0.0 for every interface',
+        description='"HOST:PORT" with a port from 1 to 65535, IPv6 in brackets, 0.0.0.0 for every interface',
     )
     data_dir: Annotated[Path, BeforeValidator(_read_folder)] = Field(
-        default=Path("data"), description="a folder, relative to the configuration file or absolute"
+        default=Path("data"), description="an absolute folder, or a folder relative to the configuration file"
     )
-    providers: ProvidersSection = ProvidersSection()
-    publishing: PublishingSection = PublishingSection()
-    uploads: UploadsSection = UploadsSection()
-    media: MediaSection = MediaSection()
-    storage: StorageSection = StorageSection()
-    retention: RetentionSection = RetentionSection()
-    rate_limit: RateLimitSection = RateLimitSection()
-    proxies: ProxiesSection = ProxiesSection()
-    dashboard: DashboardSection = DashboardSection()
-    notify: NotifySection = NotifySection()
-    metrics: MetricsSection = MetricsSection()
-    health: HealthSection = HealthSection()
-    logging: LoggingSection = LoggingSection()
-    database: DatabaseSection = DatabaseSection()
-    backup: BackupSection = BackupSection()
+    providers: schema.ProvidersSection = schema.ProvidersSection()
+    publishing: schema.PublishingSection = schema.PublishingSection()
+    uploads: schema.UploadsSection = schema.UploadsSection()
+    media: schema.MediaSection = schema.MediaSection()
+    storage: schema.StorageSection = schema.StorageSection()
+    retention: schema.RetentionSection = schema.RetentionSection()
+    rate_limit: schema.RateLimitSection = schema.RateLimitSection()
+    proxies: schema.ProxiesSection = schema.ProxiesSection()
+    dashboard: schema.DashboardSection = schema.DashboardSection()
+    notify: schema.NotifySection = schema.NotifySection()
+    metrics: schema.MetricsSection = schema.MetricsSection()
+    health: schema.HealthSection = schema.HealthSection()
+    logging: schema.LoggingSection = schema.LoggingSection()
+    database: schema.DatabaseSection = schema.DatabaseSection()
+    backup: schema.BackupSection = schema.BackupSection()
 
     _file: Path | None = PrivateAttr(default=None)
 
     @property
     def config_file(self) -> Path | None:
-        """The file this came from; None when it was built by hand."""
+        """The loaded file. None: the settings were built in code."""
         return self._file
 
     @property
@@ -233,7 +212,7 @@ class Settings(Section):
 
     @property
     def queue_file(self) -> Path:
-        """The wake-up queue's own file. Disposable."""
+        """The file of the wake-up queue. Disposable."""
         return self.data_dir / "queue.db"
 
     @property
@@ -242,7 +221,7 @@ class Settings(Section):
 
     @property
     def avatars_dir(self) -> Path:
-        """Pictures of connected accounts. Disposable."""
+        """Images of connected accounts. Disposable."""
         return self.data_dir / "avatars"
 
     @property
@@ -256,15 +235,15 @@ class Settings(Section):
         return self.data_dir / "run"
 
     def callback_url(self, network: str) -> str:
-        """Return the address at which this appliance takes the browser back from a network's consent page."""
+        """Return the appliance's URL to which a network's consent page redirects the browser by default."""
         return f"{self.base_url}/oauth/{network}/callback"
 
     def redirect_url(self, network: str) -> str:
-        """Return the address to which the network sends the browser back: the one registered with the app."""
+        """Return the URL to which the network redirects the browser: the URL that is registered with the app."""
         return getattr(self.providers, network).redirect_url or self.callback_url(network)
 
     def secret_values(self) -> list[str]:
-        """Every configured secret that is not empty."""
+        """Return every configured secret that is not empty."""
         found: list[str] = []
         for key, value in self._plain_values():
             if is_secret(KEYS[key].annotation):
@@ -272,11 +251,12 @@ class Settings(Section):
         return list(filter(None, found))
 
     def fingerprints(self, sign: Callable[..., str]) -> dict[str, str]:
-        """Return a fingerprint of each value by its key. `sign` is `Secrets.sign`, so that none reveals a value."""
+        """Return a fingerprint of each value by its key. `sign` is `Secrets.sign`, so fingerprints reveal no value."""
         return {
             ".".join(key): sign("configuration", ".".join(key), json.dumps(value, default=str))[:FINGERPRINT_LENGTH]
             for key, value in self._plain_values()
-            if key not in _SAME_FOR_ALL and _without_file(key) == key
+            # Processes with another data_dir do not share anything.
+            if key != ("data_dir",) and _without_file(key) == key
         }
 
     def _plain_values(self) -> Iterator[tuple[Key, Any]]:
@@ -287,21 +267,21 @@ class Settings(Section):
             yield key, plain(value)
 
     def advice(self) -> list[str]:
-        """Return sentences about values that are allowed but probably not meant."""
+        """Return sentences about values that are valid but probably a mistake."""
         found = []
         if self.publishing.give_up_after < MAX_NAMED_WAIT:
             found.append(
-                f"publishing.give_up_after is {units.duration(self.publishing.give_up_after)}, but a network can ask "
-                f"for a wait of {units.duration(MAX_NAMED_WAIT)}: such a delivery fails at once. "
-                'Set it to "24h" or more to let it wait.'
+                f"publishing.give_up_after is {units.duration(self.publishing.give_up_after)}, but a network can "
+                f"require a wait of {units.duration(MAX_NAMED_WAIT)}. Such a delivery fails at once. "
+                'To let such deliveries wait, set publishing.give_up_after to "24h" or more.'
             )
         return found
 
     def half_credentials(self) -> list[str]:
-        """Return a sentence for each network with half of its credentials: nothing can be connected there."""
+        """Return a sentence for each network with only one of two credentials."""
         halves = ((name, section.half_given()) for name, section in self.providers)
         return [
-            f"providers.{name}.{half[0]} is set but {half[1]} is empty: copy it from the app's page."
+            f"providers.{name}.{half[0]} is set but {half[1]} is empty. Copy {half[1]} from the app's page."
             for name, half in halves
             if half is not None
         ]
@@ -310,27 +290,24 @@ class Settings(Section):
 KEYS = messages.list_keys(Settings)
 """Every key as a path (`("providers", "x", "client_id")`) with its field."""
 FINGERPRINT_LENGTH = 16
-"""Enough characters to notice a change."""
-_SAME_FOR_ALL = {("data_dir",)}
-"""Two processes with another one do not know of each other."""
+"""Enough characters to detect a change."""
 
 
 def changed_keys(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the keys whose fingerprints differ. A key that only another version knows is left out."""
+    """Return the keys with different fingerprints, without keys that only another version knows."""
     return [key for key, fingerprint in now.items() if before.get(key, fingerprint) != fingerprint]
 
 
 def _without_file(key: Key) -> Key:
-    """Return the key whose value comes from the file that this key names, or the key itself."""
+    """Return `<key>` for `<key>_file`, and every other key unchanged."""
     target = (*key[:-1], key[-1].removesuffix("_file"))
     return target if target in KEYS else key
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Find, read and check the configuration.
+    """Load the configuration. Raise `SettingsError`.
 
-    The file is `path`, else `$SOCIALPUB_CONFIG`, else the first of `USUAL_FILES`. Raises `SettingsError`, which lists
-    all mistakes.
+    The file is `path`, `$SOCIALPUB_CONFIG` or the first of `USUAL_FILES`, in this order.
     """
     file, text = _read_file(path, environ)
     try:
@@ -347,14 +324,14 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     if mistakes:
         raise SettingsError(
             format_mistakes(f"The configuration {file} has", mistakes),
-            f"Correct this and start again. `{commands.line('config', '--example')}` explains every key.",
+            f"Fix the mistakes and start again. `{commands.line('config', '--example')}` explains every key.",
         )
     settings._file = file
     return settings
 
 
 def named_file(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the file that is named, which may not exist, or None for one of `commands.USUAL_FILES`."""
+    """Return the file from the option or the variable, which may not exist. None: use `commands.USUAL_FILES`."""
     return path or (Path(environ[commands.CONFIG_VARIABLE]) if environ.get(commands.CONFIG_VARIABLE) else None)
 
 
@@ -367,22 +344,23 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
         except FileNotFoundError:
             continue
         except UnicodeDecodeError:
-            raise SettingsError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
+            raise SettingsError(f"{file} is not UTF-8 text.", "Save the file as UTF-8.") from None
         except OSError as error:
-            hint = _how_to_read(file) if isinstance(error, PermissionError) else "Name a file that can be read."
+            hint = _permission_hint(file) if isinstance(error, PermissionError) else "Name a readable file."
             raise SettingsError(f"{file} cannot be read: {error.strerror}.", hint) from None
-    looked = " or ".join(str(file) for file in candidates)
-    raise SettingsError(f"There is no configuration file at {looked}.", f"`{commands.line('init')}` makes one.")
+    places = " or ".join(str(file) for file in candidates)
+    raise SettingsError(
+        f"There is no configuration file at {places}.", f"Run `{commands.line('init')}` to create a configuration."
+    )
 
 
-def _how_to_read(file: Path) -> str:
-    """Return what to do about a configuration that this user cannot read."""
+def _permission_hint(file: Path) -> str:
     user = commands.service_user()
     if user is None:
-        return "Run the command as the user that socialpub runs as, or let this user read the file."
+        return "Run the command as the user of socialpub, or let this user read the file."
     if pwd.getpwnam(user).pw_uid != os.geteuid():
         return f"Run `{commands.this_line_as(user, file)}`."
-    # Its folder as well: without access to it the file is out of reach.
+    # The file is only readable if its folder is readable.
     places = str(file.parent), str(file)
     give, allow = (commands.here().system_line(*words, *places) for words in (("chgrp", user), ("chmod", "g+rX")))
     return f"Run `{give}` and `{allow}`."

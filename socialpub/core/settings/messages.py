@@ -1,6 +1,6 @@
-"""Explains a wrong configuration: the key, the value, what is accepted, and the nearest known name.
+"""Messages about a wrong configuration: the key, the value, the accepted values, and the nearest known name.
 
-It never contains the value of a secret, nor that of an unknown key, which may be a misspelt secret.
+A message never contains the value of a secret or of an unknown key, which may be a misspelled secret.
 """
 
 import json
@@ -25,33 +25,24 @@ _TWICE = re.compile(r"Cannot (?:declare|mutate immutable namespace) (\(.*\))(?: 
 
 
 def explain_toml(text: str, error: tomllib.TOMLDecodeError) -> tuple[str, str]:
-    """Return the mistake as the rest of a sentence about the file, and the remedy, without values."""
+    """Return the end of a sentence about the file, and the hint, without values."""
     what = str(error)
     found = _AT.search(what)
     what = what[: found.start()] if found else what
     line = int(found[1]) if found and found[1] else len(text.splitlines())
-    if section := _section_twice(what):
-        head = f"[{section}]"
-        first = next((number for number, one in enumerate(text.splitlines(), 1) if _head(one) == head), None)
-        before = f", first in line {first}" if first is not None and first != line else ""
+    if twice := _TWICE.fullmatch(what):
+        head = ".".join(re.findall(r"'([^']*)'", twice[1])).join("[]")
+        heads = (re.sub(r"\s+", "", one.partition("#")[0]) for one in text.splitlines())
+        first = next((number for number, one in enumerate(heads, 1) if one == head), None)
+        also = "the second time in" if first in (None, line) else f"in line {first} and"
         return (
-            f"has the section {head} twice: in line {line}{before}",
-            f"Put all keys of {head} below one of them, and remove the other.",
+            f"has the section {head} twice, {also} line {line}",
+            f"Move all keys of {head} into one section, and remove the other section.",
         )
     if what == "Cannot overwrite a value":
         key = text.splitlines()[line - 1].partition("=")[0].strip()
-        return f"sets {key} twice: again in line {line}", "Keep one of the two lines, and remove the other."
-    return f"is not valid TOML in line {line}: {what}", 'Text values stand in quotes: key = "value".'
-
-
-def _section_twice(what: str) -> str | None:
-    match = _TWICE.fullmatch(what)
-    return ".".join(re.findall(r"'([^']*)'", match[1])) if match else None
-
-
-def _head(line: str) -> str:
-    """Return a section's line without spaces and comment."""
-    return re.sub(r"\s+", "", line.partition("#")[0])
+        return f"sets {key} twice, the second time in line {line}", "Remove one of the two lines."
+    return f"is not valid TOML in line {line}: {what}", 'Write text values in quotes: key = "value".'
 
 
 Key = tuple[str, ...]
@@ -61,7 +52,7 @@ MAX_SHOWN = 80
 
 
 def list_keys(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]:
-    """Every key of a section and the sections in it, with its field."""
+    """Return every key of a section and its inner sections, with the field."""
     keys: dict[Key, FieldInfo] = {}
     for name, field in section.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
@@ -72,25 +63,24 @@ def list_keys(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]
 
 
 def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapping[Key, str]) -> str:
-    """Return one mistake as a sentence. `variables` names the environment variables that gave a key."""
+    """Return one mistake as a sentence. `variables` names the environment variables that set a key."""
     place = tuple(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         return FieldError(place, did_you_mean(_nearest(place, keys))).sentence
     key = next((place[:length] for length in range(len(place), 0, -1) if place[:length] in keys), None)
     if key is None:
-        return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}] and its keys on the lines below"
+        return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}], and its keys on the lines below"
     field = keys[key]
     origin = f" (from {variables[key]})" if key in variables else ""
     shown = MASK if is_secret(field.annotation) else _show(detail["input"])
-    # Our own messages may quote what they were given, such as an address with a password in it.
+    # A message may quote the value, such as a URL with a password.
     reason = redact(validation.describe(detail))
     return f"{'.'.join(key)}{origin} = {shown}: {reason}. Accepted: {field.description}{_default(field)}."
 
 
 def _nearest(place: Key, keys: Mapping[Key, FieldInfo]) -> str | None:
     known = list(dict.fromkeys(_with_sections(keys)))
-    # Somebody who is in the right section more likely misspelt one of its keys; else the name may be right and the
-    # section wrong or forgotten.
+    # A key of the same section is more likely than the same key of another section.
     near = nearest(place[-1], [one[-1] for one in known if one[:-1] == place[:-1]])
     if near is not None:
         return ".".join((*place[:-1], near))
@@ -120,7 +110,7 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, SecretStr) or value == "":
         return ""
     if value is None:
-        # What stands for it is what its description names first.
+        # The description begins with the word for None.
         return ' (default "{}")'.format(str(field.description).split('"')[1])
     if isinstance(value, timedelta):
         return f" (default {_show(value)})"

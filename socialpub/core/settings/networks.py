@@ -1,4 +1,4 @@
-"""The sections of the three networks: the app's credentials, the network's addresses, where bytes may be sent."""
+"""The sections of the three networks: the app's credentials, the network's URLs, and the hosts for uploads."""
 
 import re
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,17 +8,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, RedirectUrl, Secret, Section, Trimmed, Url, read_list
 
-AN_API_URL = "an http(s) URL; the path may hold a version, no query"
+AN_API_URL = "an http(s) URL without a query; the path may contain a version"
 A_CONSENT_PAGE = "an http(s) URL without a query"
 A_REDIRECT_ADDRESS = (
-    "the redirect address that is registered with the app: an absolute http(s) URL without a fragment, or empty for "
+    "the redirect URL that is registered with the app: an absolute http(s) URL without a fragment, or empty for "
     "{base_url}/oauth/<network>/callback"
 )
-HOSTS = 'a list of host names, such as ["upload.example.com"]; * stands for one part, a leading * for one or more'
-FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when there is none"
+HOSTS = 'a list of host names, such as ["upload.example.com"]; * is one part, and a leading * is one or more parts'
+FROM_APP_PAGE = "the secret from the app's page of the network, or empty"
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Hosts that are the machine on which the browser, or this process, runs."""
+"""The hosts of the machine on which the browser or this process runs."""
 
 _LABEL = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
 _UPLOAD_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
@@ -27,7 +27,7 @@ _UPLOAD_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 def _check_upload_host(host: str) -> str:
     host = host.lower()
     if not _UPLOAD_HOST.fullmatch(host) or host.split(".")[-1] == "*":
-        raise ValueError(f"{host!r} is not a host name; * stands for one whole part, never the last")
+        raise ValueError(f"{host!r} is not a host name; * must be a whole part, and not the last part")
     return host
 
 
@@ -52,8 +52,8 @@ TIKTOK_SCOPES = (
     "video.upload",
 )
 TIKTOK_SCOPES_NEEDED = (
-    "a list of TikTok's permissions: user.info.basic, video.publish or video.upload or both, and, where the app has "
-    "them, video.list, user.info.profile, user.info.stats"
+    "a list of TikTok permissions: user.info.basic, video.publish or video.upload or both, and optionally video.list, "
+    "user.info.profile, user.info.stats"
 )
 
 
@@ -65,9 +65,9 @@ def _check_scope(name: str) -> str:
 
 def _check_scopes(names: tuple[str, ...]) -> tuple[str, ...]:
     if "user.info.basic" not in names:
-        raise ValueError("must hold user.info.basic, which says whose account it is")
+        raise ValueError("must contain user.info.basic, which identifies the account")
     if not {"video.publish", "video.upload"} & set(names):
-        raise ValueError("must hold video.publish (direct posts) or video.upload (drafts), or nothing can be posted")
+        raise ValueError("must contain video.publish (direct posts) or video.upload (drafts)")
     return tuple(dict.fromkeys(names))
 
 
@@ -80,7 +80,7 @@ TikTokScopes = Annotated[
 PINTEREST_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
 PINTEREST_SECRET_SCOPES = ("boards:read_secret", "boards:write_secret", "pins:read_secret", "pins:write_secret")
 PINTEREST_SCOPES_NEEDED = (
-    f"a list of Pinterest's permissions: {', '.join(PINTEREST_SCOPES)} and, for secret boards, "
+    f"a list of Pinterest permissions: {', '.join(PINTEREST_SCOPES)} and, for secret boards, "
     f"{', '.join(PINTEREST_SECRET_SCOPES)}"
 )
 
@@ -91,7 +91,7 @@ def _check_pinterest_scopes(names: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(f"{name!r} is not one of {', '.join((*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))}")
     lacking = [name for name in PINTEREST_SCOPES if name not in names]
     if lacking:
-        raise ValueError(f"must hold {', '.join(lacking)}: no pin can be created without them")
+        raise ValueError(f"must contain {', '.join(lacking)}: creating a pin needs these permissions")
     return tuple(dict.fromkeys(names))
 
 
@@ -104,22 +104,21 @@ PKCE_BASE64URL = "base64url"
 def _check_pkce(value: Any) -> Any:
     if value is True or value is False or value == PKCE_BASE64URL:
         return value
-    raise ValueError("is none of them")
+    raise ValueError("is not an accepted value")
 
 
 Pkce = Annotated[bool | Literal["base64url"], BeforeValidator(_check_pkce)]
 
 
 class NetworkSection(Section):
-    """One network's app credentials and addresses. Each network adds its own name for the app's id."""
+    """The app credentials and URLs of a network. Each network has its own key for the app's id."""
 
     OWN_API_URL: ClassVar[str]
     OWN_SITE: ClassVar[str]
     CONSENT_PATH: ClassVar[str]
-    """Of the consent page, on the network's own site."""
     ID_KEY: ClassVar[str] = "client_id"
     NEEDS_SECRET: ClassVar[bool] = True
-    """Whether the network knows no app without a secret (a public client)."""
+    """False: the network has apps without a secret (public clients)."""
 
     client_secret: Secret = Field(default=SecretStr(""), description=FROM_APP_PAGE)
     client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
@@ -130,28 +129,30 @@ class NetworkSection(Section):
 
     @property
     def site_url(self) -> str:
-        """Where people look at posts, without a slash at the end: the site that has the consent page. The network's
-        own when that page lies elsewhere than on a site of its kind."""
+        """The site on which people read posts, without a slash at the end.
+
+        It is the site of the consent page, or `OWN_SITE` if the page has another path.
+        """
         page, path = self.authorize_url.rstrip("/"), self.CONSENT_PATH.rstrip("/")
         return page.removesuffix(path) if page.endswith(path) else self.OWN_SITE
 
     @property
     def is_stand_in(self) -> bool:
-        """Return whether the addresses lead to a replacement of the network, such as the sandbox."""
+        """Whether the URLs lead to a replacement of the network, such as the sandbox."""
         own_page = self.authorize_url.rstrip("/") == (self.OWN_SITE + self.CONSENT_PATH).rstrip("/")
         domain = ".".join((urlsplit(self.OWN_API_URL).hostname or "").split(".")[-2:])
         # Pinterest's own sandbox is another host of Pinterest's domain.
         return not own_page or not f".{urlsplit(self.api_url).hostname}".endswith(f".{domain}")
 
     def missing_keys(self) -> list[str]:
-        """Return the empty keys without which no account can be connected."""
+        """Return the empty keys that connecting an account needs."""
         named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
         if self.NEEDS_SECRET:
             named["client_secret"] = bool(self.client_secret)
         return [key for key, given in named.items() if not given]
 
     def half_given(self) -> tuple[str, str] | None:
-        """Return the given key of an incomplete pair and the empty one, or None."""
+        """Return the set key and the empty key of an incomplete pair, or None."""
         app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
         if secret and not app_id:
             return "client_secret", self.ID_KEY
@@ -160,14 +161,14 @@ class NetworkSection(Section):
         return None
 
     def is_overridden_host(self, host: str) -> bool:
-        """Return whether `host` (a name without port) is that of a changed `api_url`."""
+        """Return whether `host` (a name without port) is the host of a changed `api_url`."""
         return self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname
 
     def allows_upload_host(self, host: str) -> bool:
-        """Return whether bytes may be sent to `host` (a name without port), which the network named at run time.
+        """Return whether an upload to `host` (a name without port), which the network returned, is allowed.
 
-        A leading `*.` stands for one or more parts, a `*` elsewhere for exactly one. The host of an `api_url` that
-        was pointed elsewhere is allowed. Scheme and port of the URL are the caller's to check.
+        A leading `*.` matches one or more parts, and `*` elsewhere matches one part. The host of a changed `api_url` is
+        allowed. The caller checks scheme and port of the URL.
         """
         host = host.lower().rstrip(".").strip("[]")
         return self.is_overridden_host(host) or any(_matches(pattern, host) for pattern in self.upload_hosts)
@@ -181,7 +182,7 @@ def _matches(pattern: str, host: str) -> bool:
 
 
 class XSection(NetworkSection):
-    """Without `client_secret` the app is a public client."""
+    """An app without `client_secret` is a public client."""
 
     OWN_API_URL = "https://api.x.com"
     OWN_SITE = "https://x.com"
@@ -202,22 +203,19 @@ class TikTokSection(NetworkSection):
     client_key: Trimmed = Field(default="", description="the app's client key, from developers.tiktok.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
     authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
-    upload_hosts: UploadHosts = Field(
-        default=("*.tiktokapis.com",),
-        description=HOSTS,
-    )
+    upload_hosts: UploadHosts = Field(default=("*.tiktokapis.com",), description=HOSTS)
     scopes: TikTokScopes = Field(
         default=("user.info.basic", "video.publish", "video.upload"), description=TIKTOK_SCOPES_NEEDED
     )
     pkce: Pkce = Field(
         default=True,
-        description='true (TikTok\'s hexadecimal challenge), "base64url" (the challenge of RFC 7636) or false (none)',
+        description='true (TikTok\'s hexadecimal challenge), "base64url" (RFC 7636) or false (no challenge)',
     )
-    audited: bool = Field(default=False, description="true or false: whether TikTok has audited the app")
+    audited: bool = Field(default=False, description="true if TikTok has audited the app, otherwise false")
     verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(
-        default="", description="the name of the file that TikTok gave for verifying a domain, such as tiktokABC.txt"
+        default="", description="the name of TikTok's file for verifying a domain, such as tiktokABC.txt"
     )
-    verification_content: Trimmed = Field(default="", description="what that file holds")
+    verification_content: Trimmed = Field(default="", description="the content of TikTok's verification file")
 
 
 class PinterestSection(NetworkSection):

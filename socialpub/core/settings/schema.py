@@ -1,7 +1,7 @@
-"""The sections of the configuration, and what each value may be.
+"""The sections of the configuration and their accepted values.
 
-Every key has a default and a `description`, the sentence that a wrong value is answered with. Values are frozen. A key
-that depends on another one is compared with it here.
+Every key has a default and a `description` of the accepted values, which messages quote. Values are frozen. Validators
+compare keys that depend on each other.
 """
 
 import re
@@ -40,35 +40,35 @@ from socialpub.core.settings.values import (
 
 class AlertKind(StrEnum):
     ACCOUNT = "account"
-    """An account must be connected again, now or within a week."""
+    """The owner must connect an account again, now or within a week."""
 
     DELIVERY = "delivery"
     """A delivery failed, or its outcome is unknown."""
 
     DRAFT = "draft"
-    """A draft arrived in the network's app, where the owner finishes it."""
+    """A draft arrived in the network's app, and the owner must publish the draft."""
 
     NETWORK = "network"
-    """A network refuses the whole app."""
+    """A network rejects the whole app."""
 
     WORKER = "worker"
     """Deliveries are overdue, or the worker does not report or was away."""
 
     DISK = "disk"
-    """There is little room left, or too little."""
+    """The disk has little or no free space."""
 
     COPY = "copy"
-    """The last backup is old, or failed."""
+    """The last backup is old or failed."""
 
     CLOCK = "clock"
     """The clock was set."""
 
     PAUSED = "paused"
-    """Publishing has been paused for long, as a restored backup is until it is resumed."""
+    """Publishing has been paused for a long time, also after a restore."""
 
 
 UNIX = "unix"
-"""Every caller that connects through a socket in the file system."""
+"""All callers that connect through a socket in the file system."""
 
 
 def _check_proxy(text: str) -> str:
@@ -80,15 +80,15 @@ def _check_proxy(text: str) -> str:
     except ValueError:
         raise ValueError(f"{text[:60]!r} is neither an address nor a network") from None
     if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
-        raise ValueError(f"{text!r} is an address inside of a network: write {network}")
+        raise ValueError(f"{text!r} is an address inside a network; write {network}")
     return str(network) if "/" in text else str(network.network_address)
 
 
 class ProxiesSection(Section):
     trusted: Annotated[tuple[Annotated[str, AfterValidator(_check_proxy)], ...], BeforeValidator(read_list)] = Field(
         default=("127.0.0.1", "::1"),
-        description='a list of addresses and networks, such as ["127.0.0.1", "172.16.0.0/12"], and "unix" for a socket '
-        "in the file system; [] for none",
+        description='a list of addresses, networks and "unix" (a socket in the file system), such as '
+        '["127.0.0.1", "172.16.0.0/12"]; [] for none',
     )
 
 
@@ -98,24 +98,24 @@ _WITH_HOST = (
     "synology toot xbmc xml xmpp"
 )
 HOSTED = frozenset(f"{name}{secure}" for name in _WITH_HOST.split() for secure in ("", "s"))
-"""Schemes whose addresses always name a host. Most others have a token in its place, which is a secret."""
+"""Schemes whose URLs always contain a host. Most other schemes have a secret token in its place."""
 HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
-"""Schemes whose addresses name a host if a path follows it. Otherwise they have a topic or a token there."""
+"""Schemes whose URLs contain a host if they have a path. Otherwise, they contain a topic or a token."""
 LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
-"""Schemes of a desktop or a log: Apprise needs nothing after them."""
+"""Schemes of a desktop or a log, which need no further text."""
 _HOST = re.compile(r"[a-z0-9][a-z0-9_.-]*|[0-9a-f:]+")
 
 EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
 
 
 def url_scheme(url: str) -> str:
-    """What an address begins with, in front of ://; empty when it does not begin as one."""
+    """Return the text before ://, or an empty text if `url` is not a URL."""
     service, mark, rest = url.partition("://")
     return service.lower() if mark and rest.strip() and service.isascii() and service.isalnum() else ""
 
 
 def display_url(url: str) -> str:
-    """Return scheme and host of an address, `ntfys://ntfy.example.com`. The host is missing if it could be a secret."""
+    """Return scheme and host of a URL, `ntfys://ntfy.example.com`, without the host if it could be a secret."""
     scheme = url_scheme(url)
     try:
         parts = urlsplit(url.strip())
@@ -130,15 +130,15 @@ def display_url(url: str) -> str:
 
 
 def check_form(url: str) -> str | None:
-    """Return what is wrong with the form of an address, as the end of a sentence; None when nothing is."""
+    """Return the end of a sentence about a malformed URL, or None."""
     scheme, mark, rest = url.strip().partition("://")
     if mark and not rest.strip() and scheme.lower() in LOCAL:
-        return "is of a service of this machine itself, which socialpub does not support"
+        return "is a service of this machine, which socialpub does not support"
     if mark and not rest.strip() and scheme.isascii() and scheme.isalnum():
-        return f"is not complete: it needs the rest after {scheme.lower()}://, as {EXAMPLES}"
+        return f"is not complete: text is missing after {scheme.lower()}://, as in {EXAMPLES}"
     if not url_scheme(url):
-        return f"must begin with a service and ://, and go on, as {EXAMPLES}"
-    return None if url.isprintable() else "must not hold line breaks or control characters"
+        return f"must begin with a service and ://, as in {EXAMPLES}"
+    return None if url.isprintable() else "must not contain line breaks or control characters"
 
 
 def _check_urls(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -148,13 +148,13 @@ def _check_urls(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         if fault:
             raise ValueError(f"number {number} {f'({url_scheme(url)}) ' if url_scheme(url) else ''}{fault}")
         if value in values[: number - 1]:
-            raise ValueError(f"number {number} ({url_scheme(url)}) is there twice: keep one of them")
+            raise ValueError(f"number {number} ({url_scheme(url)}) is a duplicate; remove it")
     return values
 
 
 def _check_kind(name: str) -> str:
     if name not in list(AlertKind):
-        raise ValueError(f"{name[:60]!r} is none of them")
+        raise ValueError(f"{name[:60]!r} is not an accepted value")
     return name
 
 
@@ -163,12 +163,12 @@ _KINDS = ", ".join(f'"{kind}"' for kind in AlertKind)
 
 class NotifySection(Section):
     urls: Annotated[SecretList, AfterValidator(_check_urls)] = Field(
-        default=(), description=f"a list of addresses, such as {EXAMPLES}"
+        default=(), description=f"a list of URLs, such as {EXAMPLES}"
     )
     urls_file: Trimmed = Field(
         default="",
-        description="the name of a readable file with one address a line, looked for in $CREDENTIALS_DIRECTORY, then "
-        "beside the configuration; empty when urls itself is given",
+        description="the name of a readable file with one URL per line, in $CREDENTIALS_DIRECTORY or the folder of the "
+        "configuration; empty if urls is set",
     )
     causes: Annotated[tuple[Annotated[str, AfterValidator(_check_kind)], ...], BeforeValidator(read_list)] = Field(
         default=tuple(kind.value for kind in AlertKind), description=f"a list of some of {_KINDS}"
@@ -177,14 +177,14 @@ class NotifySection(Section):
 
 
 FOLDER_PLACEHOLDER = "{copy}"
-"""In the command that runs after a backup: the folder of the backup."""
+"""The folder of the backup, in the command that runs after a backup."""
 
 _MAX_KEPT = 3660
 
 
 def _check_folder(value: str) -> str:
     if not value or "\0" in value or value.startswith("~"):
-        raise ValueError("must be a path, written out without ~")
+        raise ValueError("must be a path without ~")
     return value
 
 
@@ -192,7 +192,7 @@ def _check_command(value: tuple[str, ...]) -> tuple[str, ...]:
     if value and not value[0].strip():
         raise ValueError("must begin with a program")
     if any("\0" in part for part in value):
-        raise ValueError("must not hold a NUL character")
+        raise ValueError("must not contain a NUL character")
     return value
 
 
@@ -201,7 +201,7 @@ A_NUMBER = f"a whole number from 0 to {_MAX_KEPT}"
 
 class BackupSection(Section):
     folder: Annotated[Trimmed, AfterValidator(_check_folder)] = Field(
-        default="backups", description="a folder, relative to data_dir or absolute"
+        default="backups", description="an absolute folder, or a folder relative to data_dir"
     )
     every: IntervalOrOff = Field(default=None, description=f'"{OFF}" or a duration of at least an hour, such as "24h"')
     keep_days: int = Field(default=7, ge=0, le=_MAX_KEPT, description=A_NUMBER)
@@ -231,11 +231,11 @@ class PublishingSection(Section):
 
 
 class UploadsSection(Section):
-    """Limits go downwards only: the defaults are the promise of the API."""
+    """The defaults are the limits that the API documents. Keys can only lower them."""
 
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     reservation_lifetime: Duration = Field(
-        default=timedelta(hours=24), description=f"{A_DURATION}, and not shorter than uploads.url_lifetime"
+        default=timedelta(hours=24), description=f"{A_DURATION}, not shorter than uploads.url_lifetime"
     )
     unreferenced_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
     max_image_bytes: ByteSize = Field(
@@ -266,21 +266,21 @@ class UploadsSection(Section):
 
     @field_validator("reservation_lifetime")
     @classmethod
-    def _outlives_its_url(cls, value: timedelta, info: ValidationInfo) -> timedelta:
+    def _check_reservation_lifetime(cls, value: timedelta, info: ValidationInfo) -> timedelta:
         url_lifetime = info.data.get("url_lifetime", NONE)
         if value < url_lifetime:
             raise ValueError(
                 f"is shorter than uploads.url_lifetime ({units.duration(url_lifetime)}): "
-                "an upload URL would outlive what it uploads to"
+                "an upload URL would be valid longer than its upload"
             )
         return value
 
     @field_validator("max_image_total_pixels")
     @classmethod
-    def _holds_one_frame(cls, value: int, info: ValidationInfo) -> int:
+    def _check_total_pixels(cls, value: int, info: ValidationInfo) -> int:
         one_frame = info.data.get("max_image_pixels", 0)
         if value < one_frame:
-            raise ValueError(f"is below uploads.max_image_pixels ({one_frame}): lower both")
+            raise ValueError(f"is below uploads.max_image_pixels ({one_frame}); lower both keys")
         return value
 
 
@@ -310,7 +310,7 @@ class RateLimitSection(Section):
 
 
 class MetricsSection(Section):
-    token: Secret = Field(default=SecretStr(""), description="the Bearer token that /metrics asks for; empty: open")
+    token: Secret = Field(default=SecretStr(""), description="the Bearer token for /metrics; empty: no token is needed")
     token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
 
 
@@ -331,7 +331,7 @@ class LoggingSection(Section):
 
 
 MAX_BUSY = timedelta(seconds=30)
-"""A worker that waits for longer may look as if it hung: systemd's watchdog would end it."""
+"""systemd's watchdog would end a worker that waits longer."""
 
 
 class DatabaseSection(Section):

@@ -1,7 +1,7 @@
-"""What `socialpub init` creates: a configuration, a data folder, a key.
+"""Creates a configuration, a data folder and a `secret.key` for `socialpub init`.
 
-All of it or nothing: what already exists is never changed, and what was created is removed again when a later part
-fails. A second `secret.key` beside the first one's data would make every stored token unreadable.
+Existing files never change. If a step fails, everything that was created is removed again. A new `secret.key` for an
+existing database would make every stored token unreadable.
 """
 
 from contextlib import ExitStack
@@ -12,16 +12,17 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 
 CONFIG = """\
-# socialpub's configuration. Every key, its default and what it is for: socialpub config --example
-# Each can also be set in the environment, such as SOCIALPUB_BASE_URL or SOCIALPUB_PROVIDERS__X__CLIENT_ID.
+# The configuration of socialpub. `socialpub config --example` explains every key and its default.
+# Environment variables such as SOCIALPUB_BASE_URL or SOCIALPUB_PROVIDERS__X__CLIENT_ID override these keys.
 
-base_url = "http://127.0.0.1:8000"     # as callers, browsers and the networks reach this machine
+base_url = "http://127.0.0.1:8000"     # the URL of this appliance for callers, browsers and networks
 listen = "127.0.0.1:8000"              # 0.0.0.0:8000 for every interface
 data_dir = "data"                      # database, media and secret.key; relative to this file
 
-# One section per network you publish to: register an app there, allow {base_url}/oauth/<network>/callback
-# as its redirect address (or set redirect_url to another one; `socialpub doctor` says which the network accepts),
-# and copy what it shows you. Then: socialpub admin connect-profile x
+# Add one section for each network. Register an app there. As its redirect URL, allow
+# {base_url}/oauth/<network>/callback, or set redirect_url to another URL.
+# `socialpub doctor` reports which redirect URLs the network accepts.
+# Copy the app's credentials to this file. Then run: socialpub admin connect-profile x
 
 # [providers.x]                        # console.x.com, an app of type "Web App"
 # client_id = ""
@@ -39,20 +40,20 @@ data_dir = "data"                      # database, media and secret.key; relativ
 
 
 def config_for(data_dir: Path) -> str:
-    """Return the text of a configuration whose data folder is elsewhere."""
+    """Return the text of a configuration with this data folder."""
     line = next(line for line in CONFIG.splitlines() if line.startswith("data_dir"))
     return CONFIG.replace(line, f'data_dir = "{data_dir}"'.ljust(38) + " # database, media and secret.key")
 
 
 class AlreadyThere(OperatorError):
-    """Something exists that `create` would have to overwrite."""
+    """A file exists that `create` would overwrite."""
 
 
 def create(folder: Path) -> list[Path]:
-    """Write `config.toml`, `data/` (mode 0700) and `data/secret.key` (mode 0600) into `folder`, which may be missing.
+    """Create `config.toml`, `data/` (mode 0700) and `data/secret.key` (mode 0600) in `folder`. Return their paths.
 
-    An empty data folder (a mounted volume) is taken as it is, with its mode set. Returns the three paths. Raises
-    `AlreadyThere` before anything is changed, `OperatorError` when something cannot be written; then nothing is left.
+    An empty data folder, such as a mounted volume, stays and gets its mode. Raise `AlreadyThere` or `OperatorError`,
+    without any change.
     """
     config, data = folder / "config.toml", folder / "data"
     key = data / "secret.key"
@@ -66,12 +67,12 @@ def create(folder: Path) -> list[Path]:
             _write(key, crypto.new_key(), undo)
             _write(config, CONFIG.encode(), undo)
             data.chmod(0o700)
-        except FileExistsError as error:  # created by another process meanwhile, or a file where a folder belongs
+        except FileExistsError as error:  # another process created it, or a file has the name of a folder
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
             raise OperatorError(
                 f"{error.filename or folder} cannot be written: {error.strerror}.",
-                f"Choose a folder that you may write to: `{commands.line('init', 'DIR')}`",
+                f"Choose a folder that you can write to: `{commands.line('init', 'DIR')}`",
             ) from None
         undo.pop_all()
     return [config, data, key]
@@ -79,8 +80,8 @@ def create(folder: Path) -> list[Path]:
 
 def _already_there(path: Path) -> AlreadyThere:
     return AlreadyThere(
-        f"{path} already exists, and init overwrites nothing.",
-        f"Choose another folder (`{commands.line('init', 'DIR')}`), or move it away to start again.",
+        f"{path} already exists, and init does not overwrite files.",
+        f"Choose another folder (`{commands.line('init', 'DIR')}`), or move {path.name} to another place.",
     )
 
 

@@ -1,6 +1,6 @@
-"""The kinds of values in the configuration: durations, addresses, secrets, file names.
+"""The types of values in the configuration: durations, URLs, secrets, file names.
 
-Values are strict (`"5"` is not 5). A refusal is a sentence that states what is accepted.
+Values are strict (`"5"` is not 5). Error messages end a sentence that begins with the key.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ UNLIMITED = "unlimited"
 OFF = "off"
 NONE = timedelta(0)
 MIN_KEPT = timedelta(days=7)
-"""Longer than anything that is answered or looked for by what was kept: idempotency, reading back, backfill."""
+"""Idempotency, read-backs and backfill need rows for less than this time."""
 
 
 class Section(BaseModel):
-    # Defaults are validated too: a comparison with another key must also happen when only that other key was given.
+    # Defaults are validated because validators compare them with other keys.
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", validate_default=True)
 
 
@@ -31,11 +31,11 @@ def _read_duration(value: Any) -> Any:
         return units.parse_duration(value)
     if isinstance(value, timedelta):
         return value
-    raise ValueError("must be written in quotes and with its unit, such as 90s, 15m, 24h or 90d")
+    raise ValueError("must be in quotes and have a unit, such as 90s, 15m, 24h or 90d")
 
 
 def _duration_or(words: tuple[str, ...], min_duration: timedelta, too_short: str) -> Callable[[Any], Any]:
-    """Return a function that reads a duration, or None for one of the words."""
+    """Return a validator that returns a duration, or None for one of the words."""
 
     def read(value: Any) -> Any:
         if value is None or value in words:
@@ -53,13 +53,12 @@ def _read_size_or_unlimited(value: Any) -> Any:
 
 
 def read_list(value: Any) -> Any:
-    """Return a list of TOML as a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _check_kept(value: timedelta | None) -> timedelta | None:
     if value is not None and value < MIN_KEPT:
-        raise ValueError("must be at least 7d: what failed within a week is still shown, and may be tried again")
+        raise ValueError("must be at least 7d: the dashboard shows failures of the last week, and you can retry them")
     return value
 
 
@@ -72,19 +71,19 @@ def _trim_each(value: Any) -> Any:
 
 
 def is_secret(annotation: Any) -> bool:
-    """Return whether a key of this type is a secret or a list of secrets."""
+    """Return whether this type is a secret or a list of secrets."""
     return annotation is SecretStr or get_args(annotation) == (SecretStr, Ellipsis)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it was written, secrets included."""
+    """Return the value as plain text, numbers and lists, including secrets."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     return [plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def check_url(value: str) -> str:
-    """Return an absolute http(s) URL without user, query and fragment, as it was written. Raises `ValueError`."""
+    """Return an absolute http(s) URL without user, query and fragment. Raise `ValueError`."""
     _check_address(value)
     if "?" in value or "#" in value:
         raise ValueError("must not have a query (?) or a fragment (#)")
@@ -92,7 +91,6 @@ def check_url(value: str) -> str:
 
 
 def _check_redirect_url(value: str) -> str:
-    """Check a redirect address, which may be empty and may have a query."""
     if value:
         _check_address(value)
         if "#" in value:
@@ -103,17 +101,17 @@ def _check_redirect_url(value: str) -> str:
 def _check_address(value: str) -> None:
     if not value.isascii() or any(char <= " " or char in "\"'<>\\\x7f" for char in value):
         raise ValueError(
-            "may hold only printable ASCII without spaces and quotes (a host as xn--…, a path percent-encoded)"
+            "must be printable ASCII without spaces and quotes (write a host as xn--…, and percent-encode a path)"
         )
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https"):
         raise ValueError("must begin with http:// or https://")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user name or password")
+        raise ValueError("must not contain a user name or password")
     if not parts.hostname:
-        raise ValueError("must name a host")
+        raise ValueError("must contain a host")
     if parts.port == 0:
-        raise ValueError("must not have port 0, which nobody can reach")
+        raise ValueError("must not have port 0, which accepts no connections")
 
 
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
@@ -124,14 +122,16 @@ DurationOrForever = Annotated[
 ]
 DurationOrNever = Annotated[
     timedelta | None,
-    BeforeValidator(_duration_or((NEVER,), timedelta(minutes=1), "must be at least 1m: lists of posts lag")),
+    BeforeValidator(
+        _duration_or((NEVER,), timedelta(minutes=1), "must be at least 1m: networks list new posts with a delay")
+    ),
 ]
 Kept = Annotated[DurationOrForever, AfterValidator(_check_kept)]
 SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
 IntervalOrOff = Annotated[
     timedelta | None,
     BeforeValidator(
-        _duration_or((OFF,), timedelta(hours=1), "must be at least 1h: each time the whole database is read")
+        _duration_or((OFF,), timedelta(hours=1), "must be at least 1h: every backup reads the whole database")
     ),
 ]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
@@ -142,6 +142,6 @@ RedirectUrl = Annotated[str, BeforeValidator(_trim), AfterValidator(_check_redir
 BaseUrl = Annotated[str, AfterValidator(check_url), AfterValidator(lambda url: url.rstrip("/"))]
 A_DURATION = 'a duration above zero, such as "90s", "15m", "24h" or "90d"'
 FILE_INSTEAD = (
-    "the name of a readable file, looked for in $CREDENTIALS_DIRECTORY, then beside the configuration; "
-    "empty when the secret itself is given"
+    "the name of a readable file in $CREDENTIALS_DIRECTORY or the folder of the configuration; "
+    "empty if the secret itself is set"
 )

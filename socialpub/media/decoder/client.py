@@ -168,7 +168,7 @@ _CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "
 an operator, a stop, and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDictionary()
-_turns: MemoryBudget | None = None
+_memory: MemoryBudget | None = None
 
 
 class DecoderFailed(Exception):
@@ -184,9 +184,9 @@ def share_memory_in(folder: Path) -> None:
 
     The budget is half of the machine's memory, and no more than one largest child per core can use.
     """
-    global _turns
+    global _memory
     last_start.failure = None
-    _turns = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
+    _memory = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
 
 
 def try_starting() -> None:
@@ -307,7 +307,7 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
     most = request["memory_bytes"]
     need = estimate_memory(path, most)
     if need < most and may_be_too_low(path):
-        yield need, request | {"turn_bytes": locks.in_slots(need)}
+        yield need, request | {"reserved_bytes": locks.in_slots(need)}
         need = most
     yield need, request
 
@@ -315,7 +315,7 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
 async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_id: str) -> dict[str, Any]:
     async with contextlib.AsyncExitStack() as held:
         with _our_own_faults():
-            await held.enter_async_context(_fair_turns().turn(key_id, timeout_seconds))
+            await held.enter_async_context(_fair_slots().slot(key_id, timeout_seconds))
         # Memory comes after: who has a turn for it and waits would keep others from it.
         for need, asked in _attempts(path, request):
             with contextlib.suppress(_MoreMemory):
@@ -325,13 +325,13 @@ async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_
 
 async def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     with _our_own_faults():
-        turn = None if _turns is None else await _turns.take(need, timeout_seconds)
+        reservation = None if _memory is None else await _memory.reserve(need, timeout_seconds)
         try:
             # Handed to the child, its slots stay taken as long as it lives, and no longer.
-            child = await _start(() if turn is None else tuple(turn.descriptors))
+            child = await _start(() if reservation is None else tuple(reservation.descriptors))
         finally:
-            if turn is not None:
-                turn.close()
+            if reservation is not None:
+                reservation.close()
     return await _exchange(child, request, timeout_seconds)
 
 
@@ -385,7 +385,7 @@ def _kill(child: asyncio.subprocess.Process) -> None:
         child.kill()
 
 
-def _fair_turns() -> FairSemaphore:
+def _fair_slots() -> FairSemaphore:
     loop = asyncio.get_running_loop()
     if loop not in _fair:
         _fair[loop] = FairSemaphore(os.cpu_count() or 1)
@@ -417,4 +417,4 @@ def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any])
 
 def _refusal(reason: str, request: Mapping[str, Any]) -> Exception:
     # A decoder that is refused memory may say anything about the file.
-    return _MoreMemory() if "turn_bytes" in request else MediaRejected(reason)
+    return _MoreMemory() if "reserved_bytes" in request else MediaRejected(reason)

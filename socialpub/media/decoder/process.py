@@ -37,8 +37,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     _confine(int(request["memory_bytes"]), int(request["cpu_seconds"]))
     work = _load_work(request)
-    if "turn_bytes" in request:
-        _confine_to_turn(int(request["turn_bytes"]))
+    if "reserved_bytes" in request:
+        _limit_to_reservation(int(request["reserved_bytes"]))
     # While the files that tell them can be opened.
     _promises_are_kept(), _address_space()
     target = Path(request["target"]) if "target" in request else None
@@ -60,10 +60,10 @@ def _confine(memory_bytes: int, cpu_seconds: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _confine_to_turn(turn_bytes: int) -> None:
+def _limit_to_reservation(reserved_bytes: int) -> None:
     """No more than that on top of what is loaded by now."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (min(_address_space() + turn_bytes, hard), hard))
+    resource.setrlimit(resource.RLIMIT_AS, (min(_address_space() + reserved_bytes, hard), hard))
 
 
 def _address_space() -> int:
@@ -103,7 +103,7 @@ def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dic
     try:
         result = work()
         # A smaller picture is right only where no more memory can be had.
-        if not (result.pop("gave_way", False) and ("turn_bytes" in request or _memory_is_short())):
+        if not (result.pop("gave_way", False) and ("reserved_bytes" in request or _memory_is_short())):
             return {"result": result}
         out_of_memory = True
     except (MediaRejected, CannotFit) as error:
@@ -115,7 +115,7 @@ def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dic
         if not out_of_memory:
             return {"failed": f"The decoder process could not {request['do']} the file: {error.strerror or error}."}
     except ImportError as error:
-        out_of_memory = "turn_bytes" in request  # it takes memory, and another turn has more
+        out_of_memory = "reserved_bytes" in request  # it takes memory, and another turn has more
         if not out_of_memory:
             return {"failed": f"The decoder process could not load the module {error.name}."}
     except Exception as error:

@@ -290,7 +290,7 @@ def _failing_field(target: Endpoint) -> tuple[str, str]:
         return needed[0].alias or "", "is required"
     if target.query is not None:
         return list(target.query.model_fields.values())[-1].alias or "", "must be a whole number"
-    return "color", "is not known; leave it out"
+    return "color", "is not known; remove it"
 
 
 def _headers(*names: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_a_time_at_the_wrong_place_is_told_where_it_belongs_and_nothing_is_publi
         ({"provider_options": {}}, "provider_options", "is not known; did you mean providerOptions?"),
         ({"date": SOON}, "date", "is not known; did you mean post.scheduledAt?"),
         ({"providerOptions": {"twitter": {}}}, "providerOptions.twitter", "is not known; did you mean x?"),
-        ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known are post, profiles, media, providerOptions"),
+        ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known names are post, profiles, media, providerOptions"),
     ],
 )
 def test_a_name_at_the_wrong_place_or_misspelt_leads_to_the_right_one(
@@ -135,11 +135,11 @@ def test_a_malformed_payload_is_called_payload(client: Client, payload: bytes, d
         ("/posts?pageSize=5", "pageSize", "is not known; did you mean perPage?"),
         ("/publish/logs?perPage=5", "perPage", "is not known; did you mean limit?"),
         ("/posts?pages=5", "pages", "is not known; did you mean page?"),
-        ("/publish/logs?page=1", "page", "is not known; known are limit, offset"),
-        ("/profiles?provider=x", "provider", "is not known; leave it out"),
-        ("/profiles/{profile}?color=red", "color", "is not known; leave it out"),
+        ("/publish/logs?page=1", "page", "is not known; known names are limit, offset"),
+        ("/profiles?provider=x", "provider", "is not known; remove it"),
+        ("/profiles/{profile}?color=red", "color", "is not known; remove it"),
         ("/posts/{post}?waits=3", "waits", "is not known; did you mean wait?"),
-        ("/posts/{post}/attempts?limit=3", "limit", "is not known; leave it out"),
+        ("/posts/{post}/attempts?limit=3", "limit", "is not known; remove it"),
     ],
 )
 def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(

@@ -26,7 +26,7 @@ def test_a_missing_key_is_to_be_brought_back_first(terminal: Terminal, profile: 
     refused = terminal(*command)
     assert refused.exit_code == 1
     words = " ".join(refused.output.split())
-    assert words.index("Bring the original back first") < words.index("init --new-secret")
+    assert words.index("Restore the original file") < words.index("init --new-secret")
 
 
 def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile: str) -> None:

@@ -132,9 +132,9 @@ def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbo
     ("given", "said"),
     [
         ("owner@example.com", "must begin with a service and ://"),
-        ("syslog://", "is of a service of this machine itself, which socialpub does not support"),
-        ("GNOME://", "is of a service of this machine itself, which socialpub does not support"),
-        ("mailto:// ", "is not complete: it needs the rest after mailto://"),
+        ("syslog://", "is a service of this machine, which socialpub does not support"),
+        ("GNOME://", "is a service of this machine, which socialpub does not support"),
+        ("mailto:// ", "is not complete: text is missing after mailto://"),
         ("nosuch://hidden@host", "is of no service that Apprise knows"),
         ("tgram://hidden/1", "is not complete"),
         (f"ntfy://{'a' * 2000}", "may have at most 2000 characters"),

@@ -316,10 +316,10 @@ def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller
     async def story():
         asking = caller.asking("POST", "/api/v1/posts", body, headers(caller))
         post = asyncio.ensure_future(answered(ended, "post", asking))
-        while not client._fair_turns()._waiting:
+        while not client._fair_slots()._waiting:
             await asyncio.sleep(0)
         await answered(ended, "one", other.completing(one))
-        assert client._fair_turns()._waiting, "files of the post have not even begun"
+        assert client._fair_slots()._waiting, "files of the post have not even begun"
         await post
 
     caller.run(story())

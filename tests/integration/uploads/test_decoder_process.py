@@ -231,7 +231,7 @@ def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeyp
 def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
     """Memory for one child at a time, which other processes share."""
     turns = MemoryBudget(tmp_path / "run", SLOT_BYTES)
-    monkeypatch.setattr(client, "_turns", turns)
+    monkeypatch.setattr(client, "_memory", turns)
     return turns
 
 
@@ -251,20 +251,20 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
     monkeypatch.setattr(client, "_exchange", looked_at_while_it_runs)
 
     async def story() -> None:
-        other = await one_slot.take(SLOT_BYTES, 0)
+        other = await one_slot.reserve(SLOT_BYTES, 0)
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         await asyncio.sleep(0)
         assert not _children() and not asking.done()
         other.close()
         assert (await asking).kind == "image"
-        (await one_slot.take(SLOT_BYTES, 0)).close()
+        (await one_slot.reserve(SLOT_BYTES, 0)).close()
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        (await one_slot.take(SLOT_BYTES, 0)).close()
+        (await one_slot.reserve(SLOT_BYTES, 0)).close()
         assert running
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -273,7 +273,7 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
 
 def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
-    with closing(asyncio.run(one_slot.take(SLOT_BYTES, 0))):
+    with closing(asyncio.run(one_slot.reserve(SLOT_BYTES, 0))):
         with pytest.raises(client.DecoderFailed, match="memory"):
             client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
         with pytest.raises(client.DecoderFailed, match="memory"):
@@ -472,6 +472,6 @@ def test_a_child_with_little_memory_of_its_own_writes_no_smaller_image(
     request = client._writing("fit", source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
     work = process._load_work(request)
     assert process._respond(request, work)["result"]["width"] == 294
-    assert "more memory" in process._respond(request | {"turn_bytes": 1}, work)["rejected"], "another turn has more"
+    assert "more memory" in process._respond(request | {"reserved_bytes": 1}, work)["rejected"], "another turn has more"
     monkeypatch.setattr(process, "_memory_is_short", lambda: True)
     assert "too little memory" in process._respond(request, work)["failed"], "the post waits"

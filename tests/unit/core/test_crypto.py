@@ -33,7 +33,7 @@ def test_a_key_that_root_copied_there_is_given_to_the_user_by_one_command(
     denied.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)
-    assert f"{key_file} belongs to " in refused.value.message
+    assert f"{key_file} is owned by " in refused.value.message
     assert refused.value.message.endswith("and 54321 cannot read it.")
     assert refused.value.hint == f"Run `sudo chown 54321: {key_file}`."
 
@@ -45,9 +45,10 @@ def test_a_key_of_the_own_user_that_cannot_be_read_has_a_wrong_mode(key_file: Pa
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [(b"\xff\xff", "is not URL-safe base64"), (b"c2hvcnQ=", "is too short: 32 bytes")]
+    ("content", "why"),
+    [(b"\xff\xff", "is not URL-safe base64"), (b"c2hvcnQ=", "is too short: it must contain 32")],
 )
-def test_what_is_no_key_is_said(key_file: Path, content: bytes, why: str) -> None:
+def test_the_error_says_why_a_file_is_not_a_key(key_file: Path, content: bytes, why: str) -> None:
     key_file.write_bytes(content)
     with pytest.raises(OperatorError, match=why):
         crypto.load(key_file)

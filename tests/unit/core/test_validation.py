@@ -90,7 +90,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_one_beside_it() -> None:
     assert found == {
         ("titel",): "is not known; did you mean title?",
         ("items", 0, "AltText"): "is not known; did you mean alt_text?",
-        ("zzzzz",): "is not known; known are title, count, wait, loud, colour, name, items, required",
+        ("zzzzz",): "is not known; known names are title, count, wait, loud, colour, name, items, required",
     }
 
 
@@ -149,7 +149,7 @@ def test_no_message_holds_what_was_given() -> None:
 
 
 def test_without_a_near_name_the_known_ones_can_be_listed() -> None:
-    assert did_you_mean(None, ["a", "b"]) == "is not known; known are a, b"
+    assert did_you_mean(None, ["a", "b"]) == "is not known; known names are a, b"
 
 
 # --- the nearest name ------------------------------------------------------------------------------------------------

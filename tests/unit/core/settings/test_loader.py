@@ -28,7 +28,7 @@ def test_the_named_file_comes_before_the_variable_and_that_before_the_usual_plac
     assert loader.load(None, {"SOCIALPUB_CONFIG": ""}).config_file == tmp_path / "config.toml"
 
 
-def test_a_missing_file_is_an_error_that_says_how_to_make_one(tmp_path, monkeypatch):
+def test_a_missing_file_is_an_error_whose_hint_is_init(tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "USUAL_FILES", (Path("config.toml"), tmp_path / "etc.toml"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingsError, match=r"no configuration file at config\.toml or .*etc\.toml") as raised:
@@ -38,7 +38,7 @@ def test_a_missing_file_is_an_error_that_says_how_to_make_one(tmp_path, monkeypa
         loader.load(None, {"SOCIALPUB_CONFIG": "gone.toml"})
 
 
-def test_a_file_that_the_service_may_not_read_is_given_to_it(tmp_path, monkeypatch):
+def test_the_hint_gives_the_service_access_to_the_file(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -47,7 +47,7 @@ def test_a_file_that_the_service_may_not_read_is_given_to_it(tmp_path, monkeypat
     file = tmp_path / "config.toml"
     with pytest.raises(SettingsError) as raised:
         loader.load(file, {})
-    assert "as the user that socialpub runs as" in str(raised.value.hint)
+    assert "as the user of socialpub" in str(raised.value.hint)
     monkeypatch.setattr(commands, "_here", ServiceCommands(user=me))
     with pytest.raises(SettingsError) as raised:
         loader.load(file, {})
@@ -59,7 +59,7 @@ def test_a_file_that_the_service_may_not_read_is_given_to_it(tmp_path, monkeypat
     assert raised.value.hint == "Run `sudo socialpub admin list-keys`."
 
 
-def test_a_folder_broken_toml_and_strange_bytes_each_have_a_message_of_their_own(tmp_path, mistakes):
+def test_a_folder_broken_toml_and_strange_bytes_have_different_messages(tmp_path, mistakes):
     with pytest.raises(SettingsError, match="cannot be read"):
         loader.load(tmp_path, {})
     assert "not valid TOML" in mistakes("base_url = http://x")
@@ -90,7 +90,7 @@ def test_an_empty_file_gives_the_defaults_of_the_documentation(configured, tmp_p
     assert s.advice() == []
 
 
-def test_everything_lies_in_the_data_folder_beside_the_file(configured, tmp_path):
+def test_all_files_are_in_the_data_folder(configured, tmp_path):
     s = configured('data_dir = "data"')
     assert s.data_dir == tmp_path / "data"
     assert s.secret_key_file == tmp_path / "data" / "secret.key"
@@ -136,13 +136,13 @@ def test_settings_cannot_be_changed_afterwards(configured):
         s.providers.x.client_id = "other"
 
 
-def test_a_patience_shorter_than_what_networks_ask_for_is_allowed_but_noted(configured):
+def test_a_give_up_after_below_the_longest_wait_of_a_network_is_reported(configured):
     (note,) = configured('[publishing]\ngive_up_after = "1h"').advice()
     assert "publishing.give_up_after is 1h" in note
     assert "24h" in note
 
 
-def test_half_of_the_credentials_is_noted(configured):
+def test_an_incomplete_pair_of_credentials_is_reported(configured):
     assert "client_id is empty" in configured('[providers.x]\nclient_secret = "s"').half_credentials()[0]
     assert "client_secret is empty" in configured('[providers.tiktok]\nclient_key = "k"').half_credentials()[0]
     assert configured('[providers.x]\nclient_id = "a public app"').half_credentials() == []
@@ -188,7 +188,7 @@ def test_an_unknown_variable_is_a_mistake_with_the_nearest_name(mistakes):
     message = mistakes(SOCIALPUB_PUBLISHING_WORKERS="3", SOCIALPUB_base_url="x", SOCIALPUB_ZZZZZZZZZZ="hush")
     assert "SOCIALPUB_PUBLISHING_WORKERS is not known; did you mean SOCIALPUB_PUBLISHING__WORKERS?" in message
     assert "SOCIALPUB_base_url is not known; did you mean SOCIALPUB_BASE_URL?" in message
-    assert "SOCIALPUB_ZZZZZZZZZZ is not known; leave it out" in message
+    assert "SOCIALPUB_ZZZZZZZZZZ is not known; remove it" in message
     assert "hush" not in message
 
 
@@ -197,7 +197,7 @@ def test_a_wrong_value_from_the_environment_names_its_variable(mistakes):
     assert 'publishing.workers (from SOCIALPUB_PUBLISHING__WORKERS) = "many"' in message
 
 
-def test_a_secret_may_lie_in_a_file_beside_the_configuration(configured, tmp_path):
+def test_a_secret_can_be_in_a_file_next_to_the_configuration(configured, tmp_path):
     (tmp_path / "x.secret").write_text("from the file\n")
     (tmp_path / "metrics.token").write_text("scrape-me\n")
     s = configured(
@@ -219,15 +219,18 @@ def test_a_systemd_credential_comes_before_the_file_of_the_same_name(configured,
     assert without.providers.x.client_secret.get_secret_value() == "beside"
 
 
-def test_a_secret_file_that_cannot_be_used_is_reported_with_where_it_was_looked_for(mistakes, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("gone", "does not exist"), ("empty", "is empty"), ("binary", "not UTF-8"), ("folder", "cannot be read")],
+)
+def test_a_secret_file_that_cannot_be_used_is_reported_with_its_path(mistakes, tmp_path, name, reason):
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     (tmp_path / "folder").mkdir()
-    for name, reason in (("gone", "there is no"), ("empty", "is empty"), ("binary", "not UTF-8"), ("folder", "cannot")):
-        message = mistakes(f'[providers.tiktok]\nclient_secret_file = "{name}"')
-        assert reason in message
-        assert "providers.tiktok.client_secret_file" in message
-        assert str(tmp_path / name) in message
+    message = mistakes(f'[providers.tiktok]\nclient_secret_file = "{name}"')
+    assert reason in message
+    assert "providers.tiktok.client_secret_file" in message
+    assert str(tmp_path / name) in message
 
 
 def test_a_secret_given_twice_is_a_mistake(mistakes, tmp_path):
@@ -249,7 +252,7 @@ def read(tmp_path, text, environ=None):
     return loader.load(file, environ or {}).fingerprints(SIGN)
 
 
-def test_what_changed_is_named_by_its_key(tmp_path):
+def test_changed_keys_are_listed(tmp_path):
     before = read(tmp_path, '[providers.x]\nclient_id = "a"\nclient_secret = "hush"\n')
     now = read(tmp_path, 'listen = "[::1]:80"\n[providers.x]\nclient_id = "a"\nclient_secret = "other"\n')
     assert loader.changed_keys(before, now) == ["listen", "providers.x.client_secret"]
@@ -257,20 +260,20 @@ def test_what_changed_is_named_by_its_key(tmp_path):
     assert "hush" not in str(before)
 
 
-def test_where_a_value_came_from_does_not_count(tmp_path):
+def test_the_source_of_a_value_does_not_change_its_fingerprint(tmp_path):
     (tmp_path / "x.secret").write_text("hush\n")
     in_the_file = read(tmp_path, 'base_url = "http://a"\n[providers.x]\nclient_secret = "hush"\n')
     elsewhere = read(tmp_path, '[providers.x]\nclient_secret_file = "x.secret"\n', {"SOCIALPUB_BASE_URL": "http://a"})
     assert loader.changed_keys(in_the_file, elsewhere) == []
 
 
-def test_equal_values_of_two_keys_or_two_installations_look_different(tmp_path):
+def test_equal_values_of_two_keys_or_two_installations_have_different_fingerprints(tmp_path):
     found = read(tmp_path, '[providers.x]\nclient_id = "a"\n[providers.pinterest]\nclient_id = "a"\n')
     assert found["providers.x.client_id"] != found["providers.pinterest.client_id"]
     settings = loader.load(tmp_path / "config.toml", {})
     assert settings.fingerprints(Secrets(b"l" * 32).sign)["providers.x.client_id"] != found["providers.x.client_id"]
 
 
-def test_keys_that_only_one_version_knows_are_no_change(tmp_path):
+def test_a_key_that_only_one_version_knows_is_not_a_change(tmp_path):
     now = read(tmp_path, "")
     assert loader.changed_keys({"a.key.of.yesterday": "x"}, now) == []

@@ -33,7 +33,7 @@ def test_all_mistakes_are_listed_at_once_each_with_key_value_and_remedy(mistakes
     assert "publishing.give_up_afte is not known; did you mean publishing.give_up_after?" in message
     assert "give_up_after is not known; did you mean publishing.give_up_after?" in message
     assert "loging is not known; did you mean logging?" in message
-    assert "providers.mastodon is not known; leave it out" in message
+    assert "providers.mastodon is not known; remove it" in message
     assert '"human" or "json"' in message
     assert "SOCIALPUB_RATE_LIMIT__FAILED_KEYS_PER_MINUTE" in message
 
@@ -68,18 +68,18 @@ def test_the_value_of_a_secret_is_never_shown(mistakes, text):
     [
         (
             '[providers.x]\nclient_id = "hush"\n\n[ providers.x ]  # again\nclient_secret = "hush"\n',
-            "has the section [providers.x] twice: in line 4, first in line 1.",
-            "below one of them",
+            "has the section [providers.x] twice, in line 1 and line 4.",
+            "into one section",
         ),
         (
             'providers.x.client_id = "hush"\n[providers.x]\nclient_secret = "hush"\n',
-            "has the section [providers.x] twice: in line 2.",
-            "below one of them",
+            "has the section [providers.x] twice, the second time in line 2.",
+            "into one section",
         ),
         (
             '[providers.x]\nclient_secret = "hush"\nclient_secret = "hush"\n',
-            "sets client_secret twice: again in line 3.",
-            "Keep one of the two lines",
+            "sets client_secret twice, the second time in line 3.",
+            "Remove one of the two lines",
         ),
         ("base_url = hush\n", "is not valid TOML in line 1: Invalid value.", "in quotes"),
         ('base_url = "hush', "is not valid TOML in line 1: ", "in quotes"),

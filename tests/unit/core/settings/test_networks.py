@@ -42,9 +42,9 @@ def test_the_scopes_of_tiktok_are_known_ones_and_let_something_be_posted(configu
     assert configured(given).providers.tiktok.scopes == ("user.info.basic", "video.upload", "video.list")
     for wrong, says in (
         ('["user.info.basic", "video.publsh"]', "'video.publsh' is not one of user.info.basic"),
-        ('["video.publish", "video.upload"]', "must hold user.info.basic"),
-        ('["user.info.basic", "video.list"]', "must hold video.publish (direct posts) or video.upload (drafts)"),
-        ("[]", "must hold user.info.basic"),
+        ('["video.publish", "video.upload"]', "must contain user.info.basic"),
+        ('["user.info.basic", "video.list"]', "must contain video.publish (direct posts) or video.upload (drafts)"),
+        ("[]", "must contain user.info.basic"),
         ('"user.info.basic,video.upload"', "providers.tiktok.scopes"),
     ):
         message = mistakes(f"[providers.tiktok]\nscopes = {wrong}")
@@ -59,7 +59,7 @@ def test_the_scopes_of_pinterest_hold_what_a_pin_needs_and_may_hold_those_of_sec
     written = ", ".join(f'"{name}"' for name in more)
     assert configured(f"[providers.pinterest]\nscopes = [{written}]").providers.pinterest.scopes == tuple(more)
     for wrong, says in (
-        ('["boards:read"]', "must hold user_accounts:read, boards:write, pins:read, pins:write"),
+        ('["boards:read"]', "must contain user_accounts:read, boards:write, pins:read, pins:write"),
         ('["boards:raed"]', "'boards:raed' is not one of user_accounts:read"),
     ):
         assert says in mistakes(f"[providers.pinterest]\nscopes = {wrong}")
@@ -91,9 +91,9 @@ def test_a_redirect_address_is_the_callback_unless_one_is_named(configured):
     [
         ("localhost:8000/cb", "must begin with http:// or https://"),
         ("ftp://box/cb", "must begin with http:// or https://"),
-        ("https:///cb", "must name a host"),
+        ("https:///cb", "must contain a host"),
         ("https://box/cb#x", "must not have a fragment"),
-        ("https://me:secret@box/cb", "must not hold a user name"),
+        ("https://me:secret@box/cb", "must not contain a user name"),
     ],
 )
 def test_a_redirect_address_that_is_none_is_refused_with_what_is_accepted(mistakes, value, why):

@@ -33,7 +33,7 @@ def test_an_upload_url_that_outlives_its_reservation_is_refused_even_when_only_o
 
 
 def test_all_frames_together_may_not_have_fewer_pixels_than_one(mistakes):
-    assert "lower both" in mistakes("[uploads]\nmax_image_total_pixels = 1000")
+    assert "lower both keys" in mistakes("[uploads]\nmax_image_total_pixels = 1000")
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -141,8 +141,8 @@ def test_addresses_come_from_a_list_a_variable_or_a_file(configured, tmp_path):
     ("written", "said"),
     [
         ('["ntfy://topic", "hidden-token"]', "number 2 must begin with a service and ://"),
-        ('["gotify://hidden", "gotify://hidden"]', "number 2 (gotify) is there twice"),
-        ('["gotify://hid\\nden"]', "number 1 (gotify) must not hold line breaks"),
+        ('["gotify://hidden", "gotify://hidden"]', "number 2 (gotify) is a duplicate"),
+        ('["gotify://hid\\nden"]', "number 1 (gotify) must not contain line breaks"),
         ('"gotify://hidden"', "must be an array, not a string"),
         ("[5]", "must be a string, not a number"),
     ],
@@ -192,4 +192,4 @@ def test_another_address_is_a_changed_configuration(configured):
 
 def test_causes_are_known_ones(configured, mistakes):
     assert configured('[notify]\ncauses = ["disk", "copy"]').notify.causes == ("disk", "copy")
-    assert "'dusk' is none of them" in mistakes('[notify]\ncauses = ["dusk"]')
+    assert "'dusk' is not an accepted value" in mistakes('[notify]\ncauses = ["dusk"]')

@@ -12,7 +12,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled
-from socialpub.core import commands, units
+from socialpub.core import commands, manual, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
@@ -167,20 +167,21 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
     Ends with 1 when something must be fixed.
     """
-    found = _examine(context)
+    found, base_url = _examine(context)
     shown = [finding for finding in found if not problems or finding.level == "problem"]
     if as_json:
-        print_json([{name: value for name, value in asdict(finding).items() if value} for finding in shown])
+        print_json([_as_dict(finding, base_url) for finding in shown])
     else:
         for finding in shown:
-            _show(finding)
+            _show(finding, base_url)
     count = sum(finding.level == "problem" for finding in found)
     if count and not problems:
         print_note(f"{units.count(count, 'problem', 'problems')} must be fixed.")
     sys.exit(1 if count else 0)
 
 
-def _examine(context: CommandContext) -> "list[Finding]":
+def _examine(context: CommandContext) -> "tuple[list[Finding], str | None]":
+    """Return the findings, and the base_url if the configuration can be read."""
     from socialpub.ops.doctor import checks
     from socialpub.ops.health import problem
     from socialpub.ops.storage import WrongUser
@@ -188,10 +189,10 @@ def _examine(context: CommandContext) -> "list[Finding]":
     try:
         settings = context.settings()
     except OperatorError as error:
-        return [problem("configuration", error.message, error.hint or "Correct the configuration.")]
+        return [problem("configuration", error.message, error.hint or "Correct the configuration.")], None
     found, can_be_opened = checks.check_offline(settings)
     if not can_be_opened:
-        return found
+        return found, settings.base_url
     try:
         with context.open("doctor") as rt:
             found += checks.check(rt)
@@ -201,12 +202,23 @@ def _examine(context: CommandContext) -> "list[Finding]":
             raise
         subject = "user" if isinstance(error, WrongUser) else "database"
         found.append(problem(subject, failure.message, failure.hint or "Check data_dir."))
-    return found
+    return found, settings.base_url
 
 
-def _show(finding: "Finding") -> None:
+def _as_dict(finding: "Finding", base_url: str | None) -> dict[str, str]:
+    values = {name: value for name, value in asdict(finding).items() if value}
+    if base_url and finding.manual_place:
+        values["manual"] = manual.url(base_url, finding.manual_place)
+    return values
+
+
+def _show(finding: "Finding", base_url: str | None) -> None:
     mark, color = MARKS[finding.level]
     first, *more = finding.message.split("\n")
     print_styled((mark, color), f" {finding.subject}: {first}")
     for line in (*more, *(finding.remedy.split("\n") if finding.remedy else ())):
         print_line(f"    {line}")
+    if finding.manual_place and base_url:
+        print_line(f"    Manual: {manual.url(base_url, finding.manual_place)}")
+    elif finding.manual_place:
+        print_line(f"    Manual: {commands.line('manual', finding.manual_place.partition('#')[0])}")

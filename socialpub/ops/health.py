@@ -58,6 +58,44 @@ class FindingCode(StrEnum):
     """The worker delivers, but does not renew tokens or clean up."""
 
 
+MANUAL_PLACES = {
+    "app": "networks#apps-that-tiktok-has-not-audited",
+    "backup": "backups#scheduled-backups",
+    "base_url": "proxies",
+    "clock": "troubleshooting#the-clock-is-wrong",
+    "configuration": "configure#the-file",
+    "credentials": "networks#register-an-app",
+    "data_dir": "configure#the-data-folder",
+    "database": "troubleshooting#the-database-cannot-be-used",
+    "decoder": "troubleshooting#decoders-cannot-be-confined",
+    "delivery": "troubleshooting#a-delivery-failed",
+    "disk": "troubleshooting#the-disk-is-full",
+    "draft": "networks#apps-that-tiktok-has-not-audited",
+    "housekeeping": "configure#data-retention",
+    "keys": "backups#api-keys-after-a-restore",
+    "libmagic": "install",
+    "listen": "configure#run-web-server-and-worker",
+    "media": "configure#data-retention",
+    "network": "networks#how-socialpub-treats-the-networks",
+    "notify": "notifications#test-the-address",
+    "paused": "publishing#pause-publishing",
+    "permissions": "security#file-permissions",
+    "profile": "networks#states-of-an-account",
+    "proxies": "proxies#trusted-proxies",
+    "redirect address": "networks#register-an-app",
+    "secret.key": "security#the-secret-key",
+    "service": "configure#run-web-server-and-worker",
+    "the rest": "monitoring#doctor",
+    "time sync": "troubleshooting#the-clock-is-wrong",
+    "upgrade": "upgrading#roll-back",
+    "user": "troubleshooting#the-wrong-user",
+    "version": "upgrading#upgrade",
+    "web": "troubleshooting#the-address-does-not-lead-here",
+    "worker": "troubleshooting#a-post-is-not-published",
+}
+"""Where the manual explains a subject: a topic, and the anchor of a heading."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a check found. `remedy` is None if nothing is to be done. `code` says why the appliance is not ready."""
@@ -67,6 +105,11 @@ class Finding:
     message: str
     remedy: str | None = None
     code: FindingCode | None = None
+
+    @property
+    def manual_place(self) -> str | None:
+        """Where the manual explains this finding. None for a finding that needs no action."""
+        return None if self.level is Level.OK else MANUAL_PLACES.get(self.subject)
 
     @property
     def sentences(self) -> str:

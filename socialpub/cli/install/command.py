@@ -19,7 +19,7 @@ from socialpub.cli.install import environment, files, installer
 from socialpub.cli.install.files import DEFAULT_PLACES, InstallationPlaces, InstallationStep
 from socialpub.cli.install.installer import Installer
 from socialpub.cli.output import ask_to_continue, print_line, print_note
-from socialpub.core import actor, version
+from socialpub.core import actor, commands, version
 from socialpub.core.clock import SystemClock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
@@ -209,8 +209,7 @@ class WayBack:
         if environment.in_use(places) is None:
             raise OperatorError(
                 f"No service is installed in {places.programs}.",
-                "Restore the backup from before the upgrade and install the former version yourself: see “Roll back by "
-                "hand” in the manual.",
+                f"Roll back by hand. To read how, run `{commands.line('manual', 'upgrading')}`.",
             )
         settings = files.read_config(places)
         places = places.with_data(settings.data_dir).checked()
@@ -218,8 +217,7 @@ class WayBack:
         if former is None:
             raise OperatorError(
                 f"No former version is left in {places.environments}.",
-                "Restore the backup from before the upgrade and install the former version again: see “Roll back by "
-                "hand” in the manual.",
+                f"Roll back by hand. To read how, run `{commands.line('manual', 'upgrading')}`.",
             )
         _refuse_configuration(places, former)
         with installer.acting_as_user(places):

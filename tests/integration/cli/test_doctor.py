@@ -45,7 +45,8 @@ def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None
     short = terminal("doctor", "--problems")
     assert short.exit_code == 1
     assert short.stdout.startswith("✗ worker")
-    assert len(short.stdout.splitlines()) == 2
+    assert len(short.stdout.splitlines()) == 3
+    assert short.stdout.endswith("    Manual: http://127.0.0.1:8000/manual/troubleshooting#a-post-is-not-published\n")
     assert short.stderr == ""
 
 
@@ -67,6 +68,7 @@ def test_findings_come_as_json_too(terminal: Terminal) -> None:
         finding for finding in found if finding["level"] == "problem"
     ).items()
     assert {finding["level"] for finding in found} == {"ok", "note", "problem"}
+    assert all(("manual" in finding) == (finding["level"] != "ok") for finding in found)
     assert [finding["subject"] for finding in json.loads(terminal("doctor", "--problems", "--json").stdout)] == [
         "worker"
     ]

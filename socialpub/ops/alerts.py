@@ -1,7 +1,7 @@
-"""What needs the owner: the facts, and each one as an alert with a sentence, a remedy and a page.
+"""The alerts: what needs the owner, each with a sentence, a remedy and a page.
 
-The dashboard, the doctor and notifications use the same words. Everything is read from rows and the disk in a few
-milliseconds, so it may run on the event loop. No network is called. An alert keeps its key as long as it lasts.
+The dashboard, `doctor` and notifications use the same words. All facts come from rows and the disk within milliseconds,
+so this code may run on the event loop. It calls no network. An alert keeps its key while it lasts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from socialpub.runtime import Runtime
 
 FAILED_SINCE = timedelta(days=7)
 NEAR_FLOOR = 2.0
-"""With less than this many times the floor, the next videos may find no space."""
+"""Below this multiple of the floor, the next videos may not fit."""
 MAX_FAILED = 5
 
 
@@ -38,7 +38,7 @@ MAX_FAILED = 5
 class DiskSpace:
     free_bytes: int
     floor_bytes: int
-    """`health.disk_floor_bytes`: with less, nothing is accepted."""
+    """`health.disk_floor_bytes`: below it, nothing is accepted."""
 
     @property
     def is_full(self) -> bool:
@@ -51,7 +51,7 @@ class DiskSpace:
 
 @dataclass(frozen=True, slots=True)
 class AlertFacts:
-    """The facts. Instants are stamps."""
+    """The facts behind the alerts. Instants are stamps."""
 
     paused_at: str | None
     restored_from: str | None
@@ -59,18 +59,16 @@ class AlertFacts:
     restored_keys: list[ApiKeyRow]
     """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
     profiles: list[tuple[ProfileRow, str]]
-    """The accounts to reconnect, now or within a week, each with the reason and the remedy."""
+    """The accounts to reconnect now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
-    """In the last 7 days, except those that were tried again."""
+    """In the last 7 days, without those that were retried."""
     holds: list[tuple[HoldRow, str]]
-    """The networks that refuse this app, each with what waits, in words."""
+    """The networks that refuse this app, each with a description of what waits."""
     worker: list[Finding]
     clock_jump: str | None
-    """A sentence."""
     disk: DiskSpace
     backup: LastBackup
     backup_reminder: str | None
-    """A sentence."""
 
 
 def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> AlertFacts:
@@ -102,10 +100,10 @@ def _failed_since(reader: Reader, now: datetime) -> str:
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
 
 
-CONTINUES = "Publishing continues: what is due is sent, oldest first."
+CONTINUES = "Publishing continues. Due posts are published now, the oldest first."
 STILL_SCHEDULED = (
-    "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed or "
-    "canceled some of it since the backup: cancel here what should not go out."
+    "These posts are still scheduled. Each is published at its time, unless its account already shows the post. "
+    "The original may have changed or canceled posts since the backup. Cancel the posts that must not be published."
 )
 
 
@@ -127,11 +125,11 @@ def resume_sentences(resumed: Resumed) -> Iterator[str]:
     yield CONTINUES
     if resumed.read_back:
         were = units.count(resumed.read_back, "delivery was", "deliveries were")
-        yield f"{were} due since the backup: socialpub reads the accounts back and sends none of them."
+        yield f"{were} due since the backup. socialpub reads the accounts back and sends none of these posts again."
 
 
 def too_late_sentence(posts: int, settings: Settings) -> str | None:
-    """Return the sentence about posts that are not sent any more, or None if there are none."""
+    """Return the sentence about posts that are too late to be sent, or None if there are none."""
     if not posts:
         return None
     are, limit = units.count(posts, "post is", "posts are"), units.duration(settings.publishing.max_lateness)
@@ -142,19 +140,17 @@ KEYS_MAY_BE_REVOKED = "A key that was revoked after the backup is valid again."
 
 
 def valid_keys_sentence(keys: Sequence[ApiKeyRow]) -> str:
-    """Return how many keys came with a restored backup."""
     came = units.count(len(keys), "API key", "API keys")
     return f"{came} came with the restored backup and {'is' if len(keys) == 1 else 'are'} valid."
 
 
 def describe_key(key: ApiKeyRow) -> str:
-    """Return the name, id, scope and last use of a key."""
     used = f"last used at {key.last_used_at}" if key.last_used_at else "never used"
     return f"“{key.name}” ({key.id}, {key.scope}), {used}"
 
 
 def decide_keys(surface: Surface) -> str:
-    """Return how the owner keeps or revokes these keys."""
+    """Return how the owner keeps or revokes the restored keys."""
     if surface is Surface.DASHBOARD:
         return "Press “Keep keys” on the overview, or revoke the keys under Keys."
     return (
@@ -171,19 +167,19 @@ PAUSED_FOR_LONG = timedelta(days=1)
 class Alert:
     kind: AlertKind
     key: str
-    """Identifies the alert. The part before the last colon is its subject, which has one alert at a time."""
+    """The part before the last colon is the subject. A subject has one alert at a time."""
     sentence: str
     remedy: str
     path: str
     """The page of the dashboard that shows it."""
     must_be_fixed: bool = True
-    """Otherwise it is allowed, and perhaps meant."""
+    """False if the state is allowed and may be intended."""
     calls: bool = True
-    """Whether the owner is notified. Otherwise it is only shown."""
+    """Whether the owner is notified. Otherwise, the alert is only shown."""
     passes: bool = False
-    """It is an event: the owner is notified once, and not of its end."""
+    """Whether the alert is an event: the owner is notified once, and not of its end."""
     details: tuple[str, ...] = ()
-    """Single cases, one per line."""
+    """The single cases, one per line."""
 
     @property
     def subject(self) -> str:
@@ -249,7 +245,7 @@ def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
     if disk.is_full:
         yield Alert(AlertKind.DISK, "disk:full", f"{room}, less than {floor}.", remedy, "/system")
     elif disk.is_nearly_full:
-        sentence = f"{room}; below {floor} no media is accepted."
+        sentence = f"{room}. Below {floor}, socialpub accepts no media."
         yield Alert(AlertKind.DISK, "disk:low", sentence, remedy, "/system", must_be_fixed=False)
 
 
@@ -260,7 +256,7 @@ def _clock(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
             AlertKind.CLOCK,
             f"clock:{jumped.jumped_at}",
             needs.clock_jump,
-            "If the clock is right now, nothing is to be done; else set it.",
+            "If the clock is correct now, no action is needed. Otherwise, set it.",
             "/system",
             must_be_fixed=False,
             passes=True,
@@ -270,7 +266,7 @@ def _clock(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
 def _backup(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
     if needs.backup_reminder is None:
         return
-    # Without posts there is nothing to lose, and no reason to notify the owner.
+    # Without posts there is nothing to lose and no reason to notify the owner.
     calls = True
     if needs.backup.made_at is None and needs.backup.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)

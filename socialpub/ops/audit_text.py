@@ -1,4 +1,4 @@
-"""The audit log in English, for pages and commands."""
+"""The sentences of the audit log, for pages and commands."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,6 @@ _STAMPS = ("scheduled_at", "expires_at", "copied_at")
 
 
 def describe_actor(name: str) -> str:
-    """Return the actor of an entry."""
     key = actor.parse_key(name)
     if key is not None:
         return f"API key “{key[1]}” ({key[0]})"
@@ -24,7 +23,7 @@ def describe_actor(name: str) -> str:
 
 
 def describe(entry: AuditEntry) -> str:
-    """Return what was done. An action of a newer version is shown by its name."""
+    """Return what was done. An action of a newer version appears as its name."""
     write = _SENTENCES.get(entry.action)
     return f"{entry.action}." if write is None else f"{write(entry)}."
 
@@ -48,7 +47,7 @@ def _account(entry: AuditEntry) -> str:
 def _key_created(entry: AuditEntry) -> str:
     scope = "write" if entry.detail.get("scope") == "write" else "read only"
     until = f", valid until {entry.detail['expires_at']}" if "expires_at" in entry.detail else ""
-    return f"Made the API key “{entry.label}” ({scope}{until})"
+    return f"Created the API key “{entry.label}” ({scope}{until})"
 
 
 def _options_set(entry: AuditEntry) -> str:
@@ -63,13 +62,13 @@ def _board_created(entry: AuditEntry) -> str:
 def _resumed(entry: AuditEntry) -> str:
     if "copied_at" not in entry.detail:
         return "Resumed publishing"
-    word = ", saying that the original sent nothing" if entry.detail.get("nothing_was_sent") else ""
+    word = ", stating that the original sent nothing" if entry.detail.get("nothing_was_sent") else ""
     return f"Resumed publishing after the restore of a backup of {entry.detail['copied_at']}{word}"
 
 
 def _tried(entry: AuditEntry) -> str:
     networks = entry.detail.get("networks", ())
-    return f"Had networks tried again that refuse this app: {', '.join(LABELS.get(name, name) for name in networks)}"
+    return f"Retried the networks that refuse this app: {', '.join(LABELS.get(name, name) for name in networks)}"
 
 
 def _copy_made(entry: AuditEntry) -> str:
@@ -119,8 +118,8 @@ _SENTENCES: dict[str, Callable[[AuditEntry], str]] = {
     AuditAction.PUBLISHING_RESTORED: lambda entry: f"Restored a backup of {entry.detail.get('copied_at')}, paused",
     AuditAction.COPY_MADE: _copy_made,
     AuditAction.COPY_FAILED: lambda entry: f"Could not make a backup: {str(entry.detail.get('reason')).rstrip('.')}",
-    AuditAction.SECRET_ROTATED: lambda _: "Made a new secret.key, and sealed everything anew",
-    AuditAction.SECRET_RENEWED: lambda _: "Made a new secret.key in place of a lost one",
+    AuditAction.SECRET_ROTATED: lambda _: "Created a new secret.key and encrypted all stored secrets again",
+    AuditAction.SECRET_RENEWED: lambda _: "Created a new secret.key to replace a lost one",
     AuditAction.NOTIFY_ADDED: lambda entry: f"Added the notification address {entry.label}",
     AuditAction.NOTIFY_REMOVED: lambda entry: f"Removed the notification address {entry.label}",
     AuditAction.PASSWORD_SET: lambda _: "Set the dashboard's password",
@@ -130,8 +129,8 @@ _SENTENCES: dict[str, Callable[[AuditEntry], str]] = {
     AuditAction.SIGNED_OUT: lambda entry: _with_browser(entry, "Signed out"),
     AuditAction.SESSION_ENDED: lambda entry: _with_browser(entry, "Ended a session"),
     AuditAction.POST_CREATED: _post_created,
-    AuditAction.POST_EDITED: lambda entry: _post(entry, "Changed") + f": {', '.join(entry.detail.get('fields', ()))}",
+    AuditAction.POST_EDITED: lambda entry: _post(entry, "Edited") + f": {', '.join(entry.detail.get('fields', ()))}",
     AuditAction.POST_CANCELED: lambda entry: _post(entry, "Canceled"),
     AuditAction.POST_STOPPED: lambda entry: _post(entry, "Stopped"),
-    AuditAction.POST_RETRIED: lambda entry: _post(entry, "Published again what failed of"),
+    AuditAction.POST_RETRIED: lambda entry: _post(entry, "Retried the failed deliveries of"),
 }

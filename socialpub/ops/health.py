@@ -1,7 +1,7 @@
-"""Whether the appliance works, and why not. Readiness, the metrics, the doctor and notifications use these findings.
+"""The health of the appliance, for readiness, the metrics, `doctor` and notifications.
 
-Green means working: the database takes a write, the disk has space, files and decoders can be created, the worker's
-rounds succeed and nothing is overdue. The worker reports with each heartbeat what only its own process can see.
+Green means working: the database accepts writes, the disk has space, files and decoders can be created, the worker's
+tasks succeed and no delivery is overdue. With each heartbeat, the worker reports what only its own process can see.
 """
 
 import asyncio
@@ -33,27 +33,26 @@ from socialpub.runtime import Runtime
 class Level(StrEnum):
     OK = "ok"
     NOTE = "note"
-    """Allowed and perhaps meant, or not possible to check."""
+    """Allowed and perhaps intended, or impossible to check."""
     PROBLEM = "problem"
-    """Must be fixed."""
 
 
 class FindingCode(StrEnum):
-    """Why the appliance is not ready, for programs. A code never changes its meaning."""
+    """The reason why the appliance is not ready, for programs. A code never changes its meaning."""
 
     DATABASE = "databaseUnavailable"
-    """The database takes no write, cannot be read, or does not answer."""
+    """The database cannot be written or read, or does not answer."""
     DISK = "diskFull"
-    """Less is free than `health.disk_floor_bytes`."""
+    """The free space is below `health.disk_floor_bytes`."""
     MEDIA = "mediaUnwritable"
     """No file can be created in the media folder."""
     DECODER = "decoderFailing"
     """No decoder process can be started."""
     WORKER_NEVER_RAN = "workerNeverRan"
     WORKER_LATE = "workerLate"
-    """No round of the worker succeeded for half a minute."""
+    """The worker has not reported for half a minute."""
     OVERDUE = "overdue"
-    """Deliveries have been due for two minutes."""
+    """Deliveries have been due for more than two minutes."""
     HOUSEKEEPING_LATE = "housekeepingLate"
     """The worker delivers, but does not renew tokens or clean up."""
 
@@ -98,7 +97,7 @@ MANUAL_PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `remedy` is None if nothing is to be done. `code` says why the appliance is not ready."""
+    """The result of a check. `remedy` is None if no action is needed. `code` is the reason for not being ready."""
 
     level: Level
     subject: str
@@ -133,7 +132,7 @@ _SELF = Path("/proc/self")
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """What a process uses. Zero where the kernel does not report it."""
+    """The resources that a process uses. A figure that the kernel does not report is 0."""
 
     memory_bytes: int = 0
     """The resident set, with shared pages."""
@@ -173,13 +172,13 @@ class WorkerReport:
     housekeeping_seconds: float = 0.0
     """How long the oldest running periodic task has run."""
     decoder_failure: str | None = None
-    """Why no decoder process can be started."""
+    """The reason why no decoder process can be started."""
     decoder_lacks: tuple[str, ...] | None = None
-    """What the kernel lacks to confine decoders, or None before the first one answered."""
+    """The features for confining decoders that the kernel lacks. None before the first decoder answered."""
 
 
 def record_heartbeat(rt: Runtime, tx: Tx) -> None:
-    """Record that a worker lives and can write. Readiness checks the age."""
+    """Record that a worker runs and can write. Readiness checks the age."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
     report = WorkerReport(
@@ -203,31 +202,28 @@ def read_worker_report(reader: Reader) -> WorkerReport | None:
 @dataclass(frozen=True, slots=True)
 class HousekeepingReport:
     ran_at: str | None
-    """When it last finished, in any process."""
+    """When housekeeping last finished, in any process."""
     kept: dict[str, str]
-    """How long things are kept that are not kept for ever. Usage, a few rows a day, is left out."""
+    """The limited retention times. Usage, a few rows a day, is left out."""
     due_posts: int
-    """How many posts the next rounds remove."""
+    """The number of posts that housekeeping removes next."""
 
     @property
     def sentence(self) -> str:
         if not self.kept:
-            return "Posts and their history are kept for ever."
-        parts = [f"{name} {age}" for name, age in self.kept.items()]
-        said = f"Kept are {', '.join(parts)} (retention)"
+            return "Posts and their history are kept forever."
+        limits = f"Retention: {', '.join(f'{name} {age}' for name, age in self.kept.items())}."
         if "posts" not in self.kept:
-            return f"{said}; posts for ever."
-        due = {0: "no post is due.", 1: "1 post is removed next."}
-        return f"{said}; {due.get(self.due_posts, f'{self.due_posts:,} posts are removed next.')}"
+            return f"{limits} Posts are kept forever."
+        return f"{limits} {units.count(self.due_posts, 'post is', 'posts are')} due for removal."
 
 
 def record_housekeeping(rt: Runtime, tx: Tx) -> None:
-    """Record that all periodic tasks ran."""
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
 
 
 def read_housekeeping(rt: Runtime) -> HousekeepingReport:
-    """Count posts: not on the event loop."""
+    """Return the report. Counts posts, so do not call it on the event loop."""
     kept = rt.settings.retention.model_dump(exclude={"usage"})
     return HousekeepingReport(
         appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
@@ -243,11 +239,9 @@ def check_housekeeping(rt: Runtime) -> Iterator[Finding]:
 
 
 HEARTBEAT_SECONDS = 10.0
-"""How often the worker reports."""
 HEARTBEAT_LATE_SECONDS = 3 * HEARTBEAT_SECONDS
-"""A worker that has not reported for this time does not work."""
 HOUSEKEEPING_LATE_SECONDS = 3600.0
-"""A periodic task may ask networks that hang, and remove thousands of files. None takes this long."""
+"""Longer than any periodic task takes, even if networks hang and thousands of files are removed."""
 
 WRITE_SECONDS = 4.0
 READINESS_SECONDS = 5.0
@@ -256,7 +250,7 @@ READINESS_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Why the appliance does not work, and what else is worth knowing."""
+    """The reasons why the appliance does not work, and further information."""
 
     reasons: list[Finding]
     paused: bool = False
@@ -265,11 +259,13 @@ class Readiness:
 
 
 _NO_ANSWER = f"The database or the disk has not answered for {READINESS_SECONDS:.0f} seconds."
-HANGING = Readiness([problem("database", _NO_ANSWER, "Check the disk, and what else uses it.", FindingCode.DATABASE)])
+HANGING = Readiness(
+    [problem("database", _NO_ANSWER, "Check the disk and the programs that use it.", FindingCode.DATABASE)]
+)
 
 
 async def check_readiness(rt: Runtime) -> Readiness:
-    """Check whether the appliance works. The findings name no path and no account, since anyone may ask.
+    """Check whether the appliance works. Anyone may ask, so the findings name no path and no account.
 
     A disk or database that hangs does not block the event loop.
     """
@@ -293,7 +289,7 @@ def _touch(rt: Runtime, tx: Tx) -> None:
 
 
 def check_without_writing(rt: Runtime) -> Readiness:
-    """Check everything but a write. Not from the event loop."""
+    """Check everything but a write. Do not call it on the event loop."""
     reader, now = rt.db.reader, rt.now()
     reasons = list(_storage_problems(rt))
     if (failure := client.last_start.failure) is not None:
@@ -317,9 +313,7 @@ def error_name(error: sqlite3.Error | OSError) -> str:
 
 
 def _no_database(message: str) -> Finding:
-    return problem(
-        "database", message, f"Run `{commands.line('doctor')}`. It reports what is wrong.", FindingCode.DATABASE
-    )
+    return problem("database", message, f"To find the cause, run `{commands.line('doctor')}`.", FindingCode.DATABASE)
 
 
 def _storage_problems(rt: Runtime) -> Iterator[Finding]:
@@ -327,27 +321,27 @@ def _storage_problems(rt: Runtime) -> Iterator[Finding]:
         floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
         if free < floor:
             left = f"The disk has {free // 1_000_000} MB left, which is below health.disk_floor_bytes."
-            yield problem("disk", left, "Free some.", FindingCode.DISK)
+            yield problem("disk", left, "Free some disk space.", FindingCode.DISK)
         rt.files.try_writing()
     except OSError as error:
         message = f"No file can be created in the media folder ({error_name(error)})."
-        remedy = "Give it back to the user that socialpub runs as, or see whether its disk is there and writable."
+        remedy = "Check that its disk is mounted and writable, and that the user of socialpub owns the folder."
         yield problem("media", message, remedy, FindingCode.MEDIA)
 
 
 def _decoder(message: str) -> Finding:
-    remedy = "See whether the machine has memory and processes left, and what the service's limits forbid."
+    remedy = "Check that the machine has free memory and may start processes. Check the limits of the service."
     return problem("decoder", message, remedy, FindingCode.DECODER)
 
 
 def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
-    """Yield what is wrong with the worker and with the deliveries that it should have started."""
+    """Yield the problems of the worker and of the deliveries that it should have started."""
     age, late = heartbeat_age(reader, now), find_overdue(reader, now)
     if age is None:
         start = f"{commands.here().start('socialpub-worker')}."
         yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
     elif age < -HEARTBEAT_LATE_SECONDS:
-        message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
+        message = "The worker's last report is dated in the future: the clock was set back, and no report followed."
         yield _worker(message, FindingCode.WORKER_LATE)
     elif age > HEARTBEAT_LATE_SECONDS:
         yield _worker(f"The worker has not reported for {units.in_words(age)}.", FindingCode.WORKER_LATE)
@@ -366,40 +360,38 @@ def _worker(message: str, code: FindingCode) -> Finding:
 
 
 def _reported_problems(reader: Reader) -> Iterator[Finding]:
-    """Yield the problems in the worker's own report."""
     report = read_worker_report(reader)
     if report is None:
         return
     if report.housekeeping_seconds > HOUSEKEEPING_LATE_SECONDS:
         since = units.in_words(report.housekeeping_seconds)
-        message = f"The worker's housekeeping has not come round for {since}: "
-        message += "it renews no unused tokens, and it cleans nothing up."
+        message = f"The worker's housekeeping has not finished for {since}: tokens are not renewed in advance, and old "
+        message += "files are not removed."
         yield _worker(message, FindingCode.HOUSEKEEPING_LATE)
     if report.decoder_failure is not None:
-        yield _decoder(f"The worker cannot have media decoded: {report.decoder_failure}")
+        yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
 
 
 def describe_clock_jump(reader: Reader, now: datetime) -> str | None:
-    """Return a sentence about a recent change of the clock."""
+    """Return the sentence about a recent change of the clock, or None."""
     jumped = clock_jumps.recent_jump(reader, now)
     if jumped is None:
         return None
     direction = "forward" if jumped.jumped_by > 0 else "back"
     return (
         f"The clock was set {direction} by {units.in_words(abs(jumped.jumped_by))}, noticed at {jumped.jumped_at}. "
-        "Scheduled times follow the clock as it is now: posts later than publishing.max_lateness are not sent. "
-        "The waits of socialpub last as long as before."
+        "Scheduled times follow the new clock: posts later than publishing.max_lateness are not sent. "
+        "The waits between attempts keep their length."
     )
 
 
 def heartbeat_age(reader: Reader, now: datetime) -> float | None:
-    """Return the seconds since the worker last reported."""
     heartbeat_at = appliance_state.get(reader, appliance_state.HEARTBEAT)
     return None if heartbeat_at is None else (now - parse(heartbeat_at)).total_seconds()
 
 
 def find_overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
-    """Return which deliveries should have started two minutes ago. None are overdue during a pause."""
+    """Return the deliveries that should have started two minutes ago. During a pause, none is overdue."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE
     return profile_queue.find_overdue(reader, stamp(now))

@@ -43,7 +43,7 @@ def test_media_of_every_kind_are_examined_fitted_and_published(units: InstalledU
     assert units.x.texts() == ["With a photo", "With a film"]
     until(lambda: "decoder:" in units.machine.run(COMMAND, "doctor", code=None).stdout, "the worker reports")
     found = units.machine.run(COMMAND, "doctor", code=None).stdout
-    assert "Decoders may read one file" in found, [line for line in found.splitlines() if "decoder" in line]
+    assert "A decoder can read one file" in found, [line for line in found.splitlines() if "decoder" in line]
     for name in ("web", "worker"):
         assert "ERROR" not in units.machine.journal(f"socialpub-{name}")
         assert "WARNING" not in units.machine.journal(f"socialpub-{name}")

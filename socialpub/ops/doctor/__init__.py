@@ -1,1 +1,1 @@
-"""The checks of `socialpub doctor` and of readiness."""
+"""The checks of `socialpub doctor`."""

@@ -1,7 +1,7 @@
-"""Whether addresses lead where they should: the socket, the proxies, `base_url` and the networks.
+"""Checks of addresses: the socket, the proxies, `base_url` and the networks.
 
-The web process records peers that send X-Forwarded-For and are not in `[proxies] trusted`. A missing proxy makes all
-its callers one address with shared limits. Anyone can send the header, so a public peer is only a note.
+The web process records peers that send X-Forwarded-For and are not in `[proxies] trusted`. All callers behind such a
+proxy share one address and its limits. Anyone can send the header, so a public peer is only a note.
 """
 
 import json
@@ -31,13 +31,13 @@ from socialpub.runtime import Runtime
 
 
 def resolve_listen(settings: Settings) -> list[str]:
-    """Return the addresses of `listen` as systemd writes them. Raises OperatorError."""
+    """Return the addresses of `listen` in systemd's notation. Raises OperatorError."""
     host, port = settings.listen_host, settings.listen_port
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise OperatorError(
-            f"The address of `listen` = {settings.listen!r} is not known: {error.strerror}.",
+            f"The address of `listen` = {settings.listen!r} cannot be resolved: {error.strerror}.",
             "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
         ) from error
     hosts = (f"[{address[0]}]" if family == socket.AF_INET6 else address[0] for family, *_, address in found)
@@ -45,19 +45,19 @@ def resolve_listen(settings: Settings) -> list[str]:
 
 
 def socket_difference(settings: Settings, held: str) -> str | None:
-    """Return a sentence if the socket is elsewhere. `held` is systemd's text, such as `127.0.0.1:8000 (Stream)`."""
+    """Return the sentence about a socket at another address. `held` is systemd's text: `127.0.0.1:8000 (Stream)`."""
     addresses = [word for word in held.split() if ":" in word]
     try:
         if not addresses or set(addresses) == set(resolve_listen(settings)):
             return None
     except OperatorError:
-        return None  # the network of this machine may be down for the moment
+        return None  # the network of this machine may be down
     where = " and ".join(addresses)
-    return f"systemd holds the web server's socket at {where}, while `listen` says {settings.listen}."
+    return f"systemd holds the web server's socket at {where}, but `listen` is {settings.listen}."
 
 
 SHOWN_FOR = timedelta(days=1)
-"""How long the doctor reports a peer after its last recorded request."""
+"""How long `doctor` reports a peer after its last recorded request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class UntrustedProxy:
     peer: str
     """An address, or "unix" for a socket in the file system."""
     seen_at: str
-    """A stamp. It may be an hour older than the last request."""
+    """The stamp of a request. The last request may be an hour later."""
 
     @property
     def is_public(self) -> bool:
@@ -77,13 +77,12 @@ class UntrustedProxy:
 
 
 def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
-    """Return how the owner makes this peer trusted."""
     wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
     return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.here().restart()}."
 
 
 def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
-    """Replace what a web process recorded before."""
+    """Replace the peers that a web process recorded before."""
     if proxies:
         appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps([asdict(one) for one in proxies]))
     else:
@@ -91,13 +90,11 @@ def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProx
 
 
 def read_untrusted_proxies(reader: Reader) -> list[UntrustedProxy]:
-    """Return what the web process recorded, oldest first."""
     recorded = json.loads(appliance_state.get(reader, appliance_state.UNTRUSTED_PROXIES) or "[]")
     return [UntrustedProxy(**one) for one in recorded]
 
 
 def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
-    """Report every peer that was seen within a day."""
     for proxy in read_untrusted_proxies(rt.reader):
         if rt.now() - parse(proxy.seen_at) > SHOWN_FOR:
             continue
@@ -107,22 +104,20 @@ def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
             yield note("proxies", f"{message} The header was not used.", f"{how} Otherwise, no action is needed.")
         else:
             shared = "All callers behind this peer count as one address."
-            yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find out what sends this header.")
+            yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find out what sends the header.")
 
 
 CALL_SECONDS = 10.0
 
 
 class Answering(StrEnum):
-    """Who answers at an address."""
-
     THIS = "this appliance"
     OTHER = "something else"
     NOTHING = "nothing"
 
 
 def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
-    """Return who answers at `{base}/healthz`, and the reason. Blocks."""
+    """Return which program answers at `{base}/healthz`, and the reason. Blocks."""
     try:
         answer = rt.http.call("GET", f"{base}/healthz", deadline_seconds=CALL_SECONDS)
     except NotSent as error:
@@ -132,29 +127,28 @@ def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
     found = text_at(json_object(answer), "instance")
     if found == rt.instance_id:
         return Answering.THIS, ""
-    how = "another socialpub answers" if found else f"the answer is HTTP {answer.status} and not this appliance's"
+    how = "another socialpub answers" if found else f"another program answers with HTTP {answer.status}"
     return Answering.OTHER, how
 
 
 def local_url(settings: Settings) -> str:
     """Return the web server's address on this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # nobody binds here
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # no bind
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.listen_port}"
 
 
 def check_web(rt: Runtime) -> Finding:
-    """Return one finding about the web server and the way to it."""
     settings = rt.settings
     who, how = find_answering(rt, settings.base_url)
     if who is Answering.THIS:
-        return ok("web", f"{settings.base_url} leads here.")
+        return ok("web", f"{settings.base_url} leads to this appliance.")
     runs_here = find_answering(rt, local_url(settings))[0] is Answering.THIS
     if who is Answering.OTHER:
-        message = f"{settings.base_url}/healthz does not lead here: {how}."
-        remedy = f"Have it (or the proxy there) lead to {settings.listen}, or correct base_url."
+        message = f"{settings.base_url}/healthz does not lead to this appliance: {how}."
+        remedy = f"Forward this address (or its proxy) to {settings.listen}, or correct base_url."
         return problem("web", message, remedy if runs_here else f"{remedy} {commands.here().start()}.")
     if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
-        message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
+        message = f"The web server listens at {elsewhere}, but `listen` is {settings.listen}."
         return problem("web", message, f"{commands.here().move_socket()}.")
     if not runs_here:
         message = f"The web server does not run: nothing answers at {settings.listen}."
@@ -162,11 +156,12 @@ def check_web(rt: Runtime) -> Finding:
     if (differ := ports_differ(settings)) is not None:
         return differ
     if is_of_this_machine(settings.base_url):
-        message = f"Nothing answers at {settings.base_url}, though the web server runs at {settings.listen}."
-        return problem("web", message, "Make base_url and `listen` fit each other.")
-    # Many routers do not lead a machine to its own public address.
-    message = f"The web server runs, but base_url does not lead this machine to it: {how}"
-    return note("web", message, f"Open {settings.base_url}/healthz from elsewhere: it must show {rt.instance_id}.")
+        message = f"Nothing answers at {settings.base_url}, but the web server runs at {settings.listen}."
+        return problem("web", message, "Set base_url and `listen` to matching addresses.")
+    # Many routers do not forward a machine to its own public address.
+    message = f"The web server runs, but this machine cannot reach it at base_url: {how}"
+    check = f"Open {settings.base_url}/healthz on another machine. The page must show {rt.instance_id}."
+    return note("web", message, check)
 
 
 def _serves_elsewhere(rt: Runtime) -> str | None:
@@ -187,9 +182,9 @@ def ports_differ(settings: Settings) -> Finding | None:
         return None
     return problem(
         "base_url",
-        f"base_url names port {port} of this machine, but `listen` is port {settings.listen_port}: {settings.base_url} "
-        "leads nowhere unless a proxy answers there.",
-        f"Set both to the same port, or start the proxy that leads to {settings.listen}.",
+        f"base_url names port {port} of this machine, but `listen` has port {settings.listen_port}. Without a proxy, "
+        f"nothing answers at {settings.base_url}.",
+        f"Set both to the same port, or start the proxy that forwards to {settings.listen}.",
     )
 
 
@@ -201,33 +196,33 @@ def is_loopback(host: str) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Return whether the URL's host is a loopback address or another address of this machine."""
+    """Return whether the URL's host is an address of this machine."""
     host = urlsplit(url).hostname or ""
     if is_loopback(host):
         return True
     try:
         family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((host, 0))  # only an address of this machine can be bound
+            probe.bind((host, 0))  # works only for an address of this machine
     except (ValueError, OSError):
         return False
     return True
 
 
 MAX_SKEW = timedelta(minutes=2)
-"""Signed addresses and read-backs allow for this difference."""
+"""Signed URLs and read-backs allow for this difference."""
 SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
 
 
 def check_networks_offline(settings: Settings) -> list[Finding]:
-    """Return what the configuration shows, for an owner who is about to register an app."""
+    """Return the findings that need only the configuration, for an owner who registers an app."""
     sections = dict(settings.providers)
     set_up = (one for name, one in registry.build(settings.providers).items() if not sections[name].missing_keys())
     return [finding for one in set_up for finding in _check_app(settings, one, ())]
 
 
 def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Finding]:
-    """Yield the findings. `connected` are the profiles that are not disconnected. Calls the networks."""
+    """Yield the findings. `connected` lists the profiles that are not disconnected. Calls the networks."""
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
@@ -235,7 +230,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
         if missing and profiles and section.half_given() is None:
             keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
             message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
-            yield problem("credentials", message, f"Set {keys} in [providers.{name}]; the app's page shows it.")
+            yield problem("credentials", message, f"Copy {keys} from the app's page into [providers.{name}].")
         elif missing:
             continue
         else:
@@ -248,7 +243,7 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Profil
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)
     elif rule is not None and rule.remedy is not None:
-        # An account that works needs the address at its next consent, which may be a year away.
+        # A working account needs the address only at its next consent, perhaps in a year.
         works = bool(profiles) and all(row.status == ProfileStatus.ACTIVE for row in profiles)
         yield (note if works else problem)("redirect address", rule.sentence, rule.remedy)
     if limits := provider.app_limits():
@@ -256,18 +251,18 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Profil
 
 
 def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
-    """Check that the network can be reached. Its response without a token does not matter."""
+    """Check that the network can be reached. Any response will do."""
     try:
         answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
         remedy = "Check this machine's network and DNS, and api_url."
         if is_of_this_machine(api_url):
-            remedy = f"Nothing answers at {api_url}. If that is the sandbox, start it: `{commands.line('sandbox')}`"
+            remedy = f"Start the sandbox, if api_url is its address: `{commands.line('sandbox')}`"
         yield (problem if used else note)("network", f"{label}: {error.message}", remedy)
     except ProviderError as error:
-        yield note("network", f"{label} gave no usable answer: {error.message}", "Try again in a while.")
+        yield note("network", f"{label} gave no usable response: {error.message}", "Try again later.")
     else:
-        yield ok("network", f"{label} answers.")
+        yield ok("network", f"{label} responds.")
         yield from _compare_clocks(rt, label, answer)
 
 
@@ -277,5 +272,5 @@ def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[F
     except ValueError:
         return
     if theirs.tzinfo is not None and abs(theirs - rt.now()) > MAX_SKEW:
-        message = f"The clock of {label} shows {stamp(theirs)}, and this machine's clock {stamp(rt.now())}."
+        message = f"The clock of {label} shows {stamp(theirs)}, but this machine's clock shows {stamp(rt.now())}."
         yield problem("clock", message, SET_CLOCK)

@@ -1,6 +1,6 @@
-"""What is wrong with this installation, and what to do about each finding.
+"""All checks of this installation, each with a remedy.
 
-Each check is about one thing and changes nothing. A check that cannot be made reports that and does not pass.
+A check examines one thing and changes nothing. A check that cannot be made reports that and does not pass.
 """
 
 from collections import defaultdict
@@ -24,20 +24,17 @@ from socialpub.runtime import Runtime
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time was never set."""
-MAX_KEYS = 10
-"""In one finding."""
-
+MAX_KEYS_LISTED = 10
 SUBJECTS = {AlertKind.ACCOUNT: "profile", AlertKind.COPY: "backup"}
-"""The subjects of findings whose alerts have another name."""
-
+"""The findings whose subject differs from the kind of their alert."""
 NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
 
 def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
-    """Return the findings before anything is opened, and whether the rest can be opened and checked."""
+    """Return the findings before the database is opened, and whether the other checks can run."""
     found = list(offline.check(settings))
     blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in found)
-    # Opening a database that is missing or older would create or update it.
+    # To open a missing or older database would create or update it.
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
@@ -53,7 +50,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
 def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     """Yield the findings about database, disk, worker and networks, with remedies for this surface.
 
-    Calls the networks: not from the event loop.
+    Calls the networks, so do not call it on the event loop.
     """
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.load_alert_facts(rt, surface)
@@ -108,16 +105,16 @@ def _check_clock(rt: Runtime) -> Finding:
     if now < EARLIEST:
         return problem("clock", f"This {shows}", addresses.SET_CLOCK)
     if written_at and parse(written_at) > now + addresses.MAX_SKEW:
-        return problem("clock", f"Something was written at {written_at}, but this {shows}", addresses.SET_CLOCK)
+        return problem("clock", f"A row was written at {written_at}, but this {shows}", addresses.SET_CLOCK)
     return ok("clock", f"This {shows}")
 
 
 def _check_restored_keys(keys: list[ApiKeyRow], surface: Surface) -> Iterator[Finding]:
     if keys:
-        listed = "; ".join(map(alerts.describe_key, keys[:MAX_KEYS]))
-        more = f" and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else ""
+        listed = "; ".join(map(alerts.describe_key, keys[:MAX_KEYS_LISTED]))
+        more = f" and {len(keys) - MAX_KEYS_LISTED:,} more" if len(keys) > MAX_KEYS_LISTED else ""
         message = f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}"
-        yield problem("keys", f"{message} They are: {listed}{more}.", alerts.decide_keys(surface))
+        yield problem("keys", f"{message} The keys: {listed}{more}.", alerts.decide_keys(surface))
 
 
 def _check_worker(rt: Runtime) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Checks the machine: its clock, systemd's services, open files, and the configuration that processes run with."""
+"""Checks of the machine: clock, systemd services, open files, and the configuration that processes run with."""
 
 import ctypes
 import json
@@ -13,17 +13,16 @@ from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
 from socialpub.runtime import Runtime
 
 SEEN_FROM_HERE = (
-    "If nothing was changed, this command was run with other SOCIALPUB_ variables or credentials than that process."
+    "If nothing was changed, this command has other SOCIALPUB_ variables or credentials than the running process."
 )
 
 
 def restart_remedy() -> str:
-    """Return how the processes read the configuration again."""
     return f"socialpub reads the configuration when it starts. {commands.here().restart()}."
 
 
 def publish_configuration(rt: Runtime) -> None:
-    """Let other processes compare their configuration with that of this one."""
+    """Publish fingerprints with which other processes compare their configuration."""
     rt.process.describe(json.dumps(rt.settings.fingerprints(rt.secrets.sign)))
 
 
@@ -38,7 +37,7 @@ def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
 
 
 MAX_WAL_BYTES = 256_000_000
-"""The journal is written back every few megabytes. It grows while something keeps reading."""
+"""SQLite writes the journal back every few megabytes. It grows while a program keeps reading."""
 MAX_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
 SOCKET = "socialpub-web.socket"
@@ -62,16 +61,15 @@ def check_machine(rt: Runtime) -> Iterator[Finding]:
 
 def _check_time_sync() -> Iterator[Finding]:
     if clock_is_kept() is False:
-        message = "Nothing keeps this machine's clock set: it drifts, and signed addresses and posts' times with it."
-        yield note(
-            "time sync", message, "Switch NTP on: `sudo timedatectl set-ntp true` (in a virtual machine: chrony)."
-        )
+        message = "This machine's clock is not synchronized. A wrong clock affects signed URLs and the times of posts."
+        remedy = "Turn on NTP: `sudo timedatectl set-ntp true`. In a virtual machine, use chrony."
+        yield note("time sync", message, remedy)
 
 
 def clock_is_kept() -> bool | None:
-    """Return whether the kernel's clock is synchronized, or None if it is not known."""
+    """Return whether the kernel's clock is synchronized, or None if unknown."""
     try:
-        # This changes nothing, so any user may call it.
+        # With zeros, the call only reads, so any user may make it.
         state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     except (AttributeError, OSError):
         return None
@@ -82,18 +80,17 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
     journal = rt.settings.database_file.with_name(rt.settings.database_file.name + "-wal")
     size = storage.size_of(journal)
     if size > MAX_WAL_BYTES:
-        message = f"{journal} has grown to {units.size(size)}: something has been reading for long, or does not end."
-        look = commands.here().system_line("fuser", "-v", str(journal))
-        yield note("database", message, f"See what holds it open: `{look}`. {commands.here().restart()}.")
+        message = f"{journal} has grown to {units.size(size)}: a program has been reading the database for a long time."
+        find = commands.here().system_line("fuser", "-v", str(journal))
+        yield note("database", message, f"Find the program: `{find}`. {commands.here().restart()}.")
 
 
 def _check_worker_files(report: WorkerReport) -> Iterator[Finding]:
-    used, most = report.figures.open_files, report.figures.most_files
-    if most and used >= MAX_FILES_USED * most:
-        message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
-        yield problem(
-            "worker", message, f"{commands.here().raise_file_limit()}. {commands.here().restart('socialpub-worker')}."
-        )
+    used, limit = report.figures.open_files, report.figures.most_files
+    if limit and used >= MAX_FILES_USED * limit:
+        message = f"The worker has {used} files open, and its limit is {limit}: it soon cannot call any network."
+        here = commands.here()
+        yield problem("worker", message, f"{here.raise_file_limit()}. {here.restart('socialpub-worker')}.")
 
 
 def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
@@ -101,57 +98,52 @@ def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
         return
     if report.decoder_lacks:
         lacks = " and ".join(report.decoder_lacks)
-        message = f"The kernel does not offer {lacks}, so a hostile file that takes over a decoder can do more."
+        message = f"The kernel does not offer {lacks}. A malicious file that takes over a decoder can do more harm."
         yield note("decoder", message, "Run a kernel with Landlock and seccomp, and let the container use both.")
     else:
-        yield ok("decoder", "Decoders may read one file, and open no socket and start no program.")
+        yield ok("decoder", "A decoder can read one file. It cannot open sockets or start programs.")
 
 
 # --- systemd ---------------------------------------------------------------------------------------------------------
 
 
 def _check_services(rt: Runtime) -> Iterator[Finding]:
-    """Check the services that run with this configuration."""
+    """Check the services that run with this configuration, and the socket of the web server."""
     if rt.settings.config_file is None:
         return
     for service in SERVICES:
         state = ask_systemd(service)
         if state.get("LoadState") == "loaded" and f" {rt.settings.config_file} " in state.get("ExecStart", ""):
             yield from _judge(service, state)
-            if service == SERVICES[0]:
-                yield from _check_socket(rt)
-
-
-def _check_socket(rt: Runtime) -> Iterator[Finding]:
-    held = ask_systemd(SOCKET)
-    if held.get("ActiveState") == "active":
-        differs = addresses.socket_difference(rt.settings, held.get("Listen", ""))
-        if differs is not None:
-            yield problem("listen", differs, f"{commands.here().move_socket()}.")
+            held = ask_systemd(SOCKET) if service == SERVICES[0] else {}
+            if held.get("ActiveState") == "active":
+                differs = addresses.socket_difference(rt.settings, held.get("Listen", ""))
+                if differs is not None:
+                    yield problem("listen", differs, f"{commands.here().move_socket()}.")
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
-    look = f"Read {commands.here().log(service)}"
+    read = f"Read {commands.here().log(service)}"
     active = state.get("ActiveState", "")
     if active not in ("active", "activating", "reloading"):
         result = state.get("Result", "")
         why = f" ({result})" if result not in ("", "success") else ""
-        yield problem("service", f"{service} is {active}{why}.", f"{look}. {commands.here().restart(service)}.")
+        yield problem("service", f"{service} is {active}{why}.", f"{read}. {commands.here().restart(service)}.")
     elif (restarts := state.get("NRestarts", "")).isdigit() and int(restarts) >= MANY_RESTARTS:
-        message = f"{service} was started again {restarts} times since it was last started by hand."
-        yield note("service", message, f"{look}. It says why the service ended.")
+        message = f"systemd has restarted {service} {restarts} times since its last manual start."
+        yield note("service", message, f"{read}. It shows why the service ended.")
     else:
         yield ok("service", f"{service} is {active}.")
     if state.get("UnitFileState") == "disabled":
         message = f"{service} does not start with the machine."
         yield note("service", message, f"Run `sudo systemctl enable {service}`.")
     if state.get("WatchdogUSec") in ("0", "infinity"):
-        message = f"{service} has no watchdog: one that hangs is not started again."
+        message = f"{service} has no watchdog: systemd does not restart the service if it hangs."
         yield note("service", message, "Install the units of this version: they set WatchdogSec.")
 
 
 def ask_systemd(service: str) -> dict[str, str]:
-    """Return the properties of a service, or nothing without systemd."""
+    """Return the properties of a unit. Without systemd, there are none."""
     names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart,Listen"
     try:
         done = subprocess.run(  # noqa: S603  # constants of ours

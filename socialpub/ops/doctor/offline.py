@@ -1,6 +1,6 @@
-"""The doctor's first checks: what the configuration and the files show before anything is opened.
+"""The first checks of `doctor`: the configuration and the files, before the database is opened.
 
-They create nothing: the owner may want to restore a backup where something is missing.
+They create nothing: where files are missing, the owner may want to restore a backup.
 """
 
 import platform
@@ -29,48 +29,46 @@ from socialpub.ops.health import Finding, Level, note, ok, problem
 
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
-    """Yield what the next start does to an older database."""
     path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
     size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
     needed = upgrade_backups.needed_bytes(database)
     yield note(
         "database",
-        f"{path} was made by an older socialpub, {upgrade_backups.read_version(Reader(database))}; the next start "
-        f"updates it ({', '.join(missing)}). Before that it copies it to {folder}: {units.size(size)}. With that, "
-        f"{units.size(needed)} of room are needed at most, and {units.size(free)} are free.",
-        "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
+        f"{path} was made by an older socialpub, {upgrade_backups.read_version(Reader(database))}. The next start "
+        f"updates the database ({', '.join(missing)}). First, it copies the database ({units.size(size)}) to {folder}. "
+        f"The update needs at most {units.size(needed)} of disk space, and {units.size(free)} are free.",
+        "No action is needed. The update does not change media. To keep a backup of everything, make it with the "
         f"former version: `{commands.line('backup', 'FILE')}`",
     )
     if free < needed:
         yield problem(
             "disk",
-            f"The upgrade lacks {units.size(needed - free)} of room for {settings.data_dir}; it does not begin.",
-            f"Make room. Backups of earlier upgrades in {folder} can be removed.",
+            f"The upgrade cannot begin: {units.size(needed - free)} more must be free for {settings.data_dir}.",
+            f"Free disk space. You can remove the backups of earlier upgrades in {folder}.",
         )
     if running := living_processes(settings.run_dir / "owners"):
         yield problem(
             "worker",
-            f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
-            "have ended.",
+            f"Processes of the former version still run: {', '.join(running)}. The upgrade waits for them.",
             f"{commands.here().restart()}.",
         )
 
 
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
-    """Yield which backups upgrades left, and how to go back."""
-    copies = upgrade_backups.list_all(settings.database_file)
-    if not copies:
+    """Yield the backups that upgrades left, and how to go back."""
+    backups = upgrade_backups.list_all(settings.database_file)
+    if not backups:
         return
-    newest, size = copies[0], sum(copy.size_bytes for copy in copies)
-    more = f" and {len(copies) - 1} older {'ones' if len(copies) > 2 else 'one'}" if copies[1:] else ""
+    newest, size = backups[0], sum(backup.size_bytes for backup in backups)
+    more = f" and {units.count(len(backups) - 1, 'older backup', 'older backups')}" if backups[1:] else ""
     former = rollback.former_of_this_service()
     if former is not None:
         back = f"To go back to {former.version}: `{commands.line('go-back')}`"
     else:
         which = f"version {newest.version}" if newest.version else "the former version"
         back = (
-            f"To go back: `{commands.line('restore', str(newest.path))}`, then remove the configuration keys that are "
-            f"newer than {which}, and install it with its own units"
+            f"To go back: `{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are "
+            f"newer than {which}, and install that version with its own units"
         )
     yield ok(
         "upgrade",
@@ -80,13 +78,13 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
 
 
 def check(settings: Settings) -> Iterator[Finding]:
-    """Yield the findings. A problem with `data_dir`, `secret.key` or `database` means that nothing can be opened."""
+    """Yield the findings. After a problem with `data_dir`, `secret.key` or `database`, nothing can be opened."""
     yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
     yield folder
-    # The contents of a folder that this user must not enter are not visible.
+    # This user cannot see the contents of a folder that is closed to the user.
     is_closed = folder.level is Level.PROBLEM and file_faults.is_closed(settings.data_dir)
     if not is_closed:
         yield from _check_secret(settings)
@@ -102,7 +100,7 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
     for sentence in settings.advice():
         yield note("configuration", sentence, f"If this is not intended, change it. {commands.here().restart()}.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
-        message = f"{file} holds a secret, and every user can read it."
+        message = f"{file} contains a secret, and every user can read it."
         yield problem("permissions", message, _run("chmod", "o-rwx", str(file)))
 
 
@@ -126,7 +124,7 @@ def _check_credentials(settings: Settings) -> Iterator[Finding]:
             "credentials",
             "No network is configured: no account can be connected.",
             f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration. "
-            f"`{commands.line('config', '--example')}` shows every section. To try it without an app, run "
+            f"`{commands.line('config', '--example')}` shows every section. To try socialpub without an app, run "
             f"`{commands.line('sandbox')}`.",
         )
 
@@ -138,7 +136,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         fault = file_faults.find_read_only_mount(data_dir) or file_faults.find_owner_fault(settings)
     except FileNotFoundError:
         make, restore = commands.here().make_folder(data_dir), commands.line("restore", "FILE")
-        remedy = f"Run `{make}` and put secret.key there. Then restore a backup: `{restore}`"
+        remedy = f"Run `{make}` and put secret.key in that folder. Then restore a backup: `{restore}`"
         return problem("data_dir", f"{data_dir} does not exist.", remedy)
     except OSError as error:
         again = commands.this_line_as("root", settings.config_file)
@@ -147,7 +145,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         return problem("data_dir", *fault)
     if mode & 0o077:
         return note("permissions", f"Other users have access to {data_dir}.", _run("chmod", "700", str(data_dir)))
-    return ok("data_dir", f"{data_dir} can be written by its owner alone.")
+    return ok("data_dir", f"Only its owner can write {data_dir}.")
 
 
 def _check_secret(settings: Settings) -> Iterator[Finding]:
@@ -155,20 +153,20 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
     try:
         crypto.load(path)
     except OperatorError as error:
-        yield problem("secret.key", error.message, error.hint or "Put the original secret.key there.")
+        yield problem("secret.key", error.message, error.hint or "Put the original secret.key in its place.")
         return
     if path.stat().st_mode & 0o077:
         yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
     else:
-        yield ok("secret.key", f"{path} exists, and nobody else can read it.")
+        yield ok("secret.key", f"{path} exists, and other users cannot read it.")
 
 
 def _check_libmagic() -> Finding:
     try:
         inspect.detect_type(Path(__file__))
     except Exception as error:
-        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install socialpub again, whole.")
-    return ok("libmagic", "File types are recognised.")
+        return problem("libmagic", f"File types cannot be recognized: {error}.", "Install socialpub again completely.")
+    return ok("libmagic", "File types are recognized.")
 
 
 def _check_base_url(settings: Settings) -> Finding:
@@ -176,14 +174,14 @@ def _check_base_url(settings: Settings) -> Finding:
     if addresses.is_loopback(parts.hostname or ""):
         return note(
             "base_url",
-            f"{settings.base_url} can be reached from this machine only.",
-            "To let callers or networks reach it from elsewhere, set the public address.",
+            f"{settings.base_url} can be reached only from this machine.",
+            "To make socialpub reachable for other callers and for networks, set the public address.",
         )
     if parts.scheme != "https":
         return problem(
             "base_url",
-            f"{settings.base_url} is not https: keys and signed addresses are sent unencrypted.",
-            "Put a reverse proxy with TLS in front and set base_url to its address.",
+            f"{settings.base_url} is not https: API keys and signed URLs are sent unencrypted.",
+            "Set up a reverse proxy with TLS, and set base_url to its address.",
         )
     return ok("base_url", f"{settings.base_url} is https.")
 
@@ -216,10 +214,10 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
         if following.exists() and _is_key(following, belongs_to):
-            message = f"A change of secret.key was cut off: {path} belongs to {following.name} already."
-            yield note("secret.key", message, "Nothing is to be done: the next start, or this one, finishes it.")
+            message = f"A change of secret.key was interrupted: {path} already belongs to {following.name}."
+            yield note("secret.key", message, "No action is needed: the next start finishes the change.")
         else:
-            message = f"{path} belongs to another secret.key than the one beside it."
+            message = f"{path} belongs to another secret.key than {settings.secret_key_file}."
             remedy = f"Put the original back: no stored token can be read without it. {lost_key_hint()}"
             yield problem("secret.key", message, remedy)
     else:
@@ -227,8 +225,8 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def _is_key(key_file: Path, check_value: str) -> bool:
-    """Return whether this is the key of this check value, or cannot be read."""
+    """Return whether the key has this check value, or cannot be read."""
     try:
         return crypto.load(key_file).check_value == check_value
     except OperatorError:
-        return True  # it cannot be read, which is another finding
+        return True  # another finding reports a key that cannot be read

@@ -224,7 +224,7 @@ def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime,
     decoder_client.last_start.failure = None
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["housekeepingLate", "decoderFailing"]
-    assert "has not come round for 2 hours" in told["reasons"][0]
+    assert "has not finished for 2 hours" in told["reasons"][0]
     del rt.running_tasks["cleanup"]
     rt.write(health.record_heartbeat)
     clock.forward(1)

@@ -73,9 +73,9 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what
     restored: Terminal,
 ) -> None:
     resumed = restored("admin", "resume")
-    said = "2 deliveries were due since the backup: socialpub reads the accounts back and sends none of them"
+    said = "2 deliveries were due since the backup. socialpub reads the accounts back"
     assert said in resumed.stderr
-    assert "cancel here what should not go out" in " ".join(resumed.stderr.split())
+    assert "Cancel the posts that must not be published" in " ".join(resumed.stderr.split())
     (line,) = [line for line in resumed.stdout.splitlines() if "Launch!" in line]
     assert "2026-10-19 09:00:00 UTC" in line
     with restored.open() as rt:

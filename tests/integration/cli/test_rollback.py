@@ -68,12 +68,12 @@ def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
     terminal: Terminal, next_version: pytest.MonkeyPatch
 ) -> None:
     told = words(terminal("doctor").stdout)
-    assert "the next start updates it (9001_next). Before that it copies it to" in told
-    assert "of room are needed at most, and" in told
+    assert "The next start updates the database (9001_next). First, it copies the database (" in told
+    assert "of disk space, and" in told
     assert not (terminal.folder / "data" / "upgrades").exists()
     next_version.setattr(upgrade_backups, "free_bytes", lambda _: 5)
     refused = terminal("doctor")
-    assert "✗ disk: The upgrade lacks" in words(refused.stdout)
+    assert "✗ disk: The upgrade cannot begin" in words(refused.stdout)
     assert refused.exit_code == 1
 
 

@@ -57,7 +57,7 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
         known = secret_key.own_keys(rt.reader, rt.secrets)
         assert known == {before, rt.secrets.check_value}, "copies of before are still this installation's own"
         assert audit_text.describe(audit_log.load_page(rt.reader).entries[0]) == (
-            "Made a new secret.key, and sealed everything anew."
+            "Created a new secret.key and encrypted all stored secrets again."
         )
     assert "must be fixed" not in terminal("doctor", "--problems").stderr
 

@@ -37,7 +37,7 @@ def test_what_the_owner_does_at_the_terminal_is_told_in_its_order(terminal: Term
     assert {who for who, _ in entries} == {"command"}
     former = entries[2][1].split("formerly ")[1]
     assert [sentence for _, sentence in entries] == [
-        "Made the API key “my script” (read only).",
+        "Created the API key “my script” (read only).",
         f"Imported tokens for the X profile {former[:-1]}.",
         f"Renamed the X profile “Bakery”, formerly {former}",
         "Set default options of the X profile “Bakery”: madeWithAi.",
@@ -108,7 +108,7 @@ def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runti
     with elsewhere.open() as restored:
         assert told(restored) == [
             ("command", "Restored a backup of 2026-10-12T09:00:00.000Z, paused."),
-            ("command", "Made a new secret.key in place of a lost one."),
+            ("command", "Created a new secret.key to replace a lost one."),
         ]
 
 

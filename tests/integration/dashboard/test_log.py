@@ -146,7 +146,7 @@ def test_the_audit_log_says_who_did_what(owner: Tab, rt: Runtime, profile: str) 
     page = owner.open("/audit")
     entries = [one.text for one in page.root.all("ol")[0].all("li")]
     assert entries[0].startswith("Paused publishing. owner, in the dashboard ·")
-    assert any(entry.startswith(f"Made the API key “{MARKUP}” (write)") for entry in entries)
+    assert any(entry.startswith(f"Created the API key “{MARKUP}” (write)") for entry in entries)
     assert page.root.all("img") == []
     only = owner.press("Show", {"About": "publishing"})
     assert [one.text.partition(".")[0] for one in only.root.all("ol")[0].all("li")] == ["Paused publishing"]

@@ -312,18 +312,18 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(rt, cloc
     published(rt, clock, profile)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
-        "Housekeeping has not run here yet. Kept are posts 30d, attempts 7d (retention); no post is due."
+        "Housekeeping has not run here yet. Retention: posts 30d, attempts 7d. 0 posts are due for removal."
     )
     clock.forward(40 * DAY)
     rt.write(health.record_housekeeping)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
-        f"Housekeeping last ran at {rt.stamp()}. Kept are posts 30d, attempts 7d (retention); 1 post is removed next."
+        f"Housekeeping last ran at {rt.stamp()}. Retention: posts 30d, attempts 7d. 1 post is due for removal."
     )
 
 
 @pytest.mark.parametrize(
-    ("kept", "told"), [({}, "for ever."), ({"log": "30d"}, "log 30d (retention); posts for ever.")]
+    ("kept", "told"), [({}, "forever."), ({"log": "30d"}, "Retention: log 30d. Posts are kept forever.")]
 )
 def test_what_is_kept_for_ever_is_said_as_well(rt, kept, told):
     assert health.read_housekeeping(rt).sentence.endswith(told)

@@ -346,7 +346,7 @@ def test_missing_credentials_of_a_network_in_use_are_told(rt: Runtime) -> None:
     add_profile(rt, "tiktok")
     finding = the(inside(rt), "credentials")
     assert "client_key and client_secret" in finding.message
-    assert finding.remedy == "Set client_key and client_secret in [providers.tiktok]; the app's page shows it."
+    assert finding.remedy == "Copy client_key and client_secret from the app's page into [providers.tiktok]."
 
 
 def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:
@@ -357,7 +357,7 @@ def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHt
     add_profile(rt)
     found = inside(rt)
     assert "could not be reached" in the(found, "network").message
-    assert "no usable answer" in the(found, "network", Level.NOTE).message
+    assert "no usable response" in the(found, "network", Level.NOTE).message
 
 
 def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: AnsweringHttp) -> None:
@@ -365,7 +365,7 @@ def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: A
     rt.settings = rt.settings.model_copy(update={"providers": NETWORKS.model_copy(update={"x": x})})
     http.answers["http://127.0.0.1:8100/x"] = NotSent("127.0.0.1:8100 could not be reached.")
     add_profile(rt)
-    assert str(the(inside(rt), "network").remedy).endswith("start it: `socialpub sandbox`")
+    assert str(the(inside(rt), "network").remedy).endswith("its address: `socialpub sandbox`")
 
 
 # --- the machine -----------------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             {"ActiveState": "active", "NRestarts": "7"},
             Level.NOTE,
-            "again 7 times",
+            "7 times since",
             "`sudo journalctl --unit=socialpub-worker",
         ),
         ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
@@ -443,7 +443,7 @@ def test_a_socket_elsewhere_than_the_configuration_says_is_told(rt: Runtime, mon
     socket["Listen"] = "0.0.0.0:9000 (Stream) [::1]:9000 (Stream)"
     found = the(inside(rt), "listen")
     assert found.level is Level.PROBLEM
-    assert "at 0.0.0.0:9000 and [::1]:9000, while `listen` says 127.0.0.1:8000" in found.message
+    assert "at 0.0.0.0:9000 and [::1]:9000, but `listen` is 127.0.0.1:8000" in found.message
     assert "install-service" in (found.remedy or "")
     socket["ActiveState"] = "inactive"
     assert "listen" not in {finding.subject for finding in inside(rt)}, "then the web server opens its own"
@@ -473,7 +473,7 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
         finding = the(inside(rt), "web")
         monkeypatch.setattr(commands, "_here", ServiceCommands())
         assert the(inside(rt), "web").remedy == "Run `sudo socialpub install-service`."
-    assert "listens at 127.0.0.1:9000, and not at 127.0.0.1:8000" in finding.message
+    assert "listens at 127.0.0.1:9000, but `listen` is 127.0.0.1:8000" in finding.message
     assert finding.remedy == "Stop `socialpub serve` and start it again."
 
 
@@ -482,7 +482,7 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
     [
         (HttpResponse(404), "HTTP 404"),
         (HttpResponse(200, {}, b"<html>welcome to nginx</html>"), "HTTP 200"),
-        (HttpResponse(200, {}, b'{"status": "ok"}'), "not this appliance's"),
+        (HttpResponse(200, {}, b'{"status": "ok"}'), "another program answers"),
         (shows("somebody-else"), "another socialpub"),
         (NoAnswer("It did not answer in time."), "did not answer in time"),
     ],

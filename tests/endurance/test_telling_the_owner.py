@@ -61,8 +61,8 @@ def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
 
     installation.admin("resume")
     until(lambda: caller.post(post)["status"] == "settled", "the post is out, whatever hangs")
-    until(lambda: len(phone.taken) == 2, "it is told that it is well again")
-    assert "well again" in titles(phone)[1]
+    until(lambda: len(phone.taken) == 2, "the message that the problem is resolved")
+    assert "resolved" in titles(phone)[1]
     assert worker.peak_bytes() < WORKER_BYTES
     assert hanging.address not in worker.output
 
@@ -99,7 +99,7 @@ def test_a_worker_that_is_gone_is_told_by_the_web_server(installation: Installat
     assert "The worker has not reported" in titles(phone)[0]
     installation.start("worker")
     until(lambda: len(phone.taken) == 2, "and when it is back")
-    assert "well again" in titles(phone)[1]
+    assert "resolved" in titles(phone)[1]
 
 
 def notifier_children(worker: Process) -> list[int]:

@@ -79,7 +79,7 @@ def postbox(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Postbox:
 def told(rt: Runtime, clock: HandClock, minutes: int) -> None:
     notifier = Notifier(rt)
     for _ in range(minutes):
-        notifier.once()
+        notifier.run_once()
         clock.forward(60)
 
 

@@ -1,1 +1,1 @@
-"""Notifies the owner: which alerts are due, what a message says, and how Apprise sends it."""
+"""Notifications: which alerts are due, the text of a message, and how Apprise sends it."""

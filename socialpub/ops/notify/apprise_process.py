@@ -1,8 +1,8 @@
 """Sends one message through Apprise, or checks addresses: `python -m socialpub.ops.notify.apprise_process`.
 
-Each runs in a process of its own: Apprise and its hundred services take memory, some hang, and all of it ends with the
-process. The request is one line of JSON on standard input, since every user can read arguments. The answer is one line
-that gives the cause of a failure in one word and quotes nothing. The process ends when standard input ends.
+Each request runs in a process of its own, because Apprise takes memory and some of its services hang. The request is
+one line of JSON on standard input, since every user can read arguments. The response is one line that gives the cause
+of a failure in one word and quotes nothing. The process ends when standard input ends.
 """
 
 import json
@@ -18,11 +18,11 @@ from typing import Any
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 15.0
-"""Apprise waits 4 seconds by default: too short for a mail server that looks callers up."""
+"""Apprise's default of 4 seconds is too short for a mail server that looks up its callers."""
 
 
 class _SendErrors(logging.Handler):
-    """Collects the errors that services log. They return only that they failed."""
+    """Collects the errors that services log, because a service returns only that it failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -34,8 +34,8 @@ class _SendErrors(logging.Handler):
         if error is not None:
             self.errors.append(error)
 
-    def why(self) -> dict[str, Any]:
-        """Return the reason in one word, and a status if there is one."""
+    def cause(self) -> dict[str, Any]:
+        """Return the cause in one word, and a status if there is one."""
         found = [cause for error in self.errors for cause in _causes(error)]
         for word, kinds in _WORDS.items():
             if any(_is(error, kind) for error in found for kind in kinds):
@@ -59,7 +59,7 @@ _WORDS: dict[str, tuple[type[BaseException] | str, ...]] = {
     "timeout": (TimeoutError, "ConnectTimeoutError", "ReadTimeoutError"),
     "cut": (smtplib.SMTPServerDisconnected, ConnectionResetError, "ProtocolError"),
 }
-"""The first match is the reason. Errors of the libraries that Apprise brings are given by name."""
+"""The first match is the cause. Errors of Apprise's own libraries are given by name."""
 
 
 def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
@@ -67,7 +67,6 @@ def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and everything that caused it."""
     seen: set[int] = set()
     waiting: list[object] = [error]
     while waiting:
@@ -85,7 +84,7 @@ def main() -> None:
     answer = _check(request["urls"]) if "urls" in request else _send(request)
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # threads of a service may go on for ever
+    os._exit(0)  # the threads of a service may never end
 
 
 def _end_with_standard_input() -> None:
@@ -95,8 +94,8 @@ def _end_with_standard_input() -> None:
 
 
 def _check(urls: list[str]) -> dict[str, Any]:
-    """Return what is wrong with each address, or None."""
-    _be_quiet()
+    """Return the fault of each address, or None."""
+    _collect_errors()
     import apprise
 
     found: list[str | None] = []
@@ -110,7 +109,7 @@ def _check(urls: list[str]) -> dict[str, Any]:
 
 
 def _send(request: dict[str, str]) -> dict[str, Any]:
-    met = _be_quiet()
+    met = _collect_errors()
     import apprise
     import requests
 
@@ -118,34 +117,35 @@ def _send(request: dict[str, str]) -> dict[str, Any]:
     apprise.URLBase.socket_read_timeout = READ_SECONDS
     send = requests.Session.send
 
-    def send_and_look(*arguments: Any, **more: Any) -> Any:
+    def send_and_note_status(*arguments: Any, **more: Any) -> Any:
         answer = send(*arguments, **more)
         if answer.status_code >= 400:
             met.statuses.append(answer.status_code)
         return answer
 
-    requests.Session.send = send_and_look
+    requests.Session.send = send_and_note_status
     service = _service(request["url"])
     if service is None:
         return {"why": "address"}
-    # Plain text, where the address does not ask for another form.
+    # Plain text, unless the address asks for another format.
     sent = apprise.Apprise(service, asset=service.asset).notify(
         title=request["title"], body=request["body"], body_format=apprise.NotifyFormat.TEXT
     )
-    return {"sent": True} if sent else met.why()
+    return {"sent": True} if sent else met.cause()
 
 
 def _service(url: str) -> Any:
     import apprise
 
-    # It keeps nothing on the disk, and makes no keys.
+    # Apprise must not store files or create keys.
     asset = apprise.AppriseAsset(
         app_id="socialpub", app_desc="", app_url="", storage_mode="memory", pgp_autogen=False, pem_autogen=False
     )
     return apprise.Apprise.instantiate(url, asset=asset)
 
 
-def _be_quiet() -> _SendErrors:
+def _collect_errors() -> _SendErrors:
+    """Silence all logs, and collect the errors of Apprise."""
     met = _SendErrors()
     logging.getLogger().handlers = [logging.NullHandler()]
     apprise_log = logging.getLogger("apprise")

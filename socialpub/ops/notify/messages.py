@@ -1,8 +1,8 @@
-"""What a message to the owner says: failed deliveries, drafts, the worker's absence and every other alert.
+"""The text of a message to the owner: failed deliveries, drafts, the worker's absence and all other alerts.
 
-It may pass through another company's service. It contains no secret, and only the beginning of a post.
+A message may pass through another company's service. It contains no secret, and only the beginning of a post.
 
-The position in the log of deliveries records which failures were sent, so no clock changes it.
+A position in the delivery log records which failures were sent, so a change of the clock has no effect.
 """
 
 import json
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from socialpub.core import units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import AlertKind
@@ -31,20 +32,19 @@ from socialpub.runtime import Runtime
 MAX_FAILURES = 5
 FAILURES_NOT_OLDER_THAN = timedelta(days=7)
 DRAFT_KEPT_BY_NETWORK = timedelta(hours=24)
-"""TikTok drops a draft that was not finished in about a day (integrators, 2026)."""
+"""TikTok drops an unfinished draft after about a day (integrators, 2026)."""
 DRAFT_REMEDY = (
-    "Open the notification in the network's app and finish the post there. The post's page has the caption to copy."
+    "Open the notification in the network's app and finish the post there. Copy the caption from the post's page."
 )
 LONG_ABSENCE = timedelta(minutes=10)
 """A restart or an upgrade takes less time."""
 ABSENCE_SHOWN_FOR = timedelta(days=1)
 SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
-"""The alert that the web process may have sent. Its end says the same."""
+"""The alert that the web process may have sent. The message about its end makes an absence alert redundant."""
 
 MAX_NAMED = 12
-"""In each part: a hundred accounts may lapse on one day."""
+"""The maximum number of alerts in each part: a hundred accounts may expire on one day."""
 TEXT_CHARACTERS = 60
-"""Of a post: the message may pass through another company's service."""
 ERROR_CHARACTERS = 200
 SENTENCE_CHARACTERS = 500
 TITLE_CHARACTERS = 120
@@ -57,12 +57,12 @@ BODY_CHARACTERS = 12_000
 @dataclass(frozen=True, slots=True)
 class Failures:
     through: int
-    """The log entry up to which all failures are included."""
+    """The last log entry that is included."""
     alert: Alert | None
 
 
 def start_reporting_failures(rt: Runtime, tx: Tx) -> None:
-    """Report failures from now on, unless they are reported already."""
+    """Report failures from now on, unless reporting has already started."""
     newest = log_list.newest_failure(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
@@ -72,7 +72,7 @@ def record_sent_failures(tx: Tx, through: int) -> None:
 
 
 def find_failures(rt: Runtime) -> Failures:
-    """Return the failures that were not sent to the owner. What was tried again or stopped is not among them."""
+    """Return the failures that were not sent to the owner, without retried and stopped deliveries."""
     sent = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
     through = log_list.newest_failure(rt.reader)
     if through <= sent:
@@ -88,9 +88,9 @@ def _failures_alert(found: FailedDeliveries, sent: int) -> Alert:
     lines = [_line(one) for one in found.newest]
     if count > len(lines):
         lines.append(f"and {count - len(lines):,} more")
-    remedy = "Look at each, and post it again where it should go out."
+    remedy = "Check each delivery, and retry the posts that you still want to publish."
     if found.unknown:
-        remedy = "Look at the account first where the outcome is unknown: the post may be out. Then post it again."
+        remedy = "If the outcome is unknown, check the account first: the post may be published. Then retry the post."
     return Alert(
         AlertKind.DELIVERY,
         f"delivery:{sent}",
@@ -127,7 +127,6 @@ def _line(one: FailedDelivery) -> str:
 
 
 def _beginning(text: str | None) -> str:
-    """Return the beginning of a post in one line."""
     return _cut(" ".join((text or "").split()), TEXT_CHARACTERS)
 
 
@@ -139,7 +138,7 @@ def _cut(text: str, max_characters: int) -> str:
 
 
 def find_drafts(rt: Runtime) -> list[Alert]:
-    """Return an alert for each draft in an app's inbox, oldest first: until it is posted, or the network drops it."""
+    """Return an alert for each draft in an app's inbox, oldest first, until the draft is posted or dropped."""
     since = stamp(rt.now() - DRAFT_KEPT_BY_NETWORK)
     return [_draft_alert(row) for row in delivery_rows.drafts_in_inbox(rt.reader, since)]
 
@@ -163,7 +162,7 @@ def _draft_alert(row: Row) -> Alert:
 
 
 def record_start(rt: Runtime, tx: Tx) -> None:
-    """Record how long the worker was away, when it starts. Not if it was stopped and missed nothing."""
+    """Record the absence that ends with this start of the worker, unless the worker was stopped and missed nothing."""
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     ended = appliance_state.get(tx, appliance_state.WORKER_ENDED_AT)
     appliance_state.remove(tx, appliance_state.WORKER_ENDED_AT)
@@ -177,7 +176,6 @@ def record_start(rt: Runtime, tx: Tx) -> None:
 
 
 def record_end(rt: Runtime, tx: Tx) -> None:
-    """Record that a worker was stopped."""
     appliance_state.put(tx, appliance_state.WORKER_ENDED_AT, tx.stamp)
 
 
@@ -193,12 +191,12 @@ def find_absence(rt: Runtime) -> Alert | None:
     sentence = f"The worker did not run for {_in_words(span)}, until {away['until'][:16].replace('T', ' ')} UTC"
     if away["late"]:
         were = "1 delivery was" if away["late"] == 1 else f"{away['late']:,} deliveries were"
-        sentence += f"; {were} overdue when it came back"
+        sentence += f"; {were} overdue at its return"
     return Alert(
         AlertKind.WORKER,
         f"worker:away:{away['since']}",
         f"{sentence}.",
-        "It works again. Its log, or that of the machine, says what ended it.",
+        "The worker runs again. To find the cause, read its log and the system log.",
         "/system",
         passes=True,
     )
@@ -217,7 +215,7 @@ class DueAlerts:
 
     begun: list[SentAlert] = field(default_factory=list)
     came_and_went: list[SentAlert] = field(default_factory=list)
-    """While the daily limit was reached."""
+    """Alerts that began and ended while the daily limit was reached."""
     lasting: list[SentAlert] = field(default_factory=list)
     ended: list[SentAlert] = field(default_factory=list)
 
@@ -246,55 +244,54 @@ def compose_message(
     parts = [
         *_part("Needs you", [_item(one, found.get(one.key), sender) for one in message.begun]),
         *_part("Still needs you", [_item(one, found.get(one.key), sender) for one in message.lasting]),
-        *_part("Came up and went, while the daily limit was reached", [_over(one) for one in message.came_and_went]),
-        *_part("Well again", [_over(one) for one in message.ended]),
+        *_part("Began and ended while the daily limit was reached", [_over(one) for one in message.came_and_went]),
+        *_part("Resolved", [_over(one) for one in message.ended]),
     ]
     held = sum(one.held_back for one in (*message.begun, *message.came_and_went, *message.lasting, *message.ended))
     if held:
-        parts.append(f"{'1 of this was' if held == 1 else f'{held:,} of these were'} kept back by yesterday's limit.")
+        parts.append(f"{units.count(held, 'alert was', 'alerts were')} delayed by yesterday's limit.")
     if last_of_day is not None:
         parts.append(
             f"This is the last message of today (notify.daily_limit is {last_of_day}). "
-            "What comes up from now on is told tomorrow (UTC)."
+            "Later alerts are sent tomorrow (UTC)."
         )
     parts.append(f"{sender.name}, {_moment(now)}: {sender.base_url}/")
     return _title(message, found, sender), _cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
 
 
 def join_waiting(waiting: list[NotificationRow]) -> tuple[str, str]:
-    """Return everything that a service was not sent in time as one message."""
+    """Return all messages that wait for a service as one message."""
     if len(waiting) == 1:
         return waiting[0].title, waiting[0].body
     bodies = "\n\n– – –\n\n".join(f"{one.title}\n\n{one.body}" for one in reversed(waiting))
-    title = f"{waiting[-1].title.partition(': ')[0]}: {len(waiting)} messages that could not be sent before"
+    title = f"{waiting[-1].title.partition(': ')[0]}: {len(waiting)} delayed messages"
     return title, _cut(bodies, BODY_CHARACTERS)
 
 
 def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
     body = (
-        "This is a test. Messages like this one tell you when an account must be connected again, a delivery failed, a "
-        f"network refuses your app, or something else needs you.\n\n{sender.name}, {_moment(now)}: {sender.base_url}/"
+        "This is a test. You receive a message when an account must be connected again, a delivery fails, a network "
+        f"refuses your app, or another problem needs you.\n\n{sender.name}, {_moment(now)}: {sender.base_url}/"
     )
-    return f"{sender.name}: a test message", body
+    return f"{sender.name}: test message", body
 
 
 def _title(message: DueAlerts, found: Mapping[str, Alert], sender: Sender) -> str:
     needs, over = [*message.begun, *message.lasting], [*message.ended, *message.came_and_went]
     if len(needs) == 1:
-        # As it is now, like the text below it.
+        # The present sentence, like the text below the title.
         now = found.get(needs[0].key)
         what = _headline(now.sentence if now else needs[0].sentence)
     elif needs:
-        what = f"{len(needs):,} things need you"
+        what = f"{len(needs):,} problems need you"
     elif len(over) == 1:
-        what = f"well again, no longer: {_headline(over[0].sentence)}"
+        what = f"resolved: {_headline(over[0].sentence)}"
     else:
-        what = f"{len(over):,} things are well again"
+        what = f"{len(over):,} problems are resolved"
     return _cut(_safe(f"{sender.name}: {' '.join(what.split())}"), TITLE_CHARACTERS)
 
 
 def _headline(sentence: str) -> str:
-    """Return a sentence without its details."""
     return sentence.partition(": ")[0].rstrip(".")
 
 
@@ -314,7 +311,7 @@ def _item(known: SentAlert, alert: Alert | None, sender: Sender) -> str:
 
 def _over(known: SentAlert) -> str:
     until = f" until {_short(known.ended_at)}" if known.ended_at else ""
-    return f"- No longer: {_cut(known.sentence, SENTENCE_CHARACTERS)} (from {_short(known.since)}{until})"
+    return f"- Resolved: {_cut(known.sentence, SENTENCE_CHARACTERS)} (from {_short(known.since)}{until})"
 
 
 def _short(at: str) -> str:

@@ -1,10 +1,10 @@
-"""When the owner is notified: a thread compares the alerts of now with those that were sent.
+"""The schedule of notifications: a thread compares the present alerts with those that were sent.
 
-Alerts that begin together are sent together. A lasting alert is repeated each week. One that returns is grouped longer
-each time. An end is sent after it has lasted for a while, except for an event. These decisions are pure functions.
+Alerts that begin together are sent together. A lasting alert is repeated each week. An alert that returns is grouped
+longer each time. The end of an alert is sent after a few minutes, except for an event. Pure functions decide this.
 
-A message and the alerts in it are stored in one transaction, so no alert is forgotten or in two messages. A restored
-installation that is still paused reports only that.
+A message and its alerts are stored in one transaction, so no alert is forgotten or sent twice. A restored installation
+that is still paused reports only the pause.
 """
 
 import threading
@@ -38,17 +38,17 @@ GROUPING = (
     timedelta(minutes=30),
     timedelta(hours=1),
 )
-"""How long an alert waits for others to join it: the first time within a day, the second, and so on."""
+"""How long an alert waits for others: the first time within a day, the second time, and so on."""
 STAYS_WELL = timedelta(minutes=5)
 REMIND = timedelta(days=7)
 REMEMBERED = timedelta(days=1)
-"""An alert that comes back within this time counts as returning."""
+"""An alert that begins again within this time counts as returning."""
 KEPT = timedelta(days=7)
-"""How long a message is kept for a service that fails. By then, what lasts is in a newer one."""
-ROUND_SECONDS = 10.0
+"""How long a message is kept for a service that fails. After this time, a newer message contains lasting alerts."""
+INTERVAL_SECONDS = 10.0
 JOIN_SECONDS = 5.0
 SILENT = timedelta(minutes=5)
-"""After this time without a report of the worker, the web process notifies the owner."""
+"""After this time without a report from the worker, the web process notifies the owner."""
 
 log = logging.get_logger("socialpub.notify")
 
@@ -58,15 +58,12 @@ log = logging.get_logger("socialpub.notify")
 
 @dataclass(frozen=True, slots=True)
 class AlertChanges:
-    """What one round changes in the known alerts."""
-
     known: dict[str, SentAlert]
     changed: list[SentAlert]
     forgotten: list[str]
 
 
 def compare_alerts(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
-    """Compare the known alerts with those that were found."""
     after: dict[str, SentAlert] = {}
     for key, alert in found.items():
         after[key] = _present_alert(known[key], now) if key in known else _new_alert(known, alert, now)
@@ -89,7 +86,7 @@ def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> S
         alert.sentence,
         alert.passes,
         stamp(now),
-        # Each event has a key of its own.
+        # Each event has its own key.
         returns=len(sent) if alert.passes else 0,
     )
 
@@ -97,23 +94,23 @@ def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> S
 def _present_alert(old: SentAlert, now: datetime) -> SentAlert:
     if old.ended_at is None:
         return old
-    if old.told_at is not None:  # its end was not sent yet: for the owner, it lasted
+    if old.told_at is not None:  # its end was not sent yet, so for the owner it lasted
         return replace(old, ended_at=None, returns=old.returns if old.passes else old.returns + 1)
     short = now - parse(old.ended_at) < STAYS_WELL
     return replace(old, since=old.since if short or old.held_back else stamp(now), ended_at=None)
 
 
 def _missing_alert(old: SentAlert, now: datetime, *, succeeded: bool) -> SentAlert | None:
-    """Return what is left of an alert that was not found. `succeeded`: its subject has another alert now."""
+    """Return the remaining record of an ended alert. `succeeded`: its subject has another alert now."""
     if old.ended_at is None:
         return None if succeeded and not old.passes else replace(old, ended_at=stamp(now))
     if old.held_back or (old.told_at is not None and not old.passes):
-        return old  # its end is still to be sent
+        return old  # its end must still be sent
     return old if now - parse(old.ended_at) < REMEMBERED else None
 
 
 def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
-    """Return the alerts that have waited long enough for others to join, and all others that were not sent."""
+    """Return the alerts that have waited long enough, with all other unsent alerts."""
     unsent = [one for one in known.values() if one.told_at is None and one.ended_at is None]
     sent = [one for one in known.values() if one.told_at is not None and not one.passes]
     found = DueAlerts(
@@ -132,7 +129,6 @@ def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
 
 
 def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
-    """Return the alerts as they are after this message."""
     at = stamp(now)
     return [
         *(replace(one, told_at=at, held_back=False) for one in (*message.begun, *message.lasting)),
@@ -142,7 +138,7 @@ def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
 
 
 def mark_held_back(message: DueAlerts) -> list[SentAlert]:
-    """Return the alerts that the daily limit keeps back. Ends and reminders wait without a mark."""
+    """Return the alerts that the daily limit delays. Ends and reminders wait without a mark."""
     return [replace(one, held_back=True) for one in message.begun if not one.held_back]
 
 
@@ -150,11 +146,11 @@ def _grouping(alert: SentAlert) -> timedelta:
     return GROUPING[min(alert.returns, len(GROUPING) - 1)]
 
 
-# --- rounds ----------------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def prepare_services(rt: Runtime, tx: Tx) -> None:
-    """Store the services before the first round of a process. Earlier failures are not reported."""
+    """Store the services when a process begins to notify. Earlier failures are not reported."""
     names = {service.id: service.name for service in send.list_services(rt, tx)}
     clean_messages(rt, tx)
     notifications.set_services(tx, names)
@@ -162,7 +158,7 @@ def prepare_services(rt: Runtime, tx: Tx) -> None:
 
 
 def forget_original(tx: Tx) -> None:
-    """Do not repeat what the original of a restored database sent or was about to send."""
+    """Drop the messages and alerts that the original of a restored database has sent or will send."""
     if tx.has_table(ToldCauseRow):
         messages.record_sent_failures(tx, log_list.newest_failure(tx))
         tx.delete(ToldCauseRow)
@@ -196,7 +192,7 @@ def store_due_message(rt: Runtime) -> bool:
 
 
 def clean_messages(rt: Runtime, tx: Tx) -> None:
-    """Remove old messages, and those that the original of a restored backup sends itself."""
+    """Remove old messages, and those that the original of a restored backup sends."""
     oldest = stamp(tx.now - KEPT)
     if appliance_state.restored_from(tx):
         oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
@@ -234,37 +230,35 @@ def _store_message(
 
 
 class Notifier:
-    """The thread that notifies the owner. It runs in the worker, and in the web process for when the worker is gone.
+    """The thread that notifies the owner. It runs in the worker and, as a fallback, in the web process.
 
-    A lock lets one of them run a round at a time.
+    A lock lets one of them act at a time. The fallback acts only while no worker reports.
     """
 
     def __init__(self, rt: Runtime, *, is_fallback: bool = False) -> None:
-        """Prepare the thread. `is_fallback`: it only acts while no worker reports."""
         self.rt = rt
         self._is_fallback = is_fallback
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
         self._begun = False
         self._accepted: dict[str, tuple[int, int]] = {}
-        """What services accepted and no row records yet (`send.send_waiting`)."""
+        """Accepted messages that no row records yet (`send.send_waiting`)."""
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
-        """Begin, without an address as well: the owner may add one at any time.
+        """Start the thread, even without an address: the owner may add one at any time.
 
-        The worker calls this before it delivers: a delivery that fails in its first second is reported.
+        The worker calls this before it delivers, so that a delivery that fails in its first second is reported.
         """
         if not self._is_fallback and send.list_services(self.rt):
             self._begin()
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for its end, soon after `rt.stopping` is set."""
         if self._thread.is_alive():
             self._thread.join(JOIN_SECONDS)
 
-    def once(self) -> None:
-        """Run one round, and send each service what it was not sent. Raises `SendingStopped`."""
+    def run_once(self) -> None:
+        """Store a message if one is due, and send all waiting messages. Raises `SendingStopped`."""
         if not send.list_services(self.rt) or (self._is_fallback and not self._is_silent()):
             return
         if not self._lock.try_acquire():
@@ -286,13 +280,13 @@ class Notifier:
         return age is not None and abs(age) > SILENT.total_seconds()
 
     def _run(self) -> None:
-        while not self.rt.stopping.wait(ROUND_SECONDS):
+        while not self.rt.stopping.wait(INTERVAL_SECONDS):
             try:
-                self.once()
+                self.run_once()
             except SendingStopped:
                 return
             except SocialpubError as error:
-                log.warning("what needs the owner could not be looked at", reason=error.detail)
+                log.warning("alerts could not be checked", reason=error.detail)
             except Exception:
-                # The next round may succeed.
-                log.error("telling the owner failed and is tried again", exc_info=True)
+                # The next attempt may succeed.
+                log.error("notifying the owner failed and is retried", exc_info=True)

@@ -1,11 +1,11 @@
-"""Sends messages to the services that notify the owner, through Apprise in a child process.
+"""Sending messages to the notification services, through Apprise in a child process.
 
 The services are those of `[notify] urls` and those that the owner added in the dashboard. An address contains a
-password, so messages and pages show only its scheme and host. Each service is served by itself. One that fails is tried
-less and less often, and then receives in one message what it missed. That message may be sent again only after this
-process was killed between sending and recording it.
+password, so messages and pages show only its scheme and host. Each service is served separately. A failing service is
+retried less and less often, and then receives all missed messages as one. A message is sent twice only if this process
+is killed between sending and recording it.
 
-The child process has a time limit. It is killed after it, or a few seconds after this process stops.
+The child process has a timeout. It also ends a few seconds after this process stops.
 """
 
 import json
@@ -41,58 +41,58 @@ from socialpub.ops.notify import messages
 from socialpub.runtime import Runtime
 
 SECONDS = 45.0
-"""One message to one service, including the start of Apprise."""
+"""The timeout of one message to one service, including the start of Apprise."""
 POLL_SECONDS = 0.05
 STOP_SECONDS = 3.0
-"""How long a stop waits for an answer. Without one, it is not known whether the message was sent."""
+"""How long a stop waits for a response. Without a response, it is unknown whether the message was sent."""
 AT_ONCE = 4
-"""Services at the same time, so that one that hangs delays no other. Each takes 45 MB."""
+"""How many services are sent to at the same time, so that a hanging service delays no other. Each takes 45 MB."""
 BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
 MAX_ADDED = 20
 MAX_URL_CHARACTERS = 2000
-URL_FORMATS = "How the address of each service is written: https://appriseit.com/services/"
+URL_FORMATS = "For the address of each service, see https://appriseit.com/services/"
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.ops.notify.apprise_process")
 _PASSED_ON = (
     *("PATH", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
     *(name for proxy in ("http_proxy", "https_proxy", "all_proxy", "no_proxy") for name in (proxy, proxy.upper())),
 )
-"""The variables that the child gets. Others may contain secrets."""
+"""The variables for the child process. Others may contain secrets."""
 
 _REASONS = {
-    "login": "it does not accept the user name or the password",
-    "receiver": "it does not accept the receiver",
-    "sender": "it does not accept the sender",
-    "certificate": "its certificate is not valid for its name, or nobody known has signed it",
+    "login": "the service refuses the user name or the password",
+    "receiver": "the service refuses the recipient",
+    "sender": "the service refuses the sender",
+    "certificate": "its certificate is invalid for its name, or not signed by a trusted authority",
     "tls": "no encrypted connection can be made",
     "name": "its host is not found",
     "refused": "nothing listens at its address",
-    "timeout": "it does not answer in time",
-    "cut": "it ended the connection before it answered",
+    "timeout": "the service does not respond in time",
+    "cut": "the service closed the connection before it responded",
     "address": "Apprise does not accept the address",
-    "unknown": "it did not accept the message and gave no reason",
+    "unknown": "the service refused the message without a reason",
 }
 _STATUSES = {
-    401: "it does not accept the user name, the password or the token (401)",
-    403: "it does not allow this with the user name, the password or the token given (403)",
-    404: "it does not know the topic, the chat or the token (404)",
-    413: "the message is too large for it (413)",
-    429: "it takes no more messages for now (429)",
+    401: "the service refuses the user name, the password or the token (401)",
+    403: "the user name, the password or the token has no permission for this (403)",
+    404: "the service does not know the topic, the chat or the token (404)",
+    413: "the message is too large for the service (413)",
+    429: "the service accepts no more messages for now (429)",
 }
-_FAULTS = {"unknown": "is of no service that Apprise knows", "incomplete": "is not complete"}
-_UNCHECKED = "cannot be checked now, because Apprise did not answer; try again"
+_FAULTS = {"unknown": "is not the address of a service that Apprise supports", "incomplete": "is not complete"}
+_UNCHECKED = "cannot be checked now, because Apprise did not respond; try again"
 
 log = logging.get_logger("socialpub.notify")
 
 
 class SendingStopped(Exception):
-    """This process is stopping. The message may have been sent."""
+    """This process stops. The message may have been sent."""
 
 
 def send_message(
     url: SecretStr, title: str, body: str, *, stopping: threading.Event | None = None, seconds: float = SECONDS
 ) -> str | None:
-    """Send one message. Return None, or why the service did not accept it as the end of a sentence. Blocks."""
+    """Send one message. Return None, or the reason for the failure as a clause. Blocks."""
     request = {"url": url.get_secret_value(), "title": title, "body": body}
     answer = _ask_process(request, stopping or threading.Event(), seconds)
     if answer is None:
@@ -101,12 +101,12 @@ def send_message(
         return None
     status = answer.get("status")
     if status is not None:
-        return _STATUSES.get(status, f"it answered with status {status}")
+        return _STATUSES.get(status, f"the service responded with status {status}")
     return _REASONS.get(str(answer.get("why")), _REASONS["unknown"])
 
 
 def check_addresses(urls: tuple[SecretStr, ...]) -> list[str | None] | None:
-    """Return what is wrong with each address, or None if Apprise did not answer."""
+    """Return the fault of each address, or None if Apprise did not respond."""
     if not urls:
         return []
     answer = _ask_process({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), SECONDS)
@@ -121,7 +121,7 @@ def _wait_at_stop(child: "subprocess.Popen[bytes]") -> None:
 
 
 def _ask_process(request: dict[str, Any], stopping: threading.Event, seconds: float) -> dict[str, Any] | None:
-    """Return the child's answer, or None after the time limit."""
+    """Return the child's response, or None after the timeout."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     with subprocess.Popen(  # noqa: S603  our own
         _COMMAND,
@@ -161,13 +161,13 @@ class Service:
     name: str
     """Scheme and host, `ntfy://ntfy.example.com`. Further services with the same name have a number."""
     url: SecretStr = field(repr=False)
-    """Empty for an added address that this `secret.key` cannot open."""
+    """Empty for an added address that this `secret.key` cannot decrypt."""
     is_added: bool = False
-    """The owner added it in the dashboard and can remove it there."""
+    """Whether the owner added the address in the dashboard."""
 
 
 def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
-    """Return every service, those of the configuration first. No two have the same name."""
+    """Return every service, those of the configuration first. The names are unique."""
     found = [*list_configured(rt.settings, rt.secrets), *_added(rt, store or rt.reader)]
     seen: Counter[str] = Counter()
     named = []
@@ -179,7 +179,6 @@ def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
 
 
 def list_configured(settings: Settings, secrets: Secrets) -> list[Service]:
-    """Return the services of the configuration, in the order of the list."""
     return [
         Service(secrets.sign("notify", url.get_secret_value()), display_url(url.get_secret_value()), url)
         for url in settings.notify.urls
@@ -187,7 +186,7 @@ def list_configured(settings: Settings, secrets: Secrets) -> list[Service]:
 
 
 def parse_address(text: str) -> tuple[SecretStr, str]:
-    """Return the address in `text` and its name. Apprise judges the address in a child process, so this blocks.
+    """Return the address in `text` and its name. Apprise checks the address in a child process, so this blocks.
 
     Raises InvalidRequest at `url`.
     """
@@ -205,15 +204,15 @@ def parse_address(text: str) -> tuple[SecretStr, str]:
 
 
 def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
-    """Store an address that `parse_address` accepted. Return its id. Raises Conflict if there is no place for it.
+    """Store an address that `parse_address` accepted. Return its id. Raises Conflict if the address cannot be added.
 
-    The service is sent what happens from now on. Running processes use it from their next round.
+    The service receives later alerts only. Running processes use the address within seconds.
     """
     known = list_services(rt, tx)
     if any(one.url == url for one in known):
-        raise Conflict("This address is in the list already.")
+        raise Conflict("This address is already in the list.")
     if sum(one.is_added for one in known) >= MAX_ADDED:
-        raise Conflict(f"There are {MAX_ADDED} addresses already. Remove one first.")
+        raise Conflict(f"The list already has {MAX_ADDED} addresses. Remove one first.")
     address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
@@ -225,7 +224,7 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
 
 
 def remove_service(rt: Runtime, tx: Tx, address_id: str) -> str:
-    """Forget an address that the owner added. Return its name. Raises NotFound."""
+    """Remove an address that the owner added. Return its name. Raises NotFound."""
     name = notifications.delete_address(tx, address_id)
     if name is None:
         raise NotFound("This address is no longer in the list.")
@@ -239,18 +238,18 @@ def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
         try:
             url = rt.secrets.open(bytes(row.url), table, row.id, column)
         except OperatorError:
-            url = ""  # sending to it fails, and the System page and the doctor report that
+            url = ""  # sending fails, and the System page and `doctor` report the failure
         yield Service(row.id, row.name, SecretStr(url), is_added=True)
 
 
-# --- what waits ------------------------------------------------------------------------------------------------------
+# --- waiting messages ------------------------------------------------------------------------------------------------
 
 
 def send_waiting(rt: Runtime, accepted: dict[str, tuple[int, int]]) -> None:
-    """Send each service what it was not sent. Blocks for less than a minute, or a few if many services hang.
+    """Send each service its waiting messages. Blocks for less than a minute, or longer if many services hang.
 
-    `accepted` keeps what a service accepted until a write has recorded it: its last message, and how many. It is
-    recorded first, so a write that failed does not repeat a message. Raises `SendingStopped` if this process stops.
+    `accepted` keeps the last message that a service accepted, and how many, until a write has recorded them. It is
+    recorded first, so a failed write does not repeat a message. Raises `SendingStopped` if this process stops.
     """
     for service_id in list(accepted):
         _record_accepted(rt, accepted, service_id)
@@ -264,7 +263,7 @@ def send_waiting(rt: Runtime, accepted: dict[str, tuple[int, int]]) -> None:
 
 
 def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
-    """Send a test message to every service. Return why each one failed, or None. Blocks."""
+    """Send a test message to every service. Return the reason for each failure, or None. Blocks."""
     title, body = messages.test_message(messages.load_sender(rt), rt.now())
     found = []
     for service in list_services(rt):
@@ -284,11 +283,11 @@ def _send(rt: Runtime, service: Service, state: NotificationServiceRow, accepted
     if failure is None:
         accepted[service.id] = waiting[-1].id, len(waiting)
         _record_accepted(rt, accepted, service.id)
-        log.info("the owner was told", service=service.name, messages=len(waiting))
+        log.info("notification sent", service=service.name, messages=len(waiting))
         return
     pause = BACK_OFF_SECONDS[min(state.tries, len(BACK_OFF_SECONDS) - 1)]
     rt.db.write(notifications.note_failed, service.id, failure, after(rt.stamp(), pause))
-    log.warning("the owner could not be told", service=service.name, reason=failure, waiting=len(waiting))
+    log.warning("notification failed", service=service.name, reason=failure, waiting=len(waiting))
 
 
 def _record_accepted(rt: Runtime, accepted: dict[str, tuple[int, int]], service_id: str) -> None:
@@ -311,7 +310,6 @@ class ServiceHealth:
 
 
 def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
-    """Return every service in the order of the list."""
     states = {state.id: state for state in notifications.services(reader)}
     return [ServiceHealth(one, states.get(one.id)) for one in list_services(rt, reader)]
 
@@ -327,32 +325,27 @@ def find_wrong_addresses(settings: Settings) -> list[str]:
 
 
 def refuse_wrong_addresses(settings: Settings) -> None:
-    """Raise OperatorError when an address cannot be used."""
     wrong = find_wrong_addresses(settings)
     if wrong:
         raise OperatorError(" ".join(wrong), URL_FORMATS)
 
 
 def describe_outdated_processes(rt: Runtime, surface: Surface) -> str | None:
-    """Return the sentence that processes run with other addresses than this one, or None if all have the same."""
+    """Return the sentence about processes that run with other addresses, or None."""
     changed = machine.find_changed_keys(rt)
     roles = [role for role, keys in changed.items() if "notify.urls" in keys]
     if not roles:
         return None
     names = " and the ".join("web server" if role == "web" else role for role in roles)
-    run, know = ("run", "They send") if len(roles) > 1 else ("runs", "It sends")
+    use = "use" if len(roles) > 1 else "uses"
     restart = "Restart socialpub" if surface is Surface.DASHBOARD else commands.here().restart()
-    return (
-        f"The {names} {run} with other addresses in [notify] urls. {know} nothing to an address that it does not list. "
-        f"{restart}."
-    )
+    return f"The {names} still {use} former addresses of [notify] urls, and nothing is sent to new ones. {restart}."
 
 
 def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
-    """Yield the findings for the doctor."""
     found = read_service_health(rt, rt.reader)
     if not found:
-        yield note("notify", "No notification is sent when something needs the owner.", hints.add_address(surface))
+        yield note("notify", "No address for notifications is set.", hints.add_address(surface))
         return
     for sentence in find_wrong_addresses(rt.settings):
         yield problem("notify", sentence, URL_FORMATS)
@@ -372,9 +365,9 @@ def _service_finding(service: ServiceHealth, surface: Surface) -> Finding:
         waiting = "1 message waits" if state.waiting == 1 else f"{state.waiting:,} messages wait"
         return problem(
             "notify",
-            f"{service.name} has accepted no message since {state.failing_since}: {state.failure}. {waiting}; the next "
-            f"try is at {state.next_at or 'once'}.",
-            f"{fix} To try it at once, {test}.",
+            f"{service.name} has accepted no message since {state.failing_since}: {state.failure}. {waiting}. The next "
+            f"attempt is {f'at {state.next_at}' if state.next_at else 'due now'}.",
+            f"{fix} To retry at once, {test}.",
         )
     if state is None or state.sent_at is None:
         message = f"{service.name} has received no message yet."

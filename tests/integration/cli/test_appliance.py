@@ -184,8 +184,8 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
             machine.publish_configuration(running.enter_context(terminal.open(role)))
         terminal.config.write_text(terminal.config.read_text() + URLS)
         assert terminal.success("admin", "notify-test").stderr == (
-            "The web server and the worker run with other addresses in [notify] urls. They send nothing to an address "
-            f"that it does not list. {commands.here().restart()}.\n"
+            "The web server and the worker still use former addresses of [notify] urls, and nothing is sent to "
+            f"new ones. {commands.here().restart()}.\n"
         )
     with terminal.open("worker") as worker:
         machine.publish_configuration(worker)

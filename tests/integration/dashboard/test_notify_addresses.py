@@ -103,12 +103,12 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
 @pytest.mark.parametrize("urls", [[]])
 def test_a_running_worker_uses_a_new_address(owner: Tab, rt: Runtime, postbox: Postbox, urls: list[str]) -> None:
     notifier = Notifier(rt)
-    notifier.once()
+    notifier.run_once()
     owner.press("Add address", {"New address": NTFY}, on="/system")
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
-    notifier.once()
+    notifier.run_once()
     rt.clock.forward(120)  # type: ignore[attr-defined]
-    notifier.once()
+    notifier.run_once()
     assert [service for service, _, _ in postbox.received] == ["ntfys"]
     assert "No credits are left" in postbox.last
 
@@ -135,10 +135,10 @@ def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbo
         ("syslog://", "is a service of this machine, which socialpub does not support"),
         ("GNOME://", "is a service of this machine, which socialpub does not support"),
         ("mailto:// ", "is not complete: text is missing after mailto://"),
-        ("nosuch://hidden@host", "is of no service that Apprise knows"),
+        ("nosuch://hidden@host", "is not the address of a service that Apprise supports"),
         ("tgram://hidden/1", "is not complete"),
         (f"ntfy://{'a' * 2000}", "may have at most 2000 characters"),
-        ("ntfy://topic-nobody-knows", "in the list already"),
+        ("ntfy://topic-nobody-knows", "already in the list"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_at_its_field(owner: Tab, rt: Runtime, given: str, said: str) -> None:

@@ -40,9 +40,9 @@ def minutes(rt: Runtime, clock: HandClock, well: Callable[[], None], postbox: Po
         pause = 1 + count // 100
         for _ in range(0, count, pause):
             well()
-            notifier.once()
+            notifier.run_once()
             clock.forward(60 * pause)
         well()
-        notifier.once()
+        notifier.run_once()
 
     return passed

@@ -41,7 +41,7 @@ def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
         assert (letter["Subject"], letter["To"]) == (TITLE, "owner@example.com")
         assert letter.get_content_type() == "text/plain"
         assert letter.get_content().replace("\r\n", "\n").strip() == BODY
-        assert send(f"mailto://owner:wrong-password@{address}") == "it does not accept the user name or the password"
+        assert send(f"mailto://owner:wrong-password@{address}") == "the service refuses the user name or the password"
         assert len(mail.taken) == 1
 
 
@@ -56,7 +56,7 @@ def test_ntfy_and_gotify_get_title_and_text(service: HttpService) -> None:
 def test_what_went_wrong_is_told_in_words(service: HttpService) -> None:
     service.status = 401
     refused = send(f"json://owner:wrong@{service.address}/")
-    assert refused == "it does not accept the user name, the password or the token (401)"
+    assert refused == "the service refuses the user name, the password or the token (401)"
     port = service.server_port
     service.server_close()
     assert send(f"ntfy://127.0.0.1:{port}/topic") == "nothing listens at its address"
@@ -65,7 +65,7 @@ def test_what_went_wrong_is_told_in_words(service: HttpService) -> None:
 def test_a_service_that_hangs_is_given_up(service: HttpService) -> None:
     """Not only by Apprise, which stops waiting by itself when it does."""
     service.hangs = True
-    assert send(f"json://{service.address}/", seconds=2.0) == "it does not answer in time"
+    assert send(f"json://{service.address}/", seconds=2.0) == "the service does not respond in time"
 
 
 def test_a_stop_waits_a_few_seconds_for_a_service(service: HttpService) -> None:
@@ -110,7 +110,7 @@ def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> No
             Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]}))
         )
     message = refused.value.message
-    assert "number 2, nosuch://, is of no service that Apprise knows" in message
+    assert "number 2, nosuch://, is not the address of a service that Apprise supports" in message
     assert "number 3, tgram://, is not complete" in message
     assert "ntfy" not in message
     assert "hidden" not in message

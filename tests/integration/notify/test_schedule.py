@@ -54,11 +54,11 @@ def test_a_held_network_is_told_once_and_once_more_when_it_is_well_again(
     assert "https://social.example.com/system" in postbox.last
     release(rt)
     minutes(4)
-    assert len(postbox.received) == 1, "it may come back at once"
+    assert len(postbox.received) == 1, "the alert may return"
     minutes(120)
     assert len(postbox.received) == 2
-    assert "well again" in postbox.titles[1]
-    assert "No longer: X has refused this app" in postbox.last
+    assert "resolved" in postbox.titles[1]
+    assert "Resolved: X has refused this app" in postbox.last
 
 
 def test_what_is_found_within_a_minute_is_one_message(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
@@ -67,7 +67,7 @@ def test_what_is_found_within_a_minute_is_one_message(rt: Runtime, minutes: Minu
     hold(rt)
     minutes(5)
     assert len(postbox.received) == 1
-    assert "4 things need you" in postbox.titles[0]
+    assert "4 problems need you" in postbox.titles[0]
     assert postbox.last.count("must be connected again") == 3
 
 
@@ -76,7 +76,7 @@ def test_what_is_over_within_the_minute_is_not_told(
 ) -> None:
     minutes(1)
     hold(rt)
-    Notifier(rt).once()
+    Notifier(rt).run_once()
     clock.forward(30)
     release(rt)
     minutes(60)
@@ -171,8 +171,8 @@ def test_the_daily_limit_says_so_and_the_next_day_sums_up(
     assert len(postbox.received) == 3
     assert "Second" in postbox.last
     assert "First" not in postbox.last
-    assert "came up and went" in postbox.last.lower()
-    assert "2 of these were kept back" in postbox.last
+    assert "began and ended" in postbox.last.lower()
+    assert "2 alerts were delayed" in postbox.last
 
 
 def test_a_clock_that_was_set_is_told_once(rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox) -> None:
@@ -228,7 +228,7 @@ def test_a_restored_copy_speaks_of_nothing_but_itself(
     release(rt)
     clock.forward(3600)
     again = Notifier(rt)
-    again.once()
+    again.run_once()
     minutes(60)
     assert postbox.received == [], "neither what waited nor that it is well again: both are the original's to tell"
     minutes(26 * 60)
@@ -248,8 +248,8 @@ def test_a_process_that_dies_while_it_sends_repeats_that_message_alone(
     postbox.dies = True
     with pytest.raises(KeyboardInterrupt):
         minutes(5)
-    Notifier(rt).once()
-    Notifier(rt).once()
+    Notifier(rt).run_once()
+    Notifier(rt).run_once()
     assert len(postbox.received) == 2
     assert postbox.received[0] == postbox.received[1]
 
@@ -278,7 +278,7 @@ def test_a_restart_repeats_nothing(
     for _ in range(3):
         clock.forward(60)
         well()
-        Notifier(rt).once()
+        Notifier(rt).run_once()
     assert len(postbox.received) == 1
 
 
@@ -302,7 +302,7 @@ def test_a_service_that_fails_is_tried_again_for_itself(
     postbox.failing.clear()
     minutes(60)
     (late,) = [one for one in postbox.received if one[0] == "gotify"]
-    assert "2 messages" in late[1]
+    assert "2 delayed messages" in late[1]
     assert "No credits are left" in late[2]
     assert "must be connected again" in late[2]
 
@@ -335,14 +335,14 @@ def test_a_worker_that_is_gone_is_told_by_the_web_server(
     stands_in = Notifier(rt, is_fallback=True)
     for _ in range(8):
         clock.forward(60)
-        stands_in.once()
+        stands_in.run_once()
     assert len(postbox.received) == 1
     told = postbox.titles[0].partition(": ")[2]
     assert told.startswith("The worker has not reported for ")
     assert f"- {told}." in postbox.last, "title and text are of the same moment"
     minutes(10)
     assert len(postbox.received) == 2
-    assert "well again" in postbox.titles[1]
+    assert "resolved" in postbox.titles[1]
     assert rt.reader.value("SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
 
 
@@ -356,7 +356,7 @@ def test_a_worker_that_died_says_so_when_it_is_back(
     minutes(60)
     (told,) = [body for _, _, body in postbox.received if "did not run" in body]
     assert "The worker did not run for 3.0 hours" in told
-    assert "1 delivery was overdue when it came back" in told
+    assert "1 delivery was overdue at its return" in told
 
 
 def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(

@@ -72,7 +72,7 @@ def minutes(rt: Runtime, clock: HandClock, count: int) -> None:
     notifier = Notifier(rt)
     for _ in range(count):
         rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
-        notifier.once()
+        notifier.run_once()
         clock.forward(60)
 
 

@@ -20,11 +20,11 @@ _POST = {
 }
 _PROFILE = {"DELETE": "To disconnect an account, send POST /api/v1/profiles/{id}/disconnect."}
 _PROFILES = {"POST": "The owner of the appliance connects accounts."}
-"""Methods that callers know from other APIs, with what does the same here."""
+"""Hints for methods that callers know from other APIs."""
 
 
 def routes(*, dashboard: bool = False) -> list[Route]:
-    """They are tried in this order: what is asked most comes first. With the dashboard or without its pages."""
+    """Return the routes in the order of matching; frequent requests come first."""
     found = [
         route("/api/v1/posts/validate", POST=posts.validate),
         route("/api/v1/posts/{postId}", instead=_POST, GET=posts.show, PATCH=posts.edit),
@@ -113,7 +113,7 @@ def dashboard_routes() -> list[Route]:
 
 
 def verification_routes(file_name: str) -> list[Route]:
-    """Where TikTok looks for the file of this name: before everything else, since one lies among the media."""
+    """Return the routes of TikTok's verification file. They must precede the route of the media."""
     return [
         route(f"{folder}/{file_name}", GET=pages.show_tiktok_verification)
         for folder in ("", "/storage/media")

@@ -1,7 +1,7 @@
-"""`/healthz`, `/readyz` and `/metrics`: alive, working (contract 1.13), and in numbers.
+"""`/healthz`, `/readyz` and `/metrics` (contract 1.13).
 
-What makes the appliance ready is `ops/health.py`'s to say; here it becomes an answer, within seconds whatever hangs.
-Anyone may ask, so every word is ours: what a network or an exception says is for the owner alone.
+`ops/health.py` decides whether the appliance is ready. Every response arrives within seconds, also if a check hangs.
+Clients need no key, so responses never quote a network or an exception.
 """
 
 import asyncio
@@ -23,29 +23,28 @@ from socialpub.web.http.endpoint import endpoint, unauthorized, wrong_key
 from socialpub.web.http.request import Request, WebState
 
 _FRESH_SECONDS = 1.0
-"""A look counts for so long: frequent checks do not keep the disk busy."""
-_NOW = ((b"cache-control", b"no-store"),)
-"""No proxy may keep what was true a minute ago."""
+"""Frequent requests share a check, so that they do not keep the disk busy."""
+_NO_STORE = ((b"cache-control", b"no-store"),)
 
 
 @endpoint(scope=None)
 async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """This process answers, and which installation it belongs to: whether an address leads here can be told by that."""
-    return Answer(200, b'{"status":"ok","instance":"%s"}' % rt.instance_id.encode(), _NOW)
+    """Return the instance id, by which `doctor` recognizes this appliance."""
+    return Answer(200, b'{"status":"ok","instance":"%s"}' % rt.instance_id.encode(), _NO_STORE)
 
 
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    # Anyone may ask: the machine's paths are none of their business.
+    # Clients need no key, so the response must not contain paths of this host.
     with commands.in_public():
-        return _answer(await _look(rt, request.state))
+        return _render_readiness(await _check_readiness(rt, request.state))
 
 
-def _answer(found: Readiness) -> Answer:
+def _render_readiness(found: Readiness) -> Answer:
     shown: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
     if found.paused:
         shown["paused"] = True
-    # A network that refuses the app is no fault of this machine: it is shown, and readiness stays.
+    # A network that refuses the app does not make the appliance unready.
     if found.held:
         shown["held"] = [_shown_hold(hold) for hold in found.held]
     if found.clock is not None:
@@ -53,23 +52,23 @@ def _answer(found: Readiness) -> Answer:
     if found.reasons:
         shown["reasons"] = [finding.sentences for finding in found.reasons]
         shown["codes"] = [finding.code for finding in found.reasons]
-        return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"), *_NOW))
-    return Answer(200, orjson.dumps(shown), _NOW)
+        return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"), *_NO_STORE))
+    return Answer(200, orjson.dumps(shown), _NO_STORE)
 
 
-async def _look(rt: Runtime, state: WebState) -> Readiness:
-    """What a look finds that is a second old at most. One that hangs is waited for once, not by a thread per caller."""
+async def _check_readiness(rt: Runtime, state: WebState) -> Readiness:
+    """Return the result of a check that started at most one second ago. All callers share a check that hangs."""
     now = rt.clock.monotonic()
     known = state.readiness
     if known is None or (known[1].done() and now - known[0] >= _FRESH_SECONDS):
         known = state.readiness = now, asyncio.create_task(health.check_readiness(rt))
-    began_at, looking = known
-    done, _ = await asyncio.wait({looking}, timeout=max(began_at + health.READINESS_SECONDS - now, 0))
-    return looking.result() if done else health.HANGING
+    began_at, check = known
+    done, _ = await asyncio.wait({check}, timeout=max(began_at + health.READINESS_SECONDS - now, 0))
+    return check.result() if done else health.HANGING
 
 
 class HoldCode(StrEnum):
-    """What a network refuses to the app, for programs. A code never changes its meaning."""
+    """A stable code for what a network refuses to the app."""
 
     PUBLISHING = "publishingHeld"
     QUERIES = "queriesHeld"
@@ -95,14 +94,13 @@ def _shown_hold(hold: HoldRow) -> dict[str, str]:
 
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
-_REST = 20
-"""The numbers are kept for this many times the time that reading them took. Callers need no key, and this limits the
-share of a processor that they can use."""
+_CACHE_FACTOR = 20
+"""The metrics are cached for this multiple of the time that reading took. This limits the CPU time of requests without
+a key."""
 
 
 @endpoint(scope=None)
 async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """The metrics, for those who have their token if one is set."""
     expected = rt.settings.metrics.token.get_secret_value()
     if expected:
         header = request.headers.get(b"authorization")
@@ -117,8 +115,6 @@ async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noq
 
 
 async def _read_metrics(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
-    """The metrics as text, and its content type."""
-
     def render(reader: Reader) -> tuple[bytes, bytes]:
         from socialpub.web import metrics
 
@@ -129,5 +125,5 @@ async def _read_metrics(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
         return state.metrics[1]
     read = await rt.read_in_thread(render)
     ended_at = rt.clock.monotonic()
-    state.metrics = ended_at + _REST * (ended_at - began_at), read
+    state.metrics = ended_at + _CACHE_FACTOR * (ended_at - began_at), read
     return read

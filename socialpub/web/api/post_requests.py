@@ -28,7 +28,7 @@ from socialpub.web.http.endpoint import PAYLOAD
 from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
 from socialpub.web.http.request import Request
 from socialpub.web.http.shapes import (
-    LEFT_OUT,
+    OMITTED,
     Alt,
     FreeForm,
     Id,
@@ -95,11 +95,11 @@ class PostDraft(Shape):
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
-    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
+    media: list[MediaReference] = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description=MEDIA)
     provider_options: ProviderOptions = optional(OPTIONS)
 
     @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
+    def check_object(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and "media" not in value:
             post = value.get("post")
             if isinstance(post, dict) and "body" not in post:
@@ -131,12 +131,12 @@ class FormDraft(PostDraft):
     """A new post with its files in the same form. It needs `post.body`, `media`, or both."""
 
     media: list[FormMediaItem] = Field(  # type: ignore[assignment]  # items of another shape
-        LEFT_OUT, min_length=1, max_length=MAX_MEDIA, description=MEDIA
+        OMITTED, min_length=1, max_length=MAX_MEDIA, description=MEDIA
     )
 
     @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
-        errors = list(super().across(value))
+    def check_object(cls, value: Any) -> Sequence[FieldError]:
+        errors = list(super().check_object(value))
         media = value.get("media") if isinstance(value, dict) else None
         for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
             if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
@@ -167,14 +167,14 @@ class PostChange(Shape):
 
     post: ContentChange = optional(CONTENT)
     media: list[MediaReference] = Field(
-        LEFT_OUT,
+        OMITTED,
         max_length=MAX_MEDIA,
         description="The new list of media files. It replaces the old list and may be empty if there is a body",
     )
     provider_options: ProviderOptions = optional("The new options. They replace all options of the post")
 
     @classmethod
-    def across(cls, value: Any) -> Sequence[FieldError]:
+    def check_object(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
             return [FieldError((), "changes nothing; send at least one field")]
         return ()
@@ -279,7 +279,7 @@ class PayloadForm(MultipartForm):
             raise InvalidRequest.at(head.name, message=f"is not a file; {PAYLOAD} is the only text field")
         return True
 
-    def take_text(self, name: str, value: bytes) -> None:  # noqa: ARG002
+    def add_text(self, name: str, value: bytes) -> None:  # noqa: ARG002
         self.payload = value
 
     def check_file(self, part: FormPart) -> None:
@@ -325,7 +325,7 @@ async def verify_files(
     files: dict[str | None, Examined] = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
-        files[part.field] = await multipart.keep_file(rt, part, result)
+        files[part.field] = await multipart.store_file(rt, part, result)
     return files
 
 

@@ -1,4 +1,4 @@
-"""The endpoints of posts: create, validate, list, show, change, cancel, retry (spec 4.2)."""
+"""The endpoints of posts (spec 4.2)."""
 
 import asyncio
 from dataclasses import replace
@@ -38,12 +38,12 @@ def _created(rt: Runtime, post: bytes, post_id: str) -> Answer:
 
 
 def _store(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
-    """Within a write, the post shows storage keys instead of signed URLs."""
+    """Return the response to store. It contains storage keys instead of signed URLs."""
     return StoredResponse(201, post_id, _show(tx, post_id))
 
 
 def replay(rt: Runtime, stored: StoredResponse) -> Answer:
-    """Answer as the first time, with URLs that are signed now."""
+    """Render the stored response with newly signed URLs."""
     post = orjson.loads(stored.body)
     for item in post["media"]:
         if "url" in item:
@@ -68,7 +68,7 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
     if request.query.strict:
-        # Weighing a text and opening files can take a while: not on the event loop.
+        # Checking the text and the files would block the event loop.
         await rt.read_in_thread(lambda reader: refuse_problems(rt, reader, draft, caller))
     post_id = await write_once(rt, request, _store, posts.create, draft, caller)
     return _created(rt, _show(rt.reader, post_id), post_id)
@@ -83,9 +83,8 @@ async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)
 async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """What each network would refuse about a post, before it is sent. Nothing is stored."""
     draft = request.body.to_draft()
-    # Weighing a text and opening files can take a while: not on the event loop.
+    # Checking the text and the files would block the event loop.
     checked = await rt.read_in_thread(lambda reader: check_draft(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_render_checked(delivery) for delivery in checked]}))
@@ -132,7 +131,6 @@ def _show(reader: Reader, post_id: str) -> bytes:
 
 @endpoint(scope="read", resource=is_visible, query=PostQuery)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """One post; with `?wait=` as soon as it is settled or canceled, or when the time is over."""
     post_id = request.path_params["postId"]
     query: PostQuery = request.query
     if query.wait is not None:
@@ -144,7 +142,6 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 @endpoint(scope="read", resource=is_visible)
 async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Why it is as it is: every attempt of the post's deliveries, oldest first."""
     return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
 
 
@@ -177,11 +174,11 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
 
 
 async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: bytes) -> None:
-    """Send a page of megabytes: one post is in memory at a time, and other requests are answered in between."""
+    """Send a page of megabytes with one post in memory at a time."""
     await request.start(200, ((b"content-type", JSON),))
     await request.send(b'{"data":[' + b",".join(page.shown), more=True)
     for post_id in page.rest:
-        # A quick reader never makes us wait, and then no other request would get its turn.
+        # With a fast client, `send` never waits. Other requests need this pause.
         await asyncio.sleep(0)
         await request.send(b"," + _show(rt.reader, post_id), more=True)
     await request.send(end, more=False)

@@ -1,4 +1,4 @@
-"""The endpoints of profiles (spec 4.1), and of the publishing logs of their deliveries (spec 4.4)."""
+"""The endpoints of profiles (spec 4.1) and of the publishing logs (spec 4.4)."""
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
@@ -33,7 +33,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa
 
 @endpoint(scope="write", resource=is_visible)
 async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Unlink a profile for good: from this answer on nothing is sent with its tokens but their revocation."""
+    """Disconnect a profile. After the response, its tokens are used only for their revocation."""
     await rt.write_soon(profiles.disconnect, request.path_params["id"])
     return Answer(204)
 
@@ -41,7 +41,7 @@ async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  
 # --- publishing logs --------------------------------------------------------------------------------------------------
 
 _MAX_SKIPPED_IN_PLACE = 2000
-"""Entries that may be skipped on the event loop."""
+"""Skipping more entries would block the event loop."""
 
 
 @endpoint(scope="read", query=LogsQuery)

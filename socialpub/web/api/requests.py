@@ -14,8 +14,8 @@ from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing.media import uploads
 from socialpub.web.http.shapes import (
-    LARGEST,
-    WHERE_IDS_ARE,
+    IDS_HINT,
+    MAX_NUMBER,
     Id,
     Query,
     Shape,
@@ -175,7 +175,7 @@ class CompleteRequest(Shape):
 def _read_id_list(value: Any) -> list[str]:
     known = [parse_id(item) for item in value.split(",")]
     if None in known:
-        raise field_error(f"must be a comma-separated list of UUIDs; {WHERE_IDS_ARE}")
+        raise field_error(f"must be a comma-separated list of UUIDs; {IDS_HINT}")
     return [item for item in known if item is not None]
 
 
@@ -241,7 +241,7 @@ class PostsQuery(Query):
     scheduled_before: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
         "Only posts that are or were scheduled for this time or earlier. The offset is required"
     )
-    page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="The page number, counted from 0")
+    page: Annotated[int, *_number(0, MAX_NUMBER)] = Field(0, description="The page number, counted from 0")
     per_page: Annotated[int, *_number(1, 100), AlsoCalled(_LENGTH)] = Field(
         20, description="The maximum number of posts on a page"
     )
@@ -267,4 +267,4 @@ class LogsQuery(Query):
     limit: Annotated[int, *_number(0, 100), AlsoCalled(_LENGTH)] = Field(
         50, description="The maximum number of entries in the response"
     )
-    offset: Annotated[int, *_number(0, LARGEST)] = Field(0, description="The number of newest entries to skip")
+    offset: Annotated[int, *_number(0, MAX_NUMBER)] = Field(0, description="The number of newest entries to skip")

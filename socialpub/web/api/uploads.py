@@ -1,8 +1,8 @@
-"""Uploads: reserve, bytes in by PUT, complete, and bytes out by GET (spec 4.3).
+"""Uploads: reserve, PUT the bytes, complete, and GET stored files (spec 4.3).
 
-PUT and GET need a signed URL and no key. Whatever the size, memory stays small: pieces go from the connection to the
-disk and back as they come. Nothing that is larger than its reservation, too late, or signed for something else is ever
-kept, and all senders together never take the last of the disk.
+PUT and GET need a signed URL and no key. Pieces go directly between the connection and the disk, so memory use does not
+depend on the size. A PUT that is too large or late, or signed for another purpose, is never stored. All uploads together
+never use the space below the disk floor.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from socialpub.web.http.request import Request
 
 
 def _replay(rt: Runtime, stored: StoredResponse) -> Answer:
-    """Answer with the same reservation, and an upload URL that is signed now."""
+    """Render the same reservation with a newly signed upload URL."""
     return created(_render_reservation(rt, *orjson.loads(stored.body)))
 
 
@@ -48,7 +48,6 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
 
 @endpoint(scope="write", body=CompleteRequest)
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
     return ok(_render_artifact(rt, await uploads.complete(rt, body.artifact_id, caller.key_id)))
 
@@ -82,12 +81,11 @@ class RangeNotSatisfiable(InvalidRequest):
     status: ClassVar[int] = 416
 
 
-# --- in --------------------------------------------------------------------------------------------------------------
+# --- the PUT of the bytes --------------------------------------------------------------------------------------------
 
 
 @endpoint(scope=None, streams=True)
 async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
-    """Take the bytes of a reservation. The last PUT that arrived whole counts."""
     stream = RequestStream(request)
     try:
         return await _receive(rt, request, stream)
@@ -100,7 +98,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
     row = _find_reservation(rt, request)
     _check_head(row, request)
     expected_bytes: int = row.declared_bytes
-    more_bytes = expected_bytes if row.storage_key is None else 0  # those of a repeated PUT take another's place
+    more_bytes = expected_bytes if row.storage_key is None else 0  # a repeated PUT replaces the stored bytes
     with (
         uploads.count_arriving(rt, more_bytes),
         rt.files.receive(row.id) as incoming,
@@ -125,10 +123,10 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
 
 
 def _find_reservation(rt: Runtime, request: Request) -> Row:
-    """The reservation whose URL this is. Raises Forbidden."""
+    """Return the reservation of the URL. Raises Forbidden."""
     artifact_id = request.path_params["artifactId"]
     row = artifact_rows.find(rt.reader, artifact_id) if parse_id(artifact_id) else None
-    # Without a row there is nothing that a signature could have been made for.
+    # Without a row, no signature is valid.
     declared_type = row.declared_type if row else ""
     query = request.query_string.decode("latin-1")
     signed_urls.check_upload(rt.secrets, artifact_id, declared_type, query, rt.clock.now())
@@ -138,7 +136,7 @@ def _find_reservation(rt: Runtime, request: Request) -> Row:
 
 
 def _check_head(row: Row, request: Request) -> None:
-    """Compare what the head of the request announces with the reservation, before a byte of the body is asked for."""
+    """Compare the headers with the reservation before the body is read."""
     sent = request.content_type.decode("latin-1")
     if canonical_type(sent) != canonical_type(row.declared_type):
         found = f"is {sent[:100]}" if sent else "is missing"
@@ -162,11 +160,11 @@ def _too_few(got_bytes: int, expected_bytes: int) -> InvalidRequest:
     )
 
 
-# --- out -------------------------------------------------------------------------------------------------------------
+# --- the GET of a file -----------------------------------------------------------------------------------------------
 
 _FILE_HEADERS: tuple[Header, ...] = (
     (b"accept-ranges", b"bytes"),
-    # Whatever a file claims to be, a browser that opens it runs nothing and sends no request.
+    # A browser must not run scripts of a file or send requests for it.
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"sandbox; default-src 'none'"),
 )
@@ -196,9 +194,9 @@ async def read_file(rt: Runtime, caller: None, request: Request) -> Answer | Non
     return None
 
 
-# Starlette's FileResponse does the same with a thread hop for each piece: measured over loopback, it took 2.9 times as
-# much processor time for a picture of 100 kB and 1.2 to 2 times for a video of 150 MB. Besides, it answers several
-# ranges with a multipart body, a badly written one with 400, and a file that is gone by breaking the connection.
+# Starlette's FileResponse uses a thread for each piece. Over loopback, it took 2.9 times as much CPU time for an image
+# of 100 kB and 1.2 to 2 times for a video of 150 MB. It also sends a multipart body for several ranges, 400 for a
+# malformed range, and a broken connection for a missing file.
 async def _send(request: Request, file: StoredFile, etag: bytes, headers: tuple[Header, ...]) -> None:
     if etag in request.headers.get(b"if-none-match", b""):
         await request.start(304, headers)

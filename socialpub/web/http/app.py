@@ -1,6 +1,6 @@
-"""The whole web side as one ASGI application: routes, and what happens to every request around them.
+"""The ASGI application: routes, errors, request log and periodic writes.
 
-Whatever goes wrong below ends here as a problem; nothing leaves without its request id.
+Every error of a handler becomes a problem here. Every response has a request id.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ log = logging.get_logger("socialpub.requests")
 
 FLUSH_SECONDS = 60.0
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-"""Counted one by one; all other methods are counted together."""
+"""The metrics count all other methods together."""
 
 
 class App:
@@ -59,7 +59,7 @@ class App:
             if request.method == "GET":
                 await self._router(scope, receive, send)
             else:
-                # Log lines that a change writes elsewhere carry its id; a read writes none that would need it.
+                # Only changes write other log lines that need the request id.
                 with logging.bind(request_id=request.id.decode()):
                     await self._router(scope, receive, send)
         except ClientGone:
@@ -67,12 +67,12 @@ class App:
         except Exception as error:
             problem = _as_problem(error, request)
             if request.status:
-                # Half an answer cannot be taken back: breaking the connection is the only honest end.
+                # A started response cannot change its status. A broken connection shows the client that it failed.
                 raise
             await _answer_problem(problem, request)
         finally:
             connection_limits.release_body(scope)
-            # Scope and request refer to each other; parted, they are freed at once and not by the collector.
+            # Without this reference cycle, scope and request are freed at once and not by the garbage collector.
             del scope["request"]
         self._record(request)
         if (forwarded := request.headers.get(b"x-forwarded-for")) is not None and not self.state.closed:
@@ -80,7 +80,7 @@ class App:
                 await self.state.untrusted_forwarders.note(request.peer, forwarded)
 
     def _record(self, request: Request) -> None:
-        """Count the answer and log it: reads that succeeded only at the level debug."""
+        """Count and log the response. Successful reads are logged at level debug."""
         method = request.method if request.method in _METHODS else "other"
         self.state.answers[request.route, method, request.status] += 1
         is_plain_read = request.method in ("GET", "HEAD") and request.status < 400
@@ -102,7 +102,7 @@ class App:
             try:
                 message = await receive()
             except asyncio.CancelledError:
-                return  # told twice to stop, the server ends without asking
+                return  # the server was stopped twice
             if message["type"] == "lifespan.startup":
                 self._flushing = asyncio.create_task(self._flush_forever())
                 await send({"type": "lifespan.startup.complete"})
@@ -112,7 +112,7 @@ class App:
                 return
 
     async def close(self) -> None:
-        """Write down what was only in memory; requests that still arrive are answered with 503."""
+        """Write counters from memory to the database. Later requests get 503."""
         if self._flushing is not None:
             self._flushing.cancel()
         await self._flush()
@@ -126,7 +126,7 @@ class App:
             await asyncio.to_thread(client.retry_starting)
 
     async def _flush(self) -> None:
-        # When a key was last used and how much is worth a line in a list, but no failure.
+        # A failure to store the usage of keys must not fail anything else.
         with contextlib.suppress(SocialpubError):
             await self.state.last_uses.flush()
             await usage.write_calls_soon(self.state.rt)
@@ -146,16 +146,18 @@ async def _not_found(_scope: object, _receive: object, _send: object) -> None:
 
 
 def _without_last_slash(path: str) -> str:
-    """An address with a slash at its end is the same one. Led on by a redirect, a POST by curl would need `-L`, and
-    would be sent a second time. The path of a signed URL is part of what was signed: it stays as it is."""
+    """Remove a slash at the end. A redirect would make curl need `-L` and send a POST twice.
+
+    The path of a signed URL is part of the signature and stays unchanged.
+    """
     return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
 
 
 async def _answer_problem(problem: SocialpubError, request: Request) -> None:
-    """Answer with this problem, whatever of the body has not arrived: the server discards the rest."""
+    """Send the problem, also if the body has not arrived completely."""
     length = request.content_length or 0
     if isinstance(problem, NotFound | MethodNotAllowed) and length > request.max_body_bytes:
-        # Only now the key counts: most requests to an unknown address have no large body.
+        # The key is checked only now, because most requests to an unknown address have no large body.
         if endpoint.find_caller(request) is not None:
             request.max_body_bytes = MAX_BODY_BYTES
         problem = request.too_large(length) or problem
@@ -168,7 +170,7 @@ async def _answer_problem(problem: SocialpubError, request: Request) -> None:
 
 
 async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer | None:
-    """Return the dashboard's page for an address that leads nowhere, for a browser outside of the API."""
+    """Return the dashboard's page for a missing address. None if the client or the address gets a problem."""
     if not (isinstance(problem, NotFound) and request.state.rt.settings.dashboard.enabled):
         return None
     if request.method not in ("GET", "HEAD") or not problems.is_for_page(request):
@@ -179,7 +181,7 @@ async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer 
 
 
 def _as_problem(error: Exception, request: Request) -> SocialpubError:
-    """The failure as the caller sees it; the cause goes to the log."""
+    """Return the error for the caller, and log its cause."""
     if isinstance(error, SocialpubError) and error.status < 500:
         return error
     fields = {"method": request.method, "path": request.logged_path, "request_id": request.id.decode()}

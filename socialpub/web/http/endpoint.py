@@ -1,7 +1,7 @@
-"""`endpoint`: what happens to every request before its handler, in the order that the contract names.
+"""`endpoint`: the checks of every request before its handler runs, in the order of the contract.
 
-401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets a caller who may call
-it, a resource that exists and a body of the right shape. It returns an `Answer`.
+401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets an authorized caller,
+an existing resource and a valid body. It returns an `Answer`.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ Replay = Callable[[Runtime, StoredResponse], Answer]
 
 MULTIPART = b"multipart/form-data"
 PAYLOAD = "payload"
-"""The field of a form that holds the JSON."""
+"""The form field that contains the JSON."""
 LARGE_BODY_BYTES = 1 << 16
-"""A body of this size takes milliseconds to read: not on the event loop."""
+"""Parsing a body of this size takes milliseconds and would block the event loop."""
 AUTHORIZATION_FORM = "Authorization: Bearer <API_KEY>"
 UNKNOWN_KEY = "This API key is unknown, expired or revoked."
 NO_SUCH_ID = "Nothing with this id exists, or it is outside the scope of this key."
@@ -46,11 +46,11 @@ _REPLAYED = (b"idempotency-replayed", b"true")
 
 @dataclass(frozen=True, slots=True)
 class FormBody:
-    """The body of an endpoint when it comes as a multipart form instead of as JSON.
+    """The multipart form of an endpoint that also accepts JSON.
 
-    `read(rt, request)` receives the form, or returns None after it has answered with a refusal. The form has `payload`
-    (its JSON) and `fingerprints`; the `with` around it removes the files that no row names. `shape` is the shape of the
-    payload. `handler(rt, caller, request, form)` replaces the endpoint's own.
+    `read(rt, request)` returns the form, or None after it has sent an error. The form has a `payload` (its JSON) and
+    `fingerprints`. Its `with` removes the files that no row names. `shape` is the shape of the payload.
+    `handler(rt, caller, request, form)` replaces the handler of the endpoint.
     """
 
     read: Callable[[Runtime, Request], Awaitable[AbstractContextManager[Any] | None]]
@@ -59,8 +59,7 @@ class FormBody:
 
 
 class BodyRead(NamedTuple):
-    """A parsed body. `shape` is None when the body has the wrong shape. `is_text` is false when some of its text is not
-    valid Unicode and cannot be compared."""
+    """A parsed body. `shape` is None if the body is invalid. `is_text` is false if some text is not valid Unicode."""
 
     value: Any
     shape: Shape | None
@@ -70,27 +69,26 @@ class BodyRead(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Endpoint:
-    """A handler with everything that happens before it. A handler that returns None has answered itself."""
+    """A handler and the checks before it. A handler that returns None has sent the response itself."""
 
     handler: Handler
     scope: str | None = "read"
-    """`read`, `write`, or None where no key is needed (`caller` is None then)."""
+    """`read`, `write`, or None if no key is needed. `caller` is then None."""
     resource: Resource | None = None
-    """Returns whether this caller sees what the path names."""
+    """Returns whether the caller may see the resource of the path."""
     body: type[Shape] | None = None
-    """The handler finds it in `request.body`. Without a shape, a body is discarded before the handler runs."""
+    """The shape of `request.body`. If None, the body is discarded before the handler runs."""
     form: FormBody | None = None
-    """Replaces body and handler when the body comes as a form."""
     query: type[Query] | None = None
-    """The handler finds it in `request.query`. Without it, no parameter is known."""
+    """The shape of `request.query`. If None, every parameter is unknown."""
     check_rows: RowCheck | None = None
-    """Returns what the rows and the clock refuse about a body whose shape fails."""
+    """Returns the errors of an invalid body that only stored rows and the clock reveal."""
     replay: Replay | None = None
-    """Renders a stored response again, with new signed URLs: the endpoint obeys an Idempotency-Key."""
+    """Renders a stored response with new signed URLs. If set, the endpoint supports Idempotency-Key."""
     body_optional: bool = False
     """An empty body means an empty object."""
     streams: bool = False
-    """The handler reads a body without a shape itself."""
+    """The handler reads the body itself."""
 
     async def __call__(self, request: Request) -> Answer | None:
         rt = request.state.rt
@@ -148,7 +146,7 @@ class Endpoint:
         work: Callable[[], Awaitable[Answer | None]],
         form: Any = None,
     ) -> Answer | None:
-        """Answer with `work`, or with what it answered before under the same Idempotency-Key (contract 1.11)."""
+        """Return the response of `work`, or the stored response of the same Idempotency-Key (contract 1.11)."""
         is_large = len(body) >= LARGE_BODY_BYTES
         reading = partial(_read, shape, body, None if form is None else PAYLOAD)
         read = await asyncio.to_thread(reading) if is_large else reading()
@@ -166,7 +164,7 @@ class Endpoint:
         request_key = RequestKey(request.caller.key_id, key, fingerprint)
         stored = idempotency.find(rt, rt.reader, request_key, rt.now())
         if stored is None:
-            # After the look-up: a request that was accepted yesterday replays even when its body would fail today.
+            # Only after the lookup: an accepted request replays, even if its body would now be refused.
             check()
             stored = await rt.write_soon(idempotency.begin, request_key)
         if stored is not None:
@@ -180,10 +178,10 @@ class Endpoint:
             raise
 
     def _check(self, rt: Runtime, request: Request, read: BodyRead, *, is_form: bool) -> None:
-        """Set the request's body. Raises InvalidRequest with everything that the shape and the rows refuse.
+        """Set the body of the request. Raises InvalidRequest with all errors of the shape and the rows.
 
-        Examining the files of a form is costly, so the rows are checked first. A write without a form checks them
-        itself, and checking twice would only cost time.
+        Rows are checked here before the expensive check of the files of a form. A write without a form checks rows
+        itself, so checking valid bodies here would only take time.
         """
         request.body = read.shape
         mistakes = read.mistakes
@@ -203,7 +201,7 @@ def endpoint(**fields: Any) -> Callable[[Handler], Endpoint]:
 async def write_once(
     rt: Runtime, request: Request, store: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
 ) -> Any:
-    """Run the write `fn(rt, tx, *args)`. Under an Idempotency-Key, keep `store(rt, tx, result)` in the same write."""
+    """Run the write `fn(rt, tx, *args)`. With an Idempotency-Key, store `store(rt, tx, result)` in the same write."""
     if request.idempotency_key is None:
         return await rt.write_soon(fn, *args)
     return await rt.write_soon(idempotency.store_response, request.idempotency_key, store, fn, *args)
@@ -235,7 +233,7 @@ def _check_ids(path_params: dict[str, str]) -> None:
 
 
 def authenticate(request: Request) -> Caller:
-    """Return the caller, and count the request. Raises Unauthorized and RateLimited."""
+    """Return the caller and count the request. Raises Unauthorized and RateLimited."""
     state = request.state
     if b"authorization" not in request.headers:
         raise unauthorized(f"Send an API key: {AUTHORIZATION_FORM}.")
@@ -249,7 +247,7 @@ def authenticate(request: Request) -> Caller:
 
 
 def find_caller(request: Request) -> Caller | None:
-    """Return the caller whose key the request carries, and count nothing."""
+    """Return the caller of the request's key without counting the request."""
     scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer":
         return None
@@ -257,7 +255,7 @@ def find_caller(request: Request) -> Caller | None:
 
 
 def authenticate_again(request: Request) -> Caller:
-    """Return the caller after a wait in which the key may have ended. Raises Unauthorized."""
+    """Return the caller after a wait during which the key may have ended. Raises Unauthorized."""
     rt = request.state.rt
     assert request.caller is not None
     caller = api_keys.find_caller(rt.reader, request.caller.key_id, rt.now())
@@ -267,7 +265,7 @@ def authenticate_again(request: Request) -> Caller:
 
 
 def wrong_key(request: Request, detail: str) -> Unauthorized:
-    """Count a wrong key or token for its address; return the refusal. Raises RateLimited."""
+    """Count a wrong key or token for its address and return the error. Raises RateLimited."""
     request.state.rate_limits.count_failure(request.client_address)
     return unauthorized(detail)
 
@@ -277,7 +275,7 @@ def unauthorized(detail: str) -> Unauthorized:
 
 
 def _explain_key(authorization: bytes) -> str:
-    """Return what to change. The detail repeats nothing of the header, which may be a key."""
+    """Return what to change, without quoting the header, which may contain a key."""
     scheme, _, token = authorization.partition(b" ")
     if scheme.startswith(b"spk_"):
         return f"Put Bearer before the key: {AUTHORIZATION_FORM}."
@@ -290,15 +288,15 @@ def _explain_key(authorization: bytes) -> str:
 
 # --- routes ----------------------------------------------------------------------------------------------------------
 
-Answering = Callable[[Request], Awaitable[Answer | None]]
-"""An endpoint, or a page of the dashboard. One that returns None has answered itself."""
+RequestHandler = Callable[[Request], Awaitable[Answer | None]]
+"""An endpoint, or a page of the dashboard."""
 
 
 class Methods:
-    """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
+    """The handlers of one path by method: an ASGI callable for Starlette's `Route`."""
 
-    def __init__(self, path: str, instead: Mapping[str, str], **by_method: Answering) -> None:
-        """`instead` advises what to send in place of a method that this path does not support."""
+    def __init__(self, path: str, instead: Mapping[str, str], **by_method: RequestHandler) -> None:
+        """`instead` contains hints for methods that this path does not support."""
         self.instead = instead
         self.path = path.replace(":path}", "}")
         self.by_method = by_method
@@ -320,7 +318,6 @@ class Methods:
             await request.answer(answer)
 
 
-def route(path: str, instead: Mapping[str, str] | None = None, **methods: Answering) -> Route:
-    """Route `path` to what answers each method there; `instead` advises about methods that callers expect."""
-    # The path's own 405 answers for every method, so the route takes them all.
+def route(path: str, instead: Mapping[str, str] | None = None, **methods: RequestHandler) -> Route:
+    # `Methods` sends the 405, so the route accepts all methods.
     return Route(path, Methods(path, instead or {}, **methods), methods=None)

@@ -1,7 +1,7 @@
-"""Files as bodies of answers: byte ranges, stored files piece by piece, and `/static/…`.
+"""Files as response bodies: byte ranges, stored files and `/static/…`.
 
-Only one range at a time is answered with a part (RFC 9110, section 14). Several ranges, another unit or a malformed
-header are answered with the whole file. Only a range outside of the file is refused.
+A request with one range gets that part (RFC 9110, section 14). Several ranges, another unit or a malformed header get
+the whole file. A range outside of the file is refused.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _ONE_RANGE = re.compile(rb"bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})", re.IGNO
 
 
 class ByteRange(NamedTuple):
-    """The bytes from `start` up to but not including `end`."""
+    """The bytes from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class ByteRange(NamedTuple):
 
 
 def parse_range(header: bytes | None, size_bytes: int) -> ByteRange | None:
-    """The range of a file of this size that the header asks for; None when there is no such range."""
+    """Return the requested range of a file of this size. None if the file does not have the range."""
     whole = ByteRange(0, size_bytes, partial=False)
     match = _ONE_RANGE.fullmatch(header.strip()) if header is not None else None
     if match is None or match[1] == match[2] == b"":
@@ -53,12 +53,11 @@ def parse_range(header: bytes | None, size_bytes: int) -> ByteRange | None:
 # --- stored files ----------------------------------------------------------------------------------------------------
 
 PIECE_BYTES = 64 * 1024
-"""Sent at once: other requests get their turn, and a reader who takes nothing holds no more than this. Larger pieces
-were measured to be no quicker."""
+"""Limits the memory of a slow client. Larger pieces were not faster in measurements."""
 
 
 async def send_file(request: Request, file: StoredFile, start: int, end: int) -> None:
-    """The bytes from `start` up to `end`, which is not among them; the answer has begun already. Raises ClientGone."""
+    """Send the bytes from `start` up to, but not including, `end`. Raises ClientGone."""
     at = start
     while at < end:
         length = min(PIECE_BYTES, end - at)
@@ -69,7 +68,7 @@ async def send_file(request: Request, file: StoredFile, start: int, end: int) ->
             raise OSError("a stored file is shorter than it was")
         at += len(piece)
         await request.send(piece, more=at < end)
-        # A quick reader never makes us wait, and then no other request would get its turn.
+        # With a fast client, `send` never waits. Other requests need this pause.
         await asyncio.sleep(0)
 
 
@@ -77,7 +76,7 @@ async def send_file(request: Request, file: StoredFile, start: int, end: int) ->
 
 FOLDER = Path(__file__).parents[1] / "static"
 VENDORED = "vendored"
-"""The folder of what others wrote; `vendored.json` in it says which files those are."""
+"""The folder of third-party files, which `vendored.json` in this folder lists."""
 
 TYPES = {
     ".css": b"text/css; charset=utf-8",
@@ -88,9 +87,9 @@ TYPES = {
     ".webmanifest": b"application/manifest+json",
     ".woff2": b"font/woff2",
 }
-"""What is served. Files of other types (licences, lists) only lie here."""
+"""Files of other types, such as licenses, are not served."""
 COMPRESSED = {".ico", ".png", ".woff2"}
-"""Types that gain nothing from gzip. An .ico holds PNG pictures."""
+"""Types that gzip cannot make smaller. An .ico file contains PNG images."""
 
 HASH_CHARACTERS = 16
 _ALWAYS: tuple[Header, ...] = (
@@ -101,13 +100,13 @@ _ALWAYS: tuple[Header, ...] = (
 
 
 class StaticFile:
-    """One file, read when it is first asked for and kept in memory from then on."""
+    """A file that is read on the first request and then kept in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_stored_compressed = path.suffix == ".gz"
         self.name = path.relative_to(FOLDER).as_posix().removesuffix(".gz")
-        """As it is written in templates: `dashboard.css`, `vendored/htmx.org-4.0.1/htmx.min.js`."""
+        """The name in templates: `dashboard.css`, `vendored/htmx.org-4.0.1/htmx.min.js`."""
         self._type = Path(self.name).suffix
 
     @property
@@ -128,7 +127,7 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """None where gzip makes nothing smaller."""
+        """The gzipped bytes. None if gzip does not make the file smaller."""
         if self._is_stored_compressed:
             return self._stored
         if self._type in COMPRESSED:
@@ -142,12 +141,12 @@ class StaticFile:
 
     @property
     def etag(self) -> bytes:
-        """Weak: the same for the compressed bytes and for the plain ones."""
+        """A weak tag, because compressed and plain bytes have the same tag."""
         return b'W/"%s"' % self.hash.encode()
 
     @property
     def address(self) -> str:
-        """The name with the hash before its ending: `dashboard.0123456789abcdef.css`."""
+        """The name with the hash: `dashboard.0123456789abcdef.css`."""
         return f"{self.name.removesuffix(self._type)}.{self.hash}{self._type}"
 
 
@@ -158,24 +157,23 @@ def list_static() -> dict[str, StaticFile]:
 
 
 def static_url(name: str) -> str:
-    """The address of a file, to be written behind a page's way up (`Request.relative_root`). Raises KeyError."""
+    """Return the URL of a file relative to `Request.relative_root`. Raises KeyError."""
     return f"static/{list_static()[name].address}"
 
 
 def vendored_url(package: str, file_name: str) -> str:
-    """The same for a file of a vendored package, whichever version lies here. Raises KeyError."""
+    """Return the URL of a file of a third-party package. Raises KeyError."""
     return static_url(f"{_vendored_folders()[package]}/{file_name}")
 
 
 def vendored_packages() -> list[dict[str, Any]]:
-    """`vendored.json`: of each package `package`, `version`, `licence`, and its `files`: the path inside the
-    package, the checksum, whether it is stored `compressed`, and of which package it is when it is `from` another."""
+    """Return the entries of `vendored.json`: `package`, `version`, `licence` and `files` of each package."""
     packages: list[dict[str, Any]] = json.loads((FOLDER / VENDORED / "vendored.json").read_bytes())["packages"]
     return packages
 
 
 def vendored_folder(package: str, version: str) -> str:
-    """Where the files of a package lie: `vendored/picocss-pico-2.1.1` for `@picocss/pico`."""
+    """Return the folder of a package, such as `vendored/picocss-pico-2.1.1` for `@picocss/pico`."""
     return f"{VENDORED}/{package.removeprefix('@').replace('/', '-')}-{version}"
 
 
@@ -194,7 +192,6 @@ def _find(address: str) -> StaticFile:
 
 @endpoint(scope=None)
 async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
-    """Send a file, compressed if the caller accepts that."""
     file = _find(request.path_params["name"])
     headers = ((b"content-type", file.content_type), (b"etag", file.etag), *_ALWAYS)
     if _knows(request.headers.get(b"if-none-match", b""), file.etag):

@@ -1,7 +1,7 @@
-"""A multipart form on its way in: files go to the disk as they come, texts into memory.
+"""Streaming multipart forms: files go to the disk as they arrive, text fields into memory.
 
-What a part is, and what may come, is the form's to say; the rules for files are the same for all. Nothing of a file
-stays unless a row names it: leaving the `with` around a form leaves no stray file behind.
+Each form decides which parts it accepts; the rules for files are the same. Leaving the `with` of a form removes every
+file that no row names.
 """
 
 import asyncio
@@ -39,8 +39,6 @@ MAX_FILE_NAME = 255
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """What a part says of itself before its content. `file_name` is None where it names none."""
-
     name: str
     file_name: str | None
     declared_type: str
@@ -48,7 +46,7 @@ class PartHead:
 
 @dataclass(slots=True)
 class FormPart:
-    """One file part. `incoming` is None when its declared type is not accepted; then nothing of it was stored."""
+    """A file part. `incoming` is None if the declared type is not accepted; the file is then not stored."""
 
     field: str
     file_name: str
@@ -61,7 +59,6 @@ class FormPart:
 
     @property
     def declared(self) -> str | None:
-        """The type that the sender says the file has, if any."""
         return None if is_undeclared(self.declared_type) else self.declared_type
 
     @property
@@ -73,7 +70,7 @@ class FormPart:
         return self.size_bytes > self.max_bytes
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes; of a file that is too large none is kept. Raises Unavailable."""
+        """Store the next bytes, unless the file is too large. Raises Unavailable."""
         self.size_bytes += len(data)
         self._sha256.update(data)
         if self.is_too_large:
@@ -83,43 +80,42 @@ class FormPart:
             self.incoming.write(data)
 
     def drop(self) -> None:
-        """What was stored of it goes."""
         if self.incoming is not None:
             self.incoming.__exit__(None, None, None)
             self.incoming = None
 
 
 class MultipartForm(ABC):
-    """What arrived, and what may arrive. Leaving the `with` removes every file that no row names."""
+    """The received file parts. Leaving the `with` removes every file that no row names."""
 
     def __init__(self) -> None:
         self.parts: list[FormPart] = []
 
     @property
     def fingerprints(self) -> list[tuple[str, str, str]]:
-        """Field name, declared type and SHA-256 of each file part: what makes two forms the same."""
+        """The field name, the declared type and the SHA-256 of each file part."""
         return [(part.field, part.declared_type, part.sha256) for part in self.parts]
 
     @abstractmethod
     def is_file(self, head: PartHead) -> bool:
-        """Whether this part is a file; else it is a text. Raises InvalidRequest for one that has no place here."""
+        """Return whether this part is a file and not a text field. Raises InvalidRequest for an unexpected part."""
 
     @abstractmethod
-    def take_text(self, name: str, value: bytes) -> None:
-        """A text has arrived. Raises what refuses the form."""
+    def add_text(self, name: str, value: bytes) -> None:
+        """Store a complete text field. Raises an error that refuses the form."""
 
     def check_text(self, name: str, size_bytes: int) -> None:
-        """Check the size of a text that is arriving. Raises PayloadTooLarge."""
+        """Check the size of an incomplete text field. Raises PayloadTooLarge."""
         if size_bytes > MAX_BODY_BYTES:
             raise PayloadTooLarge(f"The field {cut(name)} may have at most {units.size(MAX_BODY_BYTES)}.")
 
     @abstractmethod
     def check_file(self, part: FormPart) -> None:
-        """A file is arriving. Raises PayloadTooLarge for a form that does not go on without it."""
+        """Check the size of an incomplete file. Raises PayloadTooLarge to refuse the form."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Everything has arrived. Raises InvalidRequest when something is missing."""
+        """Check the complete form. Raises InvalidRequest."""
 
     def __enter__(self) -> Self:
         return self
@@ -138,16 +134,16 @@ F = TypeVar("F", bound=MultipartForm)
 async def receive_form(
     rt: Runtime, request: Request, form: F, refusal: Callable[[SocialpubError], Answer] | None = None
 ) -> F | None:
-    """Fill the form from a request, onto the disk; to be used in a `with`. Returns None when it was refused before it
-    had arrived, which has been answered then, with `refusal` of the failure if given. Raises InvalidRequest,
-    PayloadTooLarge, Unavailable, and what the form raises.
+    """Receive a form, to be used in a `with`. Return None if an error was sent before the whole body arrived.
+
+    `refusal` renders that error. Raises InvalidRequest, PayloadTooLarge, Unavailable and the errors of the form.
     """
     stream = RequestStream(request)
     try:
         length = request.content_length
         _check_length(rt, length)
-        # What is no longer than a payload may be one alone, which needs no room: a full disk accepts it. Then, and
-        # where no length is known, room is promised part by part.
+        # A short form may contain only a payload, which needs no disk space. Short forms and forms of unknown length
+        # reserve disk space part by part.
         whole = length is not None and length > MAX_BODY_BYTES
         known_bytes = length if whole and length else 0
         with uploads.count_arriving(rt, known_bytes), rt.files.reservations.reserve(known_bytes) as reservation:
@@ -174,8 +170,6 @@ def _check_length(rt: Runtime, length: int | None) -> None:
 
 
 class _FormParser:
-    """Fills a form from the bytes of a body, by the callbacks of the library's parser."""
-
     def __init__(
         self,
         rt: Runtime,
@@ -190,16 +184,16 @@ class _FormParser:
         self._reservation = reservation
         self._hold = hold
         self._longest_part = longest_part
-        """None when there is room for all parts already."""
+        """None if the disk space for all parts is reserved."""
         self._header_name = bytearray()
         self._header_value = bytearray()
         self._headers: dict[bytes, bytes] = {}
         self._part: FormPart | None = None
-        """The file part that is arriving; None while it is a text."""
+        """The current file part. None during a text field."""
         self._text_name = ""
         self._text = bytearray()
         self._text_since: float | None = None
-        """When the text that is arriving began, on the monotonic clock."""
+        """When the current text field began (monotonic)."""
         self._ended = False
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
@@ -222,7 +216,7 @@ class _FormParser:
             raise _malformed("its boundary is too long") from None
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises InvalidRequest, RequestTimeout and what the form raises."""
+        """Parse the next bytes. Raises InvalidRequest, RequestTimeout and the errors of the form."""
         if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > COMPLETE_SECONDS:
             raise RequestTimeout(
                 f"The field {cut(self._text_name)} was not complete within {COMPLETE_SECONDS:.0f} seconds. "
@@ -234,7 +228,6 @@ class _FormParser:
             raise _malformed("its parts cannot be separated") from None
 
     def finish(self) -> None:
-        """Everything has arrived. Raises InvalidRequest when the form has no end, or misses something."""
         if not self._ended:
             raise _malformed("it ends before its last boundary")
         self._form.finish()
@@ -292,14 +285,13 @@ class _FormParser:
     def _on_part_end(self) -> None:
         if self._part is None:
             self._text_since = None
-            self._form.take_text(self._text_name, bytes(self._text))
+            self._form.add_text(self._text_name, bytes(self._text))
 
     def _on_end(self) -> None:
         self._ended = True
 
 
 def is_accepted_type(declared_type: str) -> bool:
-    """Whether a part that says this of itself can be a file of ours."""
     return is_undeclared(declared_type) or canonical_type(declared_type) is not None
 
 
@@ -314,13 +306,9 @@ def _text(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-# --- examining -------------------------------------------------------------------------------------------------------
-
-
 async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> list[Facts | MediaRejected]:
-    """What each file is, or why it is none that can be used; in turn with what other keys want examined. Raises
-    Unavailable."""
-    # Every one is waited for, also when one of them fails: a child process may not outlive the file it reads.
+    """Return the facts of each file, or why it is rejected. Files of all keys take turns. Raises Unavailable."""
+    # This waits for all checks, also if one fails: a child process must not outlive the file that it reads.
     results = await asyncio.gather(*(_examine(rt, part, key_id) for part in parts))
     found: list[Facts | MediaRejected] = []
     for result in results:
@@ -330,8 +318,8 @@ async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> 
     return found
 
 
-async def keep_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
-    """Have it on the disk under its own name; `posts.create` makes it stay."""
+async def store_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
+    """Store the file under its own name. The form removes the file again, unless `posts.create` refers to it."""
     assert part.incoming is not None
     artifact_id = new_id(rt.clock.now())
     storage_key = rt.files.new_key(artifact_id, facts.mime_type)

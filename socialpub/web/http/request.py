@@ -1,7 +1,7 @@
-"""One request: what came in, what all requests of the process share, and the way back to the caller.
+"""One HTTP request, and the state that all requests of the process share.
 
-Slim on purpose: a read costs a few dozen microseconds, and an object for every header, URL and query would be most of
-that. Headers are read once; the body only when a handler reads it.
+A read takes a few dozen microseconds, so there are no objects for headers, URLs and queries. Headers are parsed once,
+and the body is read only when a handler asks for it.
 """
 
 import asyncio
@@ -29,20 +29,17 @@ from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarder
 from socialpub.web.http.connection_limits import BODY, BodyMemory, BodyShare, memory_full
 from socialpub.web.http.rate_limit import RateLimits
 
-# --- `?wait=`: answered as soon as a post is settled or canceled (contract section 4) --------------------------------
+# --- `?wait=`: long polling until a post is settled or canceled (contract section 4) ---------------------------------
 #
-# However many callers wait, there is one poller per web process, and only while a caller waits. It reads a number that
-# changes with every commit of another process. When it changed, one query looks up all watched posts, and one whether
-# the keys of those who wait still hold.
+# One poller per web process serves all callers and runs only while a caller waits. It reads a number that changes with
+# every commit of another process. After a change, one query finds final posts, and another query finds ended keys.
 
 POLL_SECONDS = 0.05
 EXPIRY_SECONDS = 1.0
-"""Seconds between two checks for expired keys. No commit announces that a key expires."""
+"""The interval of checks for expired keys, because a key expires without a commit."""
 
 
 class LongPoll:
-    """Everybody who waits for a post to become final."""
-
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._waiters = _Waiters()
@@ -51,8 +48,7 @@ class LongPoll:
         self._stopped = False
 
     async def until_final(self, post_id: str, seconds: float, key_id: str) -> None:
-        """Return once the post is settled or canceled, after `seconds`, when this key of the caller has ended, or when
-        the appliance stops."""
+        """Return when the post is settled or canceled, after `seconds`, when the key ends or when the process stops."""
         if self._stopped or post_rows.final_among(self._rt.reader, [post_id]):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -69,7 +65,7 @@ class LongPoll:
             self._by_key.discard(key_id, future)
 
     def stop(self) -> None:
-        """Answer everybody with what is true now, and everybody who comes later at once."""
+        """End every wait, and let later calls return at once."""
         self._stopped = True
         for post_id in list(self._waiters):
             self._waiters.wake(post_id)
@@ -92,7 +88,7 @@ class LongPoll:
 
 
 class _Waiters(dict[str, set[asyncio.Future[None]]]):
-    """Who waits for what: by the id of a post, or of a key."""
+    """The waiting callers by the id of a post or a key."""
 
     def add(self, name: str, future: asyncio.Future[None]) -> None:
         self.setdefault(name, set()).add(future)
@@ -109,12 +105,10 @@ class _Waiters(dict[str, set[asyncio.Future[None]]]):
                 future.set_result(None)
 
 
-# --- shared by all requests ------------------------------------------------------------------------------------------
+# --- state of the process --------------------------------------------------------------------------------------------
 
 
 class WebState:
-    """The parts, and what this process counts and remembers."""
-
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self.long_poll = LongPoll(rt)
@@ -123,20 +117,20 @@ class WebState:
         self.untrusted_forwarders = UntrustedForwarders(rt, self.trusted_proxies)
         self.last_uses = LastUses(rt)
         self.answers: Counter[tuple[str, str, int]] = Counter()
-        """How many answers of each route, method and status there were, for the metrics."""
+        """The number of responses by route, method and status, for the metrics."""
         self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
-        """When the last look at readiness began (monotonic), and the look, which may still go on."""
+        """When the last readiness check started (monotonic), and the check."""
         self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
-        """Until when (monotonic) the metrics that were read last count, and those as text with its content type."""
+        """The cached metrics: when they expire (monotonic), and their text with its content type."""
         self.reading_metrics = asyncio.Lock()
         self.password_lock, self.passwords_waiting = asyncio.Lock(), 0
         """The dashboard hashes one password at a time."""
         self.live_checks = asyncio.Semaphore(2)
-        """The checks of posts that are being written: a text of 100,000 characters takes a second of a thread."""
+        """Limits the checks of drafts in the dashboard: a text of 100,000 characters occupies a thread for a second."""
         self.open_questions: dict[tuple[str, ...], asyncio.Task[Any]] = {}
-        """The questions of the dashboard that a network has not answered yet."""
+        """Queries of the dashboard that a network has not answered yet."""
         self.closed = False
-        """Set when the database is closed: what still arrives is answered with 503."""
+        """The database is closed, and new requests get 503."""
 
 
 # --- one request -----------------------------------------------------------------------------------------------------
@@ -146,31 +140,30 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 TRANSPORT = "socialpub.transport"
-"""Under this name the server puts a connection's transport into the scope of its requests."""
+"""The key of the connection's transport in the scope of each request."""
 
 MAX_BODY_BYTES = 1 << 20
-"""A JSON body larger than this is a 413 (contract 1.7)."""
+"""The limit of a JSON body (contract 1.7)."""
 MAX_ANONYMOUS_BODY_BYTES = 8 * 1024
-"""The same for a request without a valid key or session (contract 1.20)."""
+"""The limit for a request without a valid key or session (contract 1.20)."""
 
 _UNCOUNTED = BodyShare(BodyMemory(sys.maxsize))
-"""For requests that reach the application without the server."""
+"""For requests that do not come through the server, as in tests."""
 _OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
 _process = secrets.token_hex(6).encode()
 
 
 def new_id() -> bytes:
-    """The id of a request that brought none."""
     return b"%s-%x" % (_process, next(_numbers))
 
 
 class ClientGone(Exception):
-    """The connection has ended before the request was whole, or the answer. No answer can be sent."""
+    """The connection ended before the request or the response was complete."""
 
 
 class Request:
-    """What came in. `body` and `query` are the shapes that the endpoint asked for, once they were read."""
+    """`body` and `query` are the validated shapes of the endpoint."""
 
     __slots__ = (
         "_receive",
@@ -203,73 +196,66 @@ class Request:
         self._send = send
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        """As the proxy passes it on: without the path of base_url. Percent-escapes are decoded."""
+        """The decoded path, without the path of base_url, which the proxy removes."""
         self.query_string: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        """Names in lower case; of a repeated header the last."""
-        own_id = self.headers.get(b"x-request-id")
-        if own_id is not None and _OWN_ID.fullmatch(own_id):
-            self.id = own_id
-        else:
-            self.id = new_id()
+        """Names are in lower case. The last of repeated headers counts."""
+        own_id = self.headers.get(b"x-request-id", b"")
+        self.id = own_id if _OWN_ID.fullmatch(own_id) else new_id()
         self.route = "none"
-        """The address as it is documented (`/api/v1/posts/{postId}`), once it is known to be one of ours."""
+        """The documented path (`/api/v1/posts/{postId}`), once a route matches."""
         self.path_params: dict[str, str] = {}
         self.caller: Caller | None = None
         self.max_body_bytes = MAX_ANONYMOUS_BODY_BYTES
-        """A larger body is refused. A valid key or session raises this."""
+        """A valid key or session raises this limit."""
         self._receiving = self._received_last = False
         self.body: Any = None
         self.query: Any = None
         self.idempotency_key: RequestKey | None = None
-        """The announced Idempotency-Key of this request, when it has one."""
         self.rate_headers: tuple[Header, ...] = ()
         self.status = 0
-        """The status of the answer; 0 as long as there is none."""
+        """0 before the response starts."""
         self.started_at = state.rt.clock.monotonic()
 
-    # --- what came in ------------------------------------------------------------------------------------------------
+    # --- input -------------------------------------------------------------------------------------------------------
 
     @property
     def content_type(self) -> bytes:
-        """The media type, lower case, without parameters; empty when none was sent."""
+        """The media type in lower case without parameters. Empty if there is none."""
         return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     @property
     def content_length(self) -> int | None:
-        """The announced number of bytes; None for a chunked body."""
+        """The declared size of the body. None for a chunked body."""
         text = self.headers.get(b"content-length", b"")
         return int(text) if text.isdigit() else None
 
     @property
     def has_body(self) -> bool:
-        """Whether a body was announced, be it an empty one in chunks."""
+        """Whether the headers declare a body. A chunked body may be empty."""
         return bool(self.content_length) or b"transfer-encoding" in self.headers
 
     @property
     def peer(self) -> str:
-        """The address that the connection comes from. Empty: a socket in the file system."""
+        """The address of the connection's other end. Empty for a Unix socket."""
         client = self.scope.get("client")
         return client[0] if client else ""
 
     @property
     def client_address(self) -> str:
-        """The address of the caller. A proxy that is trusted is believed when it names one."""
+        """The address of the client, as trusted proxies report it."""
         forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
         return self.state.trusted_proxies.find_caller(self.peer, forwarded)
 
     @property
     def logged_path(self) -> str:
-        """The path as a log line shows it: the beginning of a long one."""
-        # Redacted before it is cut: a part of a secret is not recognized. No secret is longer than what is left out.
+        """The path for log lines, shortened."""
+        # Redaction must precede the cut, because it does not recognize a part of a secret.
         return self.path if len(self.path) <= MAX_QUOTE else cut(redact(self.path[: 8 * MAX_QUOTE]))
 
     @property
     def relative_root(self) -> str:
-        """The way from this address up to the appliance's own `/`, as links of a page write it: `../../`.
-
-        A page that links in this way works below any path of base_url, and under every address that leads here.
-        """
+        """The relative URL of the appliance's own `/`, such as `../../`. It works below any path of base_url."""
         raw_path: bytes = self.scope["raw_path"]
         return "../" * (raw_path.count(b"/") - 1) or "./"
 
@@ -278,17 +264,19 @@ class Request:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the body is still on its way, as far as is known."""
+        """Whether the whole body has arrived."""
         return self._received_last or not self.has_body
 
     @property
     def waits_for_continue(self) -> bool:
-        """Whether the caller sends its body only when it is asked to (`Expect`), and was not asked."""
+        """Whether the client still waits for `100 Continue` before it sends the body."""
         return not self._receiving and self.headers.get(b"expect", b"").lower() == b"100-continue"
 
     async def receive(self) -> tuple[bytes, bool]:
-        """Return the next piece of the body, and whether more follows. The piece counts as memory in use until
-        `release`, at most until the request ends. Raises ClientGone."""
+        """Return the next piece of the body, and whether more follows. Raises ClientGone.
+
+        The piece counts as memory in use until `release` or the end of the request.
+        """
         self._receiving = True
         message = await self._receive()
         if message["type"] == "http.disconnect":
@@ -298,16 +286,16 @@ class Request:
         return message.get("body", b""), more
 
     def hold(self, size_bytes: int) -> None:
-        """Count bytes of the body that stay in memory after their piece is released. Raises Unavailable."""
+        """Count bytes of the body that stay in memory after `release`. Raises Unavailable."""
         if not self._share.add(size_bytes):
             raise memory_full()
 
     def release(self, size_bytes: int) -> None:
-        """Stop counting bytes that were received and are no longer in memory."""
+        """Stop counting bytes that are no longer in memory."""
         self._share.remove(size_bytes)
 
     def send_body_to_file(self) -> None:
-        """Declare that each piece of the body goes to a file: the body is judged by its progress, not by its time."""
+        """Declare that each piece of the body goes to a file: the body must progress, but has no deadline."""
         self._share.goes_to_file = True
 
     @property
@@ -315,14 +303,13 @@ class Request:
         return self.scope.get(BODY) or _UNCOUNTED
 
     async def read(self) -> bytes:
-        """Return the whole body. Raises PayloadTooLarge as soon as it is more than this caller may send, and
-        ClientGone."""
+        """Return the whole body. Raises PayloadTooLarge and ClientGone."""
         self._check_size(self.content_length or 0)
         body, more = await self.receive()
         self._check_size(len(body))
         if not more:
             return body
-        whole = bytearray(body)  # a list would take far more memory than its pieces, where each is a byte
+        whole = bytearray(body)  # a list of one-byte pieces would need far more memory
         while more:
             body, more = await self.receive()
             whole += body
@@ -330,8 +317,7 @@ class Request:
         return bytes(whole)
 
     async def finish(self) -> None:
-        """Discard a body that no handler reads, up to its end: a request that turns out to be malformed has then done
-        nothing. Raises as `read`."""
+        """Discard a body that no handler reads, so that a malformed request changes nothing. Raises like `read`."""
         if not self.has_body:
             return
         self._check_size(self.content_length or 0)
@@ -343,7 +329,7 @@ class Request:
             self._check_size(size_bytes)
 
     def too_large(self, size_bytes: int) -> PayloadTooLarge | None:
-        """Return the refusal of a body of this size; None where this caller may send it."""
+        """Return the error for a body of this size. None if the client may send it."""
         if size_bytes <= self.max_body_bytes:
             return None
         detail = f"The request body may have at most {units.size(self.max_body_bytes)}"
@@ -358,7 +344,7 @@ class Request:
         if error is not None:
             raise error
 
-    # --- what goes out -----------------------------------------------------------------------------------------------
+    # --- output ------------------------------------------------------------------------------------------------------
 
     async def answer(self, answer: Answer) -> None:
         status, body, headers, content_type = answer
@@ -371,8 +357,8 @@ class Request:
         await self._send({"type": "http.response.body", "body": body})
 
     async def start(self, status: int, headers: tuple[Header, ...]) -> None:
-        """Begin an answer whose body follows piece by piece (`send`). Without `content-length` among `headers` it goes
-        out in chunks, or to a caller of HTTP/1.0 up to the end of the connection."""
+        """Start a response whose body follows with `send`. Without `content-length` in `headers`, the body is chunked
+        (HTTP/1.0: it ends with the connection)."""
         self.status = status
         await self._send(
             {
@@ -383,8 +369,8 @@ class Request:
         )
 
     async def send(self, piece: bytes, more: bool) -> None:
-        """A piece of the body; waits while the connection is full. Raises ClientGone."""
+        """Send a piece of the body. Waits for a slow client. Raises ClientGone."""
         transport = self.scope.get(TRANSPORT)
         if transport is not None and transport.is_closing():
-            raise ClientGone  # uvicorn would take the rest and throw it away
+            raise ClientGone  # uvicorn would accept the rest and discard it
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})

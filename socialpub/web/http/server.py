@@ -1,4 +1,4 @@
-"""The web process: listens, answers, and stops without breaking a request."""
+"""The web process: listens, serves requests, and stops without breaking a request."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ BACKLOG = 2048
 
 
 def open_for(rt: Runtime) -> list[socket.socket]:
-    """The listening sockets. Raises OperatorError when they cannot be used."""
+    """Return the listening sockets of systemd or of `listen`. Raises OperatorError."""
     descriptors = rt.service_manager.descriptors
     if not descriptors:
         return bind(rt.settings)
@@ -61,7 +61,7 @@ def open_for(rt: Runtime) -> list[socket.socket]:
 
 
 def _is_configured(sockets: list[socket.socket], settings: Settings) -> bool:
-    """Whether these are the addresses that `listen` stands for, as far as that is known."""
+    """Return whether the sockets have the addresses of `listen`. An unknown host name counts as false."""
     try:
         configured = {address[:2] for *_, address in _resolve(settings)}
     except OSError:
@@ -70,7 +70,7 @@ def _is_configured(sockets: list[socket.socket], settings: Settings) -> bool:
 
 
 def addresses(sockets: list[socket.socket]) -> str:
-    """`127.0.0.1:8000`, as `listen` is written; several are separated by commas."""
+    """Return the addresses in the form of `listen`, separated by commas."""
     return ", ".join(map(format_address, sockets))
 
 
@@ -83,7 +83,7 @@ def _listens_for_tcp(listener: socket.socket) -> bool:
 
 
 def bind(settings: Settings) -> list[socket.socket]:
-    """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
+    """Open one listening socket per address of `listen`. Raises OperatorError."""
     sockets: list[socket.socket] = []
     try:
         for family, kind, protocol, _, address in _resolve(settings):
@@ -91,7 +91,7 @@ def bind(settings: Settings) -> list[socket.socket]:
             sockets.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
+                # Without this option, listening on both 0.0.0.0 and :: would fail.
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.bind(address)
             listener.listen(BACKLOG)
@@ -128,17 +128,17 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
 # --- serving ---------------------------------------------------------------------------------------------------------
 
 ADMIT_SECONDS = 0.1
-"""How long connections are accepted after the signal, so that clients that have already connected are served."""
+"""After the signal, connections are still accepted for this time, so that connected clients get a response."""
 IDLE_GRACE_SECONDS = 2.0
-"""How long a connection without a request is kept, in case its client is just sending one."""
+"""A connection without a request stays open for this time, in case its client is sending a request."""
 BUSY_GRACE_SECONDS = 10.0
-"""How long requests that run are waited for."""
+"""The maximum wait for running requests."""
 
 _POLL_SECONDS = 0.05
 
 
 def run(rt: Runtime, sockets: list[socket.socket]) -> int:
-    """Serve on these listening sockets (`listeners.py`) until SIGTERM, SIGINT or SIGHUP; the exit code."""
+    """Serve until SIGTERM, SIGINT or SIGHUP. Return the exit code."""
     machine.limit_malloc_arenas()
     app = create_app(rt)
     descriptors = raise_descriptors()
@@ -153,7 +153,7 @@ def run(rt: Runtime, sockets: list[socket.socket]) -> int:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with limits for each connection and a stop that drains."""
+    """uvicorn with connection limits and a graceful stop."""
 
     def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
         self.app = app
@@ -173,7 +173,7 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 backlog=BACKLOG,
-                # Longer than a proxy keeps its own: the side that waits less closes, and that must not be us.
+                # Longer than the keep-alive of proxies: the proxy must close the connection first.
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=2,
             )
@@ -181,7 +181,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ours instead of uvicorn's, which would end the process by the signal once more after a clean stop."""
+        """Replace uvicorn's handlers, which send the signal again after a clean stop."""
         loop = asyncio.get_running_loop()
         handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not started by nohup
@@ -194,18 +194,17 @@ class Server(uvicorn.Server):
             for signum in handlers:
                 loop.remove_signal_handler(signum)
             if self._hung_up:
-                # The worker of a `serve` may still have to end, and another one tells nothing new.
+                # The worker of `serve` may still be stopping, and another SIGHUP must not interrupt it.
                 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second."""
         self._service_manager.alive("Serving")
         if counter % 10 == 0:
             self.watch.check(self._connections(), asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
     def stop(self) -> None:
-        """Begin to drain; called again, end now."""
+        """Start to drain. The second call ends the server at once."""
         self.app.state.rt.stopping.set()
         if self._draining is None:
             self._service_manager.stopping()
@@ -214,13 +213,13 @@ class Server(uvicorn.Server):
             self.should_exit = self.force_exit = True
 
     def hang_up(self) -> None:
-        """The terminal was closed: begin to drain. Shell and kernel may both tell of it, which is one request."""
+        """Start to drain once, although the shell and the kernel may both send SIGHUP."""
         if not self._hung_up:
             self._hung_up = True
             self.stop()
 
     async def drain(self) -> None:
-        """Let every request that has begun end, then end the server."""
+        """Wait for running requests, then end the server."""
         log.info("stopping", connections=len(self.server_state.connections))
         loop = asyncio.get_running_loop()
         began_at = loop.time()
@@ -230,7 +229,7 @@ class Server(uvicorn.Server):
         for connection in self._busy():
             connection.cycle.keep_alive = False
         self.app.state.long_poll.stop()
-        if not self._service_manager.descriptors:  # else who connects now waits for the next process
+        if not self._service_manager.descriptors:  # with systemd's socket, new clients wait for the next process
             await asyncio.sleep(ADMIT_SECONDS)
         for listener in self.servers:
             listener.close()

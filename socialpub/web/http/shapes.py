@@ -1,7 +1,4 @@
-"""What a request may look like: JSON, strict shapes and queries, from which the OpenAPI document is made.
-
-Reading JSON returns plain values and an error that names the field wherever there is one to name.
-"""
+"""JSON, strict shapes and queries of requests. The OpenAPI document is built from the same shapes."""
 
 import json
 import re
@@ -25,20 +22,18 @@ from socialpub.providers import options
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH_LEVELS = 20
-"""How deep a field may stand to be named by itself."""
+"""An error below this depth names the parent."""
 MAX_PATH_TEXT = 300
-"""Characters of all names above such a field."""
+"""The maximum number of characters of all parent names in a path."""
 
 MAX_CONTAINERS = 100_000
-"""Arrays and objects of one body, with the brackets in its strings. All that a valid request may hold are fewer; an
-empty array takes two bytes here and sixty in memory."""
+"""The maximum number of arrays and objects of one body. An empty array needs 2 bytes in JSON and 60 in memory."""
 
 
 def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
-    """The value of a JSON text, and the fields whose text is half of a surrogate pair: they have U+FFFD in its place,
-    so that whatever else is field_error can be found as well. `field` is the one of a form that holds the text.
+    """Return the parsed value, and the errors of fields with a lone surrogate, which becomes U+FFFD in the value.
 
-    Raises InvalidRequest for what is no JSON at all, or holds more arrays and objects than any request may.
+    `field` is the form field that contains the JSON. Raises InvalidRequest.
     """
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         message = f"{_whole(field)} contains more than {MAX_CONTAINERS} arrays and objects."
@@ -59,15 +54,14 @@ def _whole(field: str | None) -> str:
 
 
 def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
-    """Lone surrogates ("\ud800") are the one fault that belongs to a single field: the standard library reads them.
-    None when that is not what is field_error."""
+    """Parse JSON with lone surrogates ("\ud800"), which only the standard library reads. None for another error."""
     mistakes = Mistakes()
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
         _find_lone_surrogates(value, (), mistakes)
         if not mistakes:
             return None
-        # The whole text at once: one call for each of a hundred thousand strings would take far longer.
+        # One call for the whole text is much faster than one call for each of 100,000 strings.
         text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return orjson.loads(text), mistakes
     except (ValueError, RecursionError):
@@ -79,8 +73,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: bool = True) -> None:
-    """`named`: what is inside of the value gets paths of its own. Beyond some levels, and below long names, a hundred
-    paths would hold far more than the body did."""
+    """`named`: inner values have their own paths. At some depth and below long names, paths would exceed the body."""
     if isinstance(value, str):
         if _LONE_SURROGATE.search(value):
             mistakes.add(FieldError(path, "is not valid Unicode: it contains half of a surrogate pair"))
@@ -100,7 +93,7 @@ def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: 
     elif isinstance(value, dict):
         named = named and _is_short(path)
         for key, item in value.items():
-            # A name that cannot be written down cannot be in a path either: its parent is named.
+            # A path cannot contain an invalid name, so the error names the parent.
             if _LONE_SURROGATE.search(key):
                 _find_lone_surrogates(key, path, mistakes)
             elif isinstance(item, str | list | dict):
@@ -114,22 +107,20 @@ def _is_short(path: Path) -> bool:
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
-LEFT_OUT: Any = None
-"""The default of a field that may be left out but not be `null`."""
+OMITTED: Any = None
+"""The default of a field that may be omitted but not be `null`."""
 
 
 def required(description: str) -> Any:
-    """A field that is always there."""
     return Field(description=description)
 
 
 def optional(description: str) -> Any:
-    """A field that is left out when there is no value."""
-    return Field(LEFT_OUT, description=description)
+    return Field(OMITTED, description=description)
 
 
 class Shape(BaseModel):
-    """A JSON object of which every field is known. A field that was left out is not in `model_fields_set`."""
+    """A JSON object without unknown fields. `model_fields_set` does not contain omitted fields."""
 
     model_config = ConfigDict(
         strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, frozen=True
@@ -137,21 +128,21 @@ class Shape(BaseModel):
 
     @classmethod
     def read(cls, value: Any) -> tuple[Self | None, validation.Mistakes]:
-        """The shape of a parsed body, or None; and everything that is field_error with it."""
+        """Return the shape of a parsed body, or None, and all errors."""
         shape, mistakes = validation.parse(cls, value)
-        for error in cls.across(value):
+        for error in cls.check_object(value):
             mistakes.add(error)
         return shape, mistakes
 
     @classmethod
-    def across(cls, _value: Any) -> Sequence[FieldError]:
-        """Rules that several fields make together, asked of the parsed body whether or not its fields pass."""
+    def check_object(cls, _value: Any) -> Sequence[FieldError]:
+        """Return the errors of rules that involve several fields. The fields may be invalid."""
         return ()
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
-# RFC 3339: the offset is required, and so are the seconds. A string of digits is a Unix time to the library, not to us.
+# RFC 3339 with a required offset and required seconds. pydantic would accept a string of digits as a Unix time.
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -161,7 +152,7 @@ def read_instant(value: Any) -> datetime:
     try:
         instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        # There is no such day or hour, or the offset carries it out of the calendar.
+        # The day or hour does not exist, or the time in UTC is outside the calendar.
         raise field_error("is not a valid date and time") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
@@ -171,7 +162,7 @@ def read_instant_or_null(value: Any) -> datetime | None:
 
 
 def read_id(value: Any) -> str:
-    """The id in its one spelling."""
+    """Return the id in lower case."""
     known = parse_id(value) if isinstance(value, str) else None
     if known is None:
         raise field_error("must be a UUID")
@@ -179,14 +170,13 @@ def read_id(value: Any) -> str:
 
 
 MAX_IDS = 100
-"""So many profiles may a post go to."""
-WHERE_IDS_ARE = "take ids from GET /api/v1/profiles"
+"""The maximum number of profiles per post."""
+IDS_HINT = "take ids from GET /api/v1/profiles"
 
 
 def read_ids(value: Any) -> list[str]:
-    """An array of profiles' ids, each listed once."""
     if not isinstance(value, list):
-        raise field_error(f"must be an array of UUIDs; {WHERE_IDS_ARE}")
+        raise field_error(f"must be an array of UUIDs; {IDS_HINT}")
     if len(value) > MAX_IDS:
         raise field_error(f"may have at most {MAX_IDS} items and has {len(value)}")
     known: dict[str, int] = {}
@@ -194,7 +184,7 @@ def read_ids(value: Any) -> list[str]:
     for index, item in enumerate(value):
         one = parse_id(item) if isinstance(item, str) else None
         if one is None:
-            errors.append(((index,), f"must be a UUID; {WHERE_IDS_ARE}"))
+            errors.append(((index,), f"must be a UUID; {IDS_HINT}"))
         elif known.setdefault(one, index) != index:
             errors.append(((index,), "is listed twice"))
     if errors:
@@ -203,11 +193,10 @@ def read_ids(value: Any) -> list[str]:
 
 
 MAX_LEVELS = 20
-"""How deep free-form values may be nested; what stores and renders them ends at some hundreds."""
+"""The maximum depth of free-form values, far below the recursion limits of the code that stores and renders them."""
 
 
 def read_free_form(value: Any) -> dict[str, Any]:
-    """An object whose values are the network's business, of bounded size."""
     if not isinstance(value, dict):
         raise field_error("must be an object")
     if options.is_surely_too_large(value):
@@ -263,8 +252,7 @@ Alt = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Query(Shape):
-    """The parameters of a query; as it is, that of an address which takes none. Those in `LENIENT` may be empty or
-    `null`, which means their default."""
+    """The parameters of a query. An empty value or `null` of a parameter in `LENIENT` means its default."""
 
     LENIENT: ClassVar[frozenset[str]] = frozenset()
 
@@ -272,7 +260,7 @@ class Query(Shape):
 Q = TypeVar("Q", bound=Query)
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-LARGEST = 2**53 - 1
+MAX_NUMBER = 2**53 - 1
 
 
 def read_number(value: Any) -> int:
@@ -293,7 +281,7 @@ def _defaults(shape: type[Query]) -> Query:
 
 
 def read_query(shape: type[Q], query_string: bytes) -> Q:
-    """The parameters of a query; of a repeated one the last counts. Raises InvalidRequest, for unknown ones too."""
+    """Parse a query. The last of repeated parameters counts. Raises InvalidRequest, also for unknown parameters."""
     if not query_string:
         return cast(Q, _defaults(shape))
     given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
@@ -302,7 +290,7 @@ def read_query(shape: type[Q], query_string: bytes) -> Q:
             del given[name]
     query, mistakes = validation.parse(shape, given)
     if query is None or mistakes:
-        # A list in a query is one parameter: which of its items fails is for the message.
+        # A list is one parameter, so the path does not contain the index of the item.
         errors = {error.path[:1]: FieldError(error.path[:1], error.message) for error in reversed(mistakes.errors)}
         raise InvalidRequest.from_errors(list(reversed(errors.values())), mistakes.total if mistakes.full else 0)
     return query

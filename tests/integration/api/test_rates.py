@@ -139,4 +139,4 @@ def test_more_addresses_than_fit_take_no_more_room_and_no_more_time(rt: Runtime)
     limits.keys.count("a key")
     for _ in range(11):
         seconds()
-    assert limits.keys.count("a key")[1] == (b"ratelimit-remaining", b"1"), "strangers do not make a key's count start anew"
+    assert limits.keys.count("a key")[1] == (b"ratelimit-remaining", b"1"), "the count of a key is not reset"

@@ -77,7 +77,7 @@ class FilesForm(MultipartForm):
     def check_text(self, name: str, size_bytes: int) -> None:
         super().check_text(name, self._text_bytes + size_bytes)
 
-    def take_text(self, name: str, value: bytes) -> None:
+    def add_text(self, name: str, value: bytes) -> None:
         self._text_bytes += len(value)
         if len(self._fields) == forms.MAX_FIELDS or self._text_bytes > MAX_BODY_BYTES:
             raise InvalidRequest.at(message="This is no form that a browser makes.")
@@ -113,7 +113,7 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
         if not isinstance(result, Facts):
             refused.append(f"“{part.file_name}”: {result.reason}")
             continue
-        file = await multipart.keep_file(rt, part, result)
+        file = await multipart.store_file(rt, part, result)
         files.append(file)
         if part.field.startswith(option_fields.PREFIX):
             of_options[part.field] = file.artifact_id

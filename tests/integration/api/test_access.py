@@ -32,6 +32,9 @@ OPEN_TO_ALL = {
     "/readyz",
     "/metrics",  # unless it has a token
     "/problems/{slug}",
+    "/manual",
+    "/manual/{topic}",
+    "/manual/images/{name}",
     "/static/{name:path}",
     "/oauth/{provider}/callback",  # by the state that it brings
     "/storage/uploads/{artifactId}",  # by signature
@@ -40,7 +43,7 @@ OPEN_TO_ALL = {
     "/login",
     "/setup",  # by the token that it brings
 }
-"""Every address that no key and no session guards."""
+"""Every address without a key or a session."""
 
 
 def body_for(method: str, path: str, profile: str) -> bytes:

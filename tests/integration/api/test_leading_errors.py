@@ -182,7 +182,7 @@ def test_the_document_itself_takes_any_parameter(client: Client) -> None:
         ("Bearer", "Send only the key after Bearer"),
         ("Bearer Bearer {key}", "Send only the key after Bearer"),
         ('Bearer "{key}"', "Send only the key after Bearer"),
-        ("Bearer spk_none_of_ours", "not known"),
+        ("Bearer spk_none_of_ours", "is unknown"),
     ],
 )
 def test_a_header_that_is_written_otherwise_is_led_to_bearer(client: Client, header: str, words: str) -> None:

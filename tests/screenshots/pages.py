@@ -23,6 +23,7 @@ PAGES = {
     "system": "/system",
     "findings": "/system/findings",
     "reference": "/api/v1/openapi-docs",
+    "manual": "/manual/backups",
     "no-such-page": "/posts/nothing",
 }
 EMPTY = ("overview", "compose", "posts", "calendar", "profiles", "keys", "log", "system")

@@ -39,6 +39,7 @@ class ManualSection(NamedTuple):
 class RenderedTopic(NamedTuple):
     title: str
     body: str
+    """Without the title."""
     sections: list[ManualSection]
 
 
@@ -84,8 +85,10 @@ def _render(name: str, root: str) -> RenderedTopic:
         for attribute in ("href", "src"):
             if attribute in token.attrs:
                 token.attrs[attribute] = _address(str(token.attrs[attribute]), root)
-    title = sections[0].title
-    return RenderedTopic(title, parser.renderer.render(tokens, parser.options, {}), sections[1:])
+    body = parser.renderer.render(tokens[3:], parser.options, {})
+    # A table scrolls where it does not fit, and the keyboard must reach it.
+    body = body.replace("<table>", '<div class="table" tabindex="0"><table>').replace("</table>", "</table></div>")
+    return RenderedTopic(sections[0].title, body, sections[1:])
 
 
 def _add_anchors(tokens: "list[Token]") -> Iterator[ManualSection]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from socialpub.core import manual
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -47,6 +48,18 @@ def test_every_page_fits_and_is_accessible(page: Page, posts: dict[str, str], si
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     paths = ("/", "/posts", "/log", "/system", "/audit", "/nowhere", *(f"/posts/{one}" for one in posts.values()))
     for path in (*paths, f"/posts/{posts['published']}?preview=on"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert axe.violations(page) == [], path
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_topic_of_the_manual_fits_and_is_accessible(page: Page, size: str, scheme: str) -> None:
+    width, height = SIZES[size]
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for path in ("/manual", *(f"/manual/{topic}" for topic in manual.list_topics())):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert axe.violations(page) == [], path

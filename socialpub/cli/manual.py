@@ -1,5 +1,7 @@
 """`socialpub manual`: the operations manual as text."""
 
+import sys
+
 import click
 
 from socialpub.cli.output import print_line, print_note
@@ -25,12 +27,24 @@ def show_manual(topic: str | None) -> None:
     if name not in topics:
         raise click.UsageError(f"The topic {topic} {did_you_mean(nearest(name, topics), topics)}")
     text = manual.read_topic(name)
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:
+    if sys.stdout.isatty():
+        _print_styled(text)
+    else:
         click.echo(text, nl=False)
-        return
-    from rich.markdown import Markdown
 
-    console.print(Markdown(text))
+
+def _print_styled(text: str) -> None:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.markdown import CodeBlock, Markdown
+    from rich.text import Text
+
+    class UnwrappedCode(CodeBlock):
+        """A line of code stays one line, so that a person can copy a command from the terminal."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            yield Text(str(self.text).rstrip(), style="bold", no_wrap=True, overflow="ignore")
+
+    class ManualPage(Markdown):
+        elements = {**Markdown.elements, "fence": UnwrappedCode}  # noqa: RUF012
+
+    Console(highlight=False).print(ManualPage(text), crop=False)

@@ -115,9 +115,12 @@ def find(phase: PhaseName, event: PhaseEvent) -> PhaseName | State | None:
 
 def markdown() -> str:
     """Return the phases and their transitions as two tables for the manual."""
-    phases = (f"| {name} | {(phase.__doc__ or '').strip()} |" for name, phase in PHASES.items())
-    after = [target or "the phase before the wait" for _, _, target in ROWS]
-    rows = (f"| {row[0].value} | {', '.join(row[1])} | {target} |" for row, target in zip(ROWS, after, strict=True))
+    phases = (f"| `{name}` | {(phase.__doc__ or '').strip()} |" for name, phase in PHASES.items())
+    rows = (
+        f"| {event.value} | {', '.join(f'`{phase}`' for phase in before)} | "
+        f"{f'`{after}`' if after else 'the phase before the wait'} |"
+        for event, before, after in ROWS
+    )
     head = "| What happens | Before | After |"
     return "\n".join(["| Phase | Meaning |", "|---|---|", *phases, "", head, "|---|---|---|", *rows, ""])
 

@@ -104,7 +104,7 @@ def test_every_row_can_be_reached_from_a_new_delivery():
 def test_the_manual_shows_every_phase_and_every_row():
     shown = transitions.markdown()
     for name, phase in PHASES.items():
-        assert f"| {name} | {phase.__doc__} |" in shown
+        assert f"| `{name}` | {phase.__doc__} |" in shown
     assert shown.count("\n| ") == len(PHASES) + len(ROWS) + 1
     for event in PhaseEvent:
         assert event.value in shown

@@ -183,7 +183,7 @@ def choose_profiles(owner: Owner, *providers: str) -> None:
 
 def choose_options(owner: Owner) -> None:
     tiktok = owner.page.get_by_role("group", name="TikTok")
-    tiktok.get_by_label("How to post").select_option("Publish it")
+    tiktok.get_by_label("How to post").select_option("Publish directly")
     tiktok.get_by_label("Who can").select_option("SELF_ONLY")
     board = owner.page.get_by_role("group", name="Pinterest").get_by_label("Board", exact=True)
     board.select_option(index=1)

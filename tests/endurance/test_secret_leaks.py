@@ -152,7 +152,7 @@ class LeakStory:
     def connect(self, label: str) -> None:
         self.owner.open("/profiles")
         self.owner.press(f"Connect {label}")
-        url = self.owner.page.links()[f"Go on to {label}"]
+        url = self.owner.page.links()[f"Continue to {label}"]
         with httpx2.Client(trust_env=False) as browser:
             page = ConsentForm()
             page.feed(browser.get(url).text)

@@ -70,8 +70,8 @@ class CalendarPeriod:
             period = None
         if period is None or period.name != given or not period.is_shown:
             raise ValueError(
-                f"The calendar has no {view} {given[:MAX_QUOTED]!r}: it goes from {FIRST_YEAR} to {LAST_YEAR}, and a "
-                f"{view} is written like {example}."
+                f"The calendar has no {view} {given[:MAX_QUOTED]!r}. Write a {view} like {example}, between "
+                f"{FIRST_YEAR} and {LAST_YEAR}."
             )
         return period
 
@@ -192,7 +192,7 @@ class CalendarEntry:
         """The beginning of the text on one line, or what a post without text shows."""
         if self.post.text and self.post.text.strip():
             return " ".join(self.post.text.split())
-        return {"video": "A video", "image": "A picture"}.get(self.post.kind or "", "A post") + " without text"
+        return {"video": "Video", "image": "Image"}.get(self.post.kind or "", "Post") + " without text"
 
     @property
     def networks(self) -> str:
@@ -253,7 +253,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     try:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)
     except ValueError as error:
-        period, problem = CalendarPeriod.month_of(today), f"{error} This is the present month."
+        period, problem = CalendarPeriod.month_of(today), f"{error} This is the current month."
     dates = [_calendar_date(visit, period, day, today) for day in period.days]
     if period.view == "month":
         instants, most, counted = midnights(period.days, visit.zone), MAX_PER_DAY, MAX_COUNTED_PER_DAY

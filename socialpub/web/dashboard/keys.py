@@ -25,8 +25,8 @@ from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.http.answer import Answer
 
 MADE_ALREADY = (
-    "This form has made its key already, and a key is shown only once. If you did not copy it, revoke it below and "
-    "create another one."
+    "This form already created a key. A key is shown only once. If you did not copy the key, revoke it below and "
+    "create another key."
 )
 _FIELDS = {"expires_at": "expires", "providers": "networks", "scope": "write"}
 """Fields of the form, by the parameter of `api_keys.create`."""
@@ -54,7 +54,7 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
     key_id = form.text("key_id")
     try:
         if not api_keys.is_id(key_id):
-            raise InvalidRequest.at(message="This form is not whole. Load the page again.")
+            raise InvalidRequest.at(message="This form is incomplete. Reload the page and try again.")
         key = await rt.write_soon(
             api_keys.create,
             form.text("name"),
@@ -84,7 +84,7 @@ async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
 async def revoke(rt: Runtime, visit: Visit) -> Answer:
     key = api_keys.get(rt.reader, visit.params["keyId"])
     await rt.write_soon(api_keys.revoke, key.id)
-    return visit.go("/keys", status=f"The key “{key.name}” is revoked: whoever uses it is refused from now on.")
+    return visit.go("/keys", status=f"The key “{key.name}” is revoked. Requests with this key are refused.")
 
 
 @page()
@@ -92,7 +92,7 @@ async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
     """Keep the keys that came with a restored backup: the overview reports them no longer."""
     kept = await rt.write_soon(api_keys.keep_restored)
     if not kept:
-        return visit.go("/", status="No key of a restored backup waits for a decision.")
+        return visit.go("/", status="No restored key needs a decision.")
     return visit.go("/", status="The key is kept." if len(kept) == 1 else f"{len(kept)} keys are kept.")
 
 

@@ -30,7 +30,7 @@ class NetworkState(NamedTuple):
 
 
 DELIVERY_STATES = {
-    "pending": Badge("Not out yet"),
+    "pending": Badge("Not published yet"),
     "published": Badge("Published", "good"),
     "failed": Badge("Failed", "bad"),
     "unknown": Badge("Outcome unknown", "warn"),
@@ -64,7 +64,7 @@ _ATTEMPTS = {
     "done": Badge("Done", "good"),
     "waiting": Badge("Waiting"),
     "held": Badge("Held", "warn"),
-    "retrying": Badge("Tried again", "warn"),
+    "retrying": Badge("Retrying", "warn"),
     "refused": Badge("Refused", "bad"),
     "unknown": Badge("Unknown", "warn"),
     "published": Badge("Published", "good"),
@@ -146,7 +146,7 @@ def excerpt(post: Mapping[str, Any], max_letters: int = MAX_EXCERPT_LETTERS) -> 
     """Return the beginning of the text on one line, or the number of its media."""
     text = " ".join(post.get("body", "").split())
     if not text:
-        return f"A post without text, of {count_media(post['media'])}"
+        return f"Post without text ({count_media(post['media'])})"
     return text if len(text) <= max_letters else f"{text[: max_letters - 1].rstrip()}…"
 
 
@@ -155,13 +155,13 @@ def title(post: Mapping[str, Any]) -> str:
 
 
 def count_media(media: list[dict[str, Any]]) -> str:
-    """Return `2 pictures and 1 video`."""
+    """Return `2 images and 1 video`."""
     found = []
-    for kind, word in (("image/", "picture"), ("video/", "video")):
+    for kind, word in (("image/", "image"), ("video/", "video")):
         number = sum(item.get("contentType", "").startswith(kind) for item in media)
         if number:
             found.append(f"{number} {word}{'' if number == 1 else 's'}")
-    return " and ".join(found) or "nothing"
+    return " and ".join(found) or "no media"
 
 
 def list_accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:

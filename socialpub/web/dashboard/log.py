@@ -45,7 +45,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,
-        problem="Part of the filter was left out: see below." if wanted.errors else None,
+        problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
         found=found or log_list.load_page(rt.reader, query),
         wanted=wanted,
         query=query,
@@ -59,7 +59,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 async def download(rt: Runtime, visit: Visit) -> Answer | None:
     wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
     for name, reason in wanted.errors.items():
-        raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
+        raise InvalidRequest.at(message=f"Cannot use the filter “{name}”. {reason}")
     pieces = log_export.pieces(rt, query)
     # The length is known only at the end: the file is sent in chunks.
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"

@@ -34,7 +34,7 @@ WATCHED_AHEAD = timedelta(hours=1)
 """The page refreshes itself while a post is due within this time."""
 FOLD_FROM = 4
 SERIES_LETTERS = 20
-"""Posts to the same networks whose texts begin with the same letters, whatever the digits, are a series."""
+"""Posts to the same networks are a series if their texts begin with this number of equal letters, without digits."""
 MAX_LINKS = 5
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")

@@ -46,7 +46,7 @@ async def avatar(rt: Runtime, visit: Visit) -> Answer:
     """Send the account's picture. Its address changes with it."""
     found = avatars.read(rt, visit.params["profileId"])
     if found is None:
-        raise NotFound("There is no picture of this profile.")
+        raise NotFound("This profile has no avatar.")
     return visit.show_image(found)
 
 
@@ -69,9 +69,9 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
         await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
         wrong = option_fields.errors_of(profile.provider, error.errors)
-        problem = "The options were not saved: see the fields below." if wrong else error.detail
+        problem = "The options are not saved. See the fields below." if wrong else error.detail
         return await _page(rt, visit, options=given, wrong=wrong, problem=problem)
-    status = "The default options are saved. They apply to posts that are made from now on."
+    status = "The default options are saved. They apply to new posts."
     return visit.go(f"/profiles/{profile.id}", status=status)
 
 
@@ -106,7 +106,7 @@ async def _create(rt: Runtime, visit: Visit, create: Callable[[], tuple[str, boo
         subject, is_new = await asyncio.to_thread(create)
     except InvalidRequest as error:
         return await _page(rt, visit, errors=forms.field_errors(error))
-    status = f"{subject} {'is created' if is_new else 'exists already'}."
+    status = f"{subject} {'is created' if is_new else 'already exists'}."
     return visit.go(f"/profiles/{visit.params['profileId']}", status=status)
 
 
@@ -162,7 +162,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
 
     def renew() -> list[str]:
         if renewable:
-            with questions.explain_failures(rt, profile, "The tokens could not be renewed.", Surface.DASHBOARD):
+            with questions.explain_failures(rt, profile, "The tokens cannot be renewed.", Surface.DASHBOARD):
                 tokens.renew(rt, profile.id)
         with questions.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
             return upkeep.fetch_account_data(rt, profile.id)
@@ -189,7 +189,7 @@ async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
 async def disconnect(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     await rt.write_soon(profiles.disconnect, profile.id)
-    status = f"“{profile.name}” is disconnected: nothing is sent with its tokens any more."
+    status = f"“{profile.name}” is disconnected. Its tokens are no longer used."
     return visit.go(f"/profiles/{profile.id}", status=status)
 
 
@@ -201,7 +201,7 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
     """Lead to the network's consent page, for an account of the owner's choice."""
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
-        raise NotFound("There is no network of this name.")
+        raise NotFound("There is no network with this name.")
     return await _begin(visit, provider_name)
 
 
@@ -249,7 +249,7 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
 def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
     row = rt.reader.get(ConsentRow, visit.params["consentId"])
     if row is None or Surface(row.door) is not Surface.DASHBOARD:
-        raise NotFound("There is no attempt to connect at this address.")
+        raise NotFound("This attempt to connect no longer exists. Start again under Profiles.")
     return row
 
 

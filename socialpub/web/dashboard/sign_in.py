@@ -22,7 +22,7 @@ from socialpub.web.dashboard.browser.visit import Visit, page, set_a_password_fi
 from socialpub.web.http import client_address
 from socialpub.web.http.answer import Answer
 
-SPENT = "This link has been used, or it is older than a day."
+SPENT = "This link was already used, or it is older than one day."
 MAX_WAITING = 100
 """The last of them waits for a few seconds."""
 RETRY_SECONDS = 5
@@ -62,7 +62,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
         raise
     if not await _password_matches(visit, "password", known=browser_id is not None):
         await _note_failure(rt, visit, AuditAction.SIGN_IN_FAILED)
-        problem = f"The password is wrong. If you have forgotten it, set a new one: `{_set_password()}`"
+        problem = f"The password is wrong. If you forgot it, run `{_set_password()}` to set a new password."
         return visit.show("login.html", http_status=403, problem=problem)
     limits.forgive_passwords(address, browser_id)
     return await _begin_session(rt, visit, forms.local_path(visit.query.text("next"), "/"))
@@ -80,7 +80,7 @@ async def sign_out(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def end_session(rt: Runtime, visit: Visit) -> Answer:
     await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
-    return visit.go("/system", status="The session is ended: that browser has to sign in again.")
+    return visit.go("/system", status="The session is ended. That browser must sign in again.")
 
 
 # --- the password ----------------------------------------------------------------------------------------------------
@@ -108,21 +108,21 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def change_password(rt: Runtime, visit: Visit) -> Answer:
-    """Change the password. Every other browser has to sign in again."""
+    """Change the password. Every other browser must sign in again."""
     assert visit.session is not None
     limits, address = visit.request.state.rate_limits, visit.request.client_address
     # A session proves that the owner signed in here, also where the browser dropped the other cookie.
     browser_id = security.find_known_browser(visit.request) or visit.session.id
     limits.count_password(address, browser_id)
     if sign_in.is_password_set(rt.reader) and not await _password_matches(visit, "current", known=True):
-        return await system.render(rt, visit, {"current": "This is not the present password."})
+        return await system.render(rt, visit, {"current": "This is not the current password."})
     limits.forgive_passwords(address, browser_id)
     try:
         hashed = await _hash_password(visit)
     except InvalidRequest as error:
         return await system.render(rt, visit, forms.field_errors(error))
     visit.sign_in(await rt.write_soon(_change, hashed, visit.session))
-    return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
+    return visit.go("/system", status="The password is changed. Every other browser must sign in again.")
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ async def _hash_alone(visit: Visit, *, known: bool = False) -> AsyncIterator[Non
     """Wait for the lock. Raises RateLimited, but not for a `known` browser, whose own count is small."""
     state = visit.request.state
     if state.passwords_waiting >= MAX_WAITING and not known:
-        detail = "Very many passwords arrive at the moment. Try again in a few seconds."
+        detail = "Too many sign-ins are in progress. Try again in a few seconds."
         raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
     state.passwords_waiting += 1
     try:
@@ -160,13 +160,13 @@ def _check_link(rt: Runtime, visit: Visit) -> None:
     if not sign_in.is_link_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
         visit.request.state.rate_limits.count_guess(visit.request.client_address)
         if commands.is_service():
-            raise Forbidden(f"{SPENT} Set the password in the shell: `{_set_password()}`")
+            raise Forbidden(f"{SPENT} To set the password, run `{_set_password()}`.")
         with commands.in_public():
-            raise Forbidden(f"{SPENT} Each start prints a new one in {commands.here().log()}.")
+            raise Forbidden(f"{SPENT} Each start prints a new link in {commands.here().log()}.")
 
 
 def _set_already() -> str:
-    return f"A password is set already. Sign in with it, or set a new one: `{_set_password()}`"
+    return f"A password is already set. Sign in with it, or run `{_set_password()}` to set a new password."
 
 
 def _set_password() -> str:
@@ -192,7 +192,7 @@ async def _begin_session(rt: Runtime, visit: Visit, path: str) -> Answer:
 
 
 def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None = None) -> Answer:
-    # The browser gets a session that it never had before, whatever it sent.
+    # Always a new session, so that a planted cookie is never signed in (session fixation).
     visit.sign_in(session)
     visit.headers.append(security.drop_cookie(visit.request, "visitor"))
     return visit.go(path, status=status)

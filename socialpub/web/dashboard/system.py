@@ -103,10 +103,10 @@ show = page()(render)
 def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
     if needs.worker:
         for one in needs.worker:
-            yield AtAGlance("Worker", Badge("fix this", "bad"), one.sentences)
+            yield AtAGlance("Worker", Badge("problem", "bad"), one.sentences)
     else:
         reported_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
-        yield AtAGlance("Worker", Badge("running", "good"), "It last reported", reported_at)
+        yield AtAGlance("Worker", Badge("running", "good"), "Last report:", reported_at)
     yield _disk(needs.disk)
     yield _clock(rt, needs)
     yield _backup(needs)
@@ -115,19 +115,19 @@ def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
 def _disk(disk: DiskSpace) -> AtAGlance:
     free, floor = (units.size(one).partition(" (")[0] for one in (disk.free_bytes, disk.floor_bytes))
     if disk.is_full:
-        text = f"{free} are left, less than the {floor} that are kept free: no upload is accepted."
+        text = f"{free} left, less than the reserve of {floor}. Uploads are refused."
         return AtAGlance("Disk", Badge("full", "bad"), text, more="#storage")
     state = Badge("nearly full", "warn") if disk.is_nearly_full else Badge("enough space", "good")
-    return AtAGlance("Disk", state, f"{free} are free, {floor} of them are kept free.", more="#storage")
+    return AtAGlance("Disk", state, f"{free} free, of which {floor} are reserved.", more="#storage")
 
 
 def _clock(rt: Runtime, needs: AlertFacts) -> AtAGlance:
     if needs.clock_jump:
-        return AtAGlance("Clock", Badge("was set", "warn"), needs.clock_jump)
+        return AtAGlance("Clock", Badge("adjusted", "warn"), needs.clock_jump)
     if machine.clock_is_kept() is False:
-        text = "Nothing keeps this machine's clock set. Switch NTP on. It shows"
+        text = "No time service sets the clock of this server. Turn on NTP. Current time:"
         return AtAGlance("Clock", Badge("may drift", "warn"), text, rt.stamp())
-    return AtAGlance("Clock", Badge("steady", "good"), "It shows", rt.stamp())
+    return AtAGlance("Clock", Badge("steady", "good"), "Current time:", rt.stamp())
 
 
 def _backup(needs: AlertFacts) -> AtAGlance:
@@ -135,9 +135,9 @@ def _backup(needs: AlertFacts) -> AtAGlance:
     if copy.failed_at is not None:
         return AtAGlance("Backup", Badge("failed", "bad"), "The last backup failed", copy.failed_at, more="#copies")
     if copy.made_at is None:
-        return AtAGlance("Backup", Badge("none yet", "warn"), "No backup was ever made.", more="#copies")
+        return AtAGlance("Backup", Badge("none yet", "warn"), "Download a backup now.", more="#copies")
     state = Badge("too old", "warn") if needs.backup_reminder else Badge("made", "good")
-    return AtAGlance("Backup", state, "The last one was made", copy.made_at, more="#copies")
+    return AtAGlance("Backup", state, "Last backup:", copy.made_at, more="#copies")
 
 
 def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
@@ -193,7 +193,7 @@ def _run_doctor(rt: Runtime) -> list[Finding]:
 @page()
 async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
     await rt.write_soon(resume.pause)
-    said = "Publishing is paused. Calls in progress are finished; nothing else starts. The API goes on accepting posts."
+    said = "Publishing is paused. Calls in progress continue, and nothing else starts. The API still accepts posts."
     return visit.go("/system", status=said)
 
 
@@ -223,7 +223,7 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
         raise Conflict("Publishing is not paused.")
     restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
     if restored and choice not in (NOTHING_SENT, MAYBE_SENT):
-        return await _ask_resume(rt, visit, problem="Say first what the original did since the backup was made.")
+        return await _ask_resume(rt, visit, problem="First choose what the original installation did after the backup.")
     resumed = await rt.write_soon(resume.resume, nothing_was_sent=restored and choice == NOTHING_SENT)
     too_late = alerts.too_late_sentence(resumed.too_late, rt.settings)
     said = [*alerts.resume_sentences(resumed), *([too_late] if too_late else [])]
@@ -234,8 +234,8 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
 async def try_held(rt: Runtime, visit: Visit) -> Answer:
     """Ask the networks that refuse this app again, at once."""
     held = await rt.write_soon(resume.try_held)
-    said = "The next delivery to each held network is tried now. Look here again in a minute."
-    return visit.go("/system", status=said if held else "No network refuses this app any more.")
+    said = "socialpub retries the next delivery to each held network now. Check this page again in a minute."
+    return visit.go("/system", status=said if held else "No network refuses this app.")
 
 
 # --- backup and notifications -----------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ async def add_address(rt: Runtime, visit: Visit) -> Answer:
         return await render(rt, visit, notify_url=given, notify_error=f"The address {error.errors[0].message}.")
     except Conflict as error:
         return await render(rt, visit, notify_url=given, notify_error=error.detail)
-    said = f"Notifications go to {name} from now on. “Send a test message” shows whether they arrive."
+    said = f"Notifications now go to {name}. Press “Send a test message” to check that they arrive."
     return visit.go("/system", status=said)
 
 
@@ -276,13 +276,13 @@ async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def remove_address(rt: Runtime, visit: Visit) -> Answer:
     name = await rt.write_soon(send.remove_service, _load_address(rt, visit).id)
-    return visit.go("/system", status=f"{name} is removed and gets no more notifications.")
+    return visit.go("/system", status=f"{name} is removed and receives no more notifications.")
 
 
 @page()
 async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
     if not send.list_services(rt):
-        raise Conflict("There is no address to send a message to. Add one under System.")
+        raise Conflict("There is no notification address. Add an address under System.")
     results = await runtime.run_in_thread(partial(send.send_test, rt))
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]

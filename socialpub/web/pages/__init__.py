@@ -1,1 +1,1 @@
-"""HTML pages: where a consent ends, what each problem means, TikTok's verification file."""
+"""HTML pages outside the dashboard: the end of a consent, problems, the reference, TikTok's verification file."""

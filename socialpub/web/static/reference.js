@@ -46,7 +46,7 @@ function arrange(description) {
 function arrangeForm(form) {
   const { payload, ...files } = form.example;
   const text = { type: "string", description: "The post, as JSON" };
-  const file = { type: "string", format: "binary", description: "A file; `media[].fileField` says its name" };
+  const file = { type: "string", format: "binary", description: "A file. `media[].fileField` contains its name" };
   const names = Object.keys(files);
   form.schema = {
     type: "object",

@@ -192,7 +192,7 @@ def test_without_javascript_creating_a_post_stands_first_with_its_examples_open(
         expect(first.get_by_role("heading")).to_have_text("POST /api/v1/posts")
         expect(first.locator("pre", has_text="curl ").first).to_be_visible()
         expect(first.locator("details[open] pre", has_text='"data"')).to_be_visible()
-        assert not page.get_by_text("is being loaded").is_visible()
+        assert not page.get_by_text("is loading").is_visible()
         assert reader.complaints == []
         assert reader.asked_only(address)
 

@@ -39,7 +39,7 @@ def test_the_field_stays_open_beside_the_networks_tab(page: Page, rt: Runtime, b
     page.goto("/profiles")
     page.get_by_role("button", name="Connect X").click()
     with page.context.expect_page() as opened:
-        page.get_by_role("link", name="Go on to X").click()
+        page.get_by_role("link", name="Continue to X").click()
     back = browser.decides(opened.value.url)
     field = page.get_by_label("Redirected address")
     field.fill(back.replace("127.0.0.1:9/", "evil.example/"))

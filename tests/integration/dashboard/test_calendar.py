@@ -46,7 +46,7 @@ def test_the_present_month_is_a_table_that_can_be_heard(owner: Tab) -> None:
     assert [one.attributes["data-at"] for one in table.all("td") if "aria-current" in one.attributes] == ["2026-10-12"]
     assert "Saturday, 31 October" in cell(page, "2026-10-31").text
     assert "Sunday, 1 November" in cell(page, "2026-11-01").text
-    assert "There are no posts in this month. Compose one" in page.text
+    assert "No posts in this month. Compose a post" in page.text
 
 
 def test_posts_stand_on_the_day_that_the_reader_has(owner: Tab, rt: Runtime, profile: str) -> None:
@@ -85,7 +85,7 @@ def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner: Tab, 
     assert len(ats) == 7 * 24
     assert ats.count(None) == 1
     assert "2027-03-28T02:00" not in ats
-    assert "skipped by the clocks" in page.text
+    assert "skipped (clock change)" in page.text
 
 
 def test_each_post_says_in_words_how_it_stands(owner: Tab, rt: Runtime, profile: str, clock: HandClock) -> None:
@@ -182,7 +182,7 @@ def test_a_week_that_is_full_shows_the_first_post_of_each_hour(owner: Tab, rt: R
 
 def test_posts_without_text_say_what_they_show(owner: Tab, rt: Runtime, profile: str) -> None:
     accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
-    assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled A post without text X"]
+    assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled Post without text X"]
 
 
 # --- going about -----------------------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner:
 def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: Tab, query: str) -> None:
     page = owner.open(f"/calendar?{query}")
     assert page.status == 400
-    assert "from 2000 to 2199" in page.role("alert")
-    assert "This is the present month" in page.role("alert")
+    assert "between 2000 and 2199" in page.role("alert")
+    assert "This is the current month" in page.role("alert")
     assert page.root.all("caption")[0].text == "October 2026"
 
 
@@ -240,7 +240,7 @@ def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runt
     assert owner.follow("Move 09:00 Soon").field("Time").attributes["value"] == "2026-11-25T09:00"
     page = owner.press("Reschedule", {"Time": "2026-11-27T18:15"})
     assert page.path == "/calendar?week=2026-W48"
-    assert page.role("status") == "The post is moved: it goes out on 27 Nov 2026, 18:15 EST."
+    assert page.role("status") == "The post is rescheduled to 27 Nov 2026, 18:15 EST."
     assert entries(page, "2026-11-27T18:00") == ["18:15 ◷ Scheduled Soon X"]
     assert entries(page, "2026-11-25T09:00") == []
     assert stored_time(rt, post) == "2026-11-27T23:15:00.000Z"

@@ -55,7 +55,7 @@ def test_a_post_that_is_dropped_on_another_day_keeps_its_time_by_the_readers_clo
     post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 16, 30, 15, tzinfo=UTC))
     show(page, "month=2026-10")
     drag(page, "First frost", "2026-10-26")  # the clocks are set back in between
-    expect(page.get_by_role("status")).to_have_text("The post is moved: it goes out on 26 Oct 2026, 18:30 CET.")
+    expect(page.get_by_role("status")).to_have_text("The post is rescheduled to 26 Oct 2026, 18:30 CET.")
     expect(cell(page, "2026-10-26")).to_contain_text("First frost")
     expect(cell(page, "2026-10-24")).not_to_contain_text("First frost")
     assert stored_time(rt, post) == "2026-10-26T17:30:15.000Z"
@@ -81,7 +81,7 @@ def test_a_post_cannot_be_dropped_into_the_past(page: Page, rt: Runtime, profile
     post = accept(rt, profile, body="First frost", at=START + timedelta(days=3))
     show(page, "month=2026-10")
     drag(page, "First frost", "2026-10-08")
-    expect(page.get_by_role("alert")).to_have_text("The post is not moved. The time must be in the future.")
+    expect(page.get_by_role("alert")).to_have_text("The post is not rescheduled. The time must be in the future.")
     expect(cell(page, "2026-10-15")).to_contain_text("First frost")
     expect(cell(page, "2026-10-08")).not_to_contain_text("First frost")
     assert stored_time(rt, post) == "2026-10-15T09:00:00.000Z"
@@ -105,7 +105,7 @@ def test_a_post_changed_meanwhile_is_moved_only_when_asked(
     clock.forward(1)
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="First snow"), OWNER)
     drag(page, "First frost", "2026-10-20")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Reschedule a post")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Reschedule post")
     expect(page.get_by_role("alert")).to_contain_text("The post was changed after this form was opened.")
     expect(page.locator("main")).to_contain_text("First snow")
     expect(page.get_by_label("Time")).to_have_value("2026-10-20T11:00")
@@ -130,7 +130,7 @@ def test_a_post_dropped_on_a_repeated_hour_asks_which_one(page: Page, rt: Runtim
 def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, post: str) -> None:
     page.route("**/reschedule", lambda route: route.abort())
     drag(page, "First frost", "2026-10-20")
-    expect(page.get_by_role("alert")).to_contain_text("the appliance did not answer")
+    expect(page.get_by_role("alert")).to_contain_text("The server did not respond")
     expect(cell(page, "2026-10-13")).to_contain_text("First frost")
 
 

@@ -170,7 +170,7 @@ def test_nothing_to_say_and_nobody_to_say_it_to(owner: Tab, x: str) -> None:
     page = owner.press("Publish", {"#profiles": []}, on="/compose")
     assert page.status == 400
     assert "Choose at least one" in page.role("alert")
-    assert "Write something, or add a picture or a video" in page.role("alert")
+    assert "Write a text, or add an image or a video" in page.role("alert")
 
 
 def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: Tab, x: str) -> None:
@@ -246,7 +246,7 @@ def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: Tab, rt: Run
     rt.write(resume.pause)
     page = owner.open("/compose")
     assert "must be reconnected posts wait until then" in page.text
-    assert "Publishing is paused" in page.text
+    assert "Publishing has been paused" in page.text
 
 
 # --- without a session -----------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def times_of_posts(rt: Runtime) -> list[str | None]:
 def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
-    problem = "A time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”."
+    problem = "A time is set, but “Now” is chosen. Choose “At a time” or clear the field “Time”."
     assert f"When : {problem}" in page.role("alert")
     group = page.by_id("when")
     said = page.by_id(group.attributes["aria-describedby"])
@@ -388,8 +388,8 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner:
     )
     said = part(page, "found")
     assert "choose a date and a time" in said.lower()
-    assert "Profile : Is not here any more; choose another one." in said
-    assert "Media 1 : Is not here any more; remove it and add the file again." in said
+    assert "Profile : No longer exists. Choose another profile." in said
+    assert "Media 1 : Is no longer available. Remove it and add the file again." in said
     assert part(page, "counters") == "X 5 of 280"
 
 

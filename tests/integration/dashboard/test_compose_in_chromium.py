@@ -121,7 +121,7 @@ def test_an_upload_shows_how_far_it_is_and_the_form_waits_for_it(
     page.wait_for_function("document.querySelectorAll('.upload').length === 3")
     page.get_by_role("button", name="Publish", exact=True).click()
     expect(page.locator("#compose-waiting")).to_have_text(
-        "Still uploading (3). The form is sent as soon as everything is there."
+        "Uploads in progress: 3. The form is submitted when they are complete."
     )
     assert len(held) == 2, "two at a time"
     assert not page.evaluate(LEAVE), "the browser asks before it leaves"
@@ -141,7 +141,7 @@ def test_an_upload_that_fails_says_why_and_is_tried_again(page: Page, photos: li
     page.locator("#field-media").set_input_files([words])
     expect(page.locator(".upload .wrong")).to_contain_text("declared as image/png")
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_role("alert").first).to_contain_text("Not uploaded: 1.")
+    expect(page.get_by_role("alert").first).to_contain_text("Failed uploads: 1.")
     page.get_by_role("button", name="Remove words.png").click()
 
     page.route("**/storage/uploads/**", lambda route: route.abort())
@@ -219,9 +219,7 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
 
     page = context.new_page()
     page.goto(address)
-    expect(page.locator("#compose-draft")).to_contain_text(
-        "is back. Files that are not here any more: 1. Add them again."
-    )
+    expect(page.locator("#compose-draft")).to_contain_text("is restored. Files no longer available: 1. Add them again.")
     assert page.get_by_label("Text", exact=True).input_value() == "Half a thought"
     expect(page.locator('input[data-provider="x"]')).to_be_checked()
     expect(items(page).first.get_by_label("Alt text")).to_have_value("A view")
@@ -253,12 +251,12 @@ def test_a_change_of_a_scheduled_post_is_a_draft_of_its_own(
     post = accept(rt, networks["x"], body="As it was", media=(first, second), at=clock.now() + timedelta(days=2))
     page.goto(f"/posts/{post}/edit")
     expect(page.locator("#compose-draft")).to_be_hidden()
-    page.get_by_label("Text", exact=True).fill("As it shall be")
+    page.get_by_label("Text", exact=True).fill("As it will be")
     page.get_by_role("button", name="Move down first.jpg").click()
     items(page).nth(1).get_by_label("Alt text").fill("Another view")
     page.reload()
     expect(page.locator("#compose-draft")).to_be_visible()
-    assert page.get_by_label("Text", exact=True).input_value() == "As it shall be"
+    assert page.get_by_label("Text", exact=True).input_value() == "As it will be"
     assert order(page) == ["second.jpg", "first.jpg"]
     assert items(page).nth(1).get_by_label("Alt text").input_value() == "Another view"
     page.get_by_role("button", name="Discard draft").click()
@@ -347,7 +345,7 @@ def test_a_cover_is_chosen_and_its_upload_goes_with_the_form(page: Page, photos:
     group = page.get_by_role("group", name="Pinterest")
     group.get_by_label("Board", exact=True).select_option(index=1)
     group.get_by_text("More options").click()
-    page.get_by_label("Or upload a picture").set_input_files(photos[0])
+    page.get_by_label("Or upload an image").set_input_files(photos[0])
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("no problems found")
     expect(page.get_by_role("radio", name="first.jpg")).to_be_checked()

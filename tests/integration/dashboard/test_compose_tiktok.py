@@ -110,7 +110,7 @@ def test_what_the_account_switches_off_is_greyed_with_the_reason(owner: Tab, rt:
     page = owner.open("/compose")
     for label, what in (("Allow comments", "comments"), ("Allow duets", "duets"), ("Allow stitches", "stitches")):
         assert "disabled" in page.field(label).attributes, label
-        assert f"The account's own settings on TikTok have {what} off." in page.text
+        assert f"The account's settings on TikTok turn {what} off." in page.text
 
 
 def test_photos_show_comments_only(owner: Tab, tiktok: str, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_s
 ) -> None:
     world.tiktok.next("creator_info").fails_with(503)
     page = owner.open("/compose")
-    assert "only a draft can be sent to it" in page.text
+    assert "you can only send drafts to it" in page.text
     page = owner.press("Publish", {"Media": [video], "#options.tiktok.privacyLevel": "SELF_ONLY"})
     assert (page.status, accepted(rt)) == (400, 0)
     assert "TikTok did not return" in page.role("alert")
@@ -222,7 +222,7 @@ def test_the_label_of_the_post_is_shown(owner: Tab, tiktok: str, video: Path, br
     ticks = dict.fromkeys(["Disclose commercial content", *brands], True)
     page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **ticks})
     assert page.status == 200
-    assert f"Your post will be labelled “{label}”." in page.text
+    assert f"Your post will be labeled “{label}”." in page.text
 
 
 def test_what_is_agreed_to_stands_before_the_button(owner: Tab, tiktok: str, video: Path) -> None:
@@ -294,7 +294,7 @@ def test_another_post_of_the_same_content_is_chosen_for_anew(owner: Tab, rt: Run
 
 # --- an app that TikTok has not audited ------------------------------------------------------------------------------
 
-SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish it"
+SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish directly"
 
 
 def modes(page: Page) -> list[str]:
@@ -308,13 +308,13 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
     assert modes(page) == [SENT_TO_THE_APP, PUBLISHED]
     assert page.chosen("How to post") == [SENT_TO_THE_APP]
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
-    assert "Only for a post that is published directly." in page.text
+    assert "Only for posts that are published directly." in page.text
     assert [value for value, _ in levels(page)] == ["", "SELF_ONLY"]
     owner.press("Publish", {"Text": "Evening", "Media": [video]})
     drain(rt)
     assert [task.direct for task in world.tiktok.tasks.all.values()] == [False]
     assert owner.page.has_button("Copy caption")
-    assert "TikTok takes no caption with the draft of a video" in owner.page.text
+    assert "TikTok does not accept a caption with a video draft" in owner.page.text
 
 
 def test_only_a_caption_left_out_is_copied(owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path) -> None:

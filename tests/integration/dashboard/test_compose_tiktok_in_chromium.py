@@ -56,7 +56,7 @@ def test_the_choices_are_those_of_the_ticked_accounts(page: Page) -> None:
     assert levels(page) == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
     expect(page.get_by_label("Allow duets")).to_be_disabled()
     expect(page.get_by_label("Allow duets")).not_to_be_checked()
-    expect(page.get_by_text("The account's own settings on TikTok have duets off.")).to_be_visible()
+    expect(page.get_by_text("The account's settings on TikTok turn duets off.")).to_be_visible()
 
 
 def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page: Page) -> None:
@@ -68,9 +68,9 @@ def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page
     said = page.locator("#options-tiktok-label")
     expect(said).to_have_text("You need to indicate if your content promotes yourself, a third party, or both.")
     page.get_by_label("Your brand").check()
-    expect(said).to_have_text("Your post will be labelled “Promotional content”.")
+    expect(said).to_have_text("Your post will be labeled “Promotional content”.")
     branded.check()
-    expect(said).to_have_text("Your post will be labelled “Paid partnership”.")
+    expect(said).to_have_text("Your post will be labeled “Paid partnership”.")
     expect(consent).to_have_text(
         "By posting, you agree to TikTok's Branded Content Policy and Music Usage Confirmation.", use_inner_text=True
     )

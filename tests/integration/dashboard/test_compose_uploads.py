@@ -89,7 +89,7 @@ def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Tab, 
 
 def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: Tab) -> None:
     reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
-    assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is not here any more. Choose it again.")
+    assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is no longer available. Choose it again.")
 
 
 def test_what_is_no_request_is_refused_as_one(owner: Tab) -> None:

@@ -28,7 +28,7 @@ def status_of_call(app: App, key: str, method: str = "GET") -> int:
 
 
 def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: Tab, app: App, rt: Runtime) -> None:
-    assert "No program may use the API yet" in owner.open("/keys").text
+    assert "No keys yet" in owner.open("/keys").text
     page = owner.press("Create key", {"Name": "n8n"})
     assert (page.status, page.heading) == (200, "Key created")
     assert page.reply.headers["cache-control"] == "no-store"
@@ -101,7 +101,7 @@ def test_a_key_ends_with_its_last_day_where_the_owner_is(owner: Tab, app: App, r
     [
         ({"Name": "  "}, "A key needs a name"),
         ({"Name": "x" * 101}, "A key needs a name"),
-        ({"Name": "late", "Expires": "date", "Last day": "2020-01-01"}, "expired already"),
+        ({"Name": "late", "Expires": "date", "Last day": "2020-01-01"}, "already be expired"),
         ({"Name": "odd", "Expires": "date", "Last day": "tomorrow"}, "must be a date"),
         ({"Name": "odd", "#networks": ["myspace"]}, "no provider"),
         ({"Name": "odd", "#profiles": ["nobody"]}, "no profile"),
@@ -209,7 +209,7 @@ def test_a_page_that_is_open_since_before_keeps_nothing_twice(owner: Tab, rt: Ru
     owner.open("/")
     rt.write(api_keys.revoke_restored)
     page = owner.press("Keep keys")
-    assert page.role("status") == "No key of a restored backup waits for a decision."
+    assert page.role("status") == "No restored key needs a decision."
     assert names(rt) == ["fresh"]
 
 

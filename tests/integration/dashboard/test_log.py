@@ -31,7 +31,7 @@ def refused(rt: Runtime, world: World, clock: HandClock, profile: str, detail: s
 
 def test_an_empty_log_says_what_will_stand_there(owner: Tab) -> None:
     page = owner.open("/log")
-    assert "Nothing was delivered yet" in page.text
+    assert "No deliveries yet" in page.text
     assert "Compose" in page.links()
 
 
@@ -44,7 +44,7 @@ def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
     page = owner.open("/log")
     assert page.links()["Hello out there"].endswith(f"/posts/{post}")
     assert page.links()[MARKUP].endswith(f"/posts/{failed}")
-    assert "See it on X" in page.links()
+    assert "View on X" in page.links()
     assert f"No {MARKUP}" in page.text
     assert page.root.all("img") == []
     results = [row.all("span")[0].text for row in page.root.all("tbody")[0].all("tr")]
@@ -67,7 +67,7 @@ def test_the_log_shows_outcomes_and_the_file_everything(owner: Tab, rt: Runtime,
     assert [row["text"] for row in rows] == ["Already out"]
     assert "Later 59" in owner.open("/log?type=all").text
     nothing = owner.open("/log?search=nowhere")
-    assert nothing.links()["Show accepted deliveries as well"].endswith("/log?search=nowhere&type=all")
+    assert nothing.links()["Include accepted deliveries"].endswith("/log?search=nowhere&type=all")
 
 
 def test_filters_combine_and_can_be_bookmarked(owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str) -> None:
@@ -86,15 +86,15 @@ def test_filters_combine_and_can_be_bookmarked(owner: Tab, rt: Runtime, world: W
     assert ("Not this one" in page.text, "The first" in page.text) == (True, False)
     page = owner.open(f"/log?profile={other}&type=all")
     assert ("A clip" in page.text, "The first" in page.text) == (True, False)
-    assert "No entry matches" in owner.open("/log?search=nothing+like+it").text
+    assert "No entries match" in owner.open("/log?search=nothing+like+it").text
     assert owner.follow("Clear filters").path == "/log"
 
 
 def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: Tab, rt: Runtime) -> None:
     accept(rt, add_profile(rt), body="Here")
     page = owner.open("/log?network=myspace&from=yesterday&to=9999-12-31&type=pending&below=x")
-    assert (page.status, "Part of the filter was left out" in page.role("alert")) == (400, True)
-    assert "This is no date" in page.text
+    assert (page.status, "Part of the filter is ignored" in page.role("alert")) == (400, True)
+    assert "This is not a date" in page.text
     assert "Here" in page.text
     assert owner.open("/log.csv?from=yesterday").status == 400
 

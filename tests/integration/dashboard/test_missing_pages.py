@@ -29,8 +29,8 @@ def test_the_owner_gets_a_page_with_the_menu(owner: Tab, path: str) -> None:
     page = owner.open(path)
     assert (page.status, page.heading) == (404, "Not found")
     assert page.role("alert") != ""
-    assert {"Overview", "Posts", "System", "To the overview"} <= page.links().keys()
-    assert owner.follow("To the overview").heading == "Overview"
+    assert {"Overview", "Posts", "System", "Go to the overview"} <= page.links().keys()
+    assert owner.follow("Go to the overview").heading == "Overview"
 
 
 @pytest.mark.parametrize("path", UNKNOWN)
@@ -39,7 +39,7 @@ def test_a_stranger_gets_a_page_without_it(stranger: Tab, path: str) -> None:
     if page.heading == "Set a password first":
         return  # an address that could exist asks who calls before it says whether it does
     assert (page.status, page.heading) == (404, "Not found")
-    assert page.links().keys() <= {"Skip to the content", "To the overview"}
+    assert page.links().keys() <= {"Skip to content", "Go to the overview"}
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/storage/nowhere"])

@@ -74,7 +74,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, pos
 @pytest.mark.parametrize("urls", [[]])
 def test_without_an_address_the_page_says_where_one_belongs(owner: Tab, urls: list[str]) -> None:
     page = owner.open("/system")
-    assert "Nothing notifies you yet" in page.text
+    assert "No notifications are sent" in page.text
     assert not page.has_button("Send a test message")
 
 
@@ -88,7 +88,7 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
     owner: Tab, rt: Runtime, postbox: Postbox, urls: list[str]
 ) -> None:
     page = owner.press("Add address", {"New address": f" {NTFY} "}, on="/system")
-    assert "Notifications go to ntfys://ntfy.example.org from now on" in page.role("status")
+    assert "Notifications now go to ntfys://ntfy.example.org" in page.role("status")
     assert "ntfys://ntfy.example.org No message was sent yet" in page.text
     assert "Hidden" not in page.html
     with closing(sqlite3.connect(rt.settings.database_file)) as connection:

@@ -91,9 +91,9 @@ def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page:
 
 def test_how_it_went_is_opened_on_the_page_of_a_post(page: Page, posts: dict[str, str]) -> None:
     page.goto(f"/posts/{posts['published']}")
-    plan = page.get_by_role("list", name="Plan for X x profile")
+    plan = page.get_by_role("list", name="Steps for X x profile")
     expect(plan).to_have_count(0)
-    page.locator("summary", has_text="How it went").first.click()
+    page.locator("summary", has_text="Details").first.click()
     expect(plan).to_be_visible()
     page.goto(f"/posts/{posts['refused']}")
-    expect(page.get_by_role("list", name="Plan for X x profile")).to_be_visible()
+    expect(page.get_by_role("list", name="Steps for X x profile")).to_be_visible()

@@ -77,7 +77,7 @@ def test_a_post_is_canceled_after_asking_once_more(owner: Tab, rt: Runtime, late
     assert (page.heading, status_of(rt, later)) == ("Cancel this post?", "scheduled")
     assert "Tomorrow" in page.text and "Shop" in page.text
     page = owner.press("Cancel post")
-    assert (page.path, page.role("status")) == (f"/posts/{later}", "Canceled: “Tomorrow” is not sent.")
+    assert (page.path, page.role("status")) == (f"/posts/{later}", "Canceled. “Tomorrow” will not be published.")
     assert status_of(rt, later) == "canceled"
     assert acts(rt) == [("dashboard", "post.canceled", later)]
     assert "Canceled this post." in page.text and "owner, in the dashboard" in page.text
@@ -108,8 +108,8 @@ def test_a_scheduled_post_goes_out_now(owner: Tab, rt: Runtime, world: World) ->
     post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(days=1))
     owner.open(f"/posts/{post}")
     page = owner.follow("Publish now")
-    assert page.heading == "Publish this post now?" and "at once to X “x profile”" in page.text
-    assert owner.press("Publish now").role("status") == "The post goes out now."
+    assert page.heading == "Publish this post now?" and "now to X “x profile”" in page.text
+    assert owner.press("Publish now").role("status") == "The post is being published."
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
     assert acts(rt) == [("dashboard", "post.edited", post)]
@@ -133,11 +133,11 @@ def test_what_can_be_stopped_is_told_before_and_after(owner: Tab, rt: Runtime) -
     owner.open(f"/posts/{post}")
     page = owner.follow("Stop")
     assert page.heading == "Stop this post?"
-    assert "X “shop”: published already" in page.text
-    assert "X “club”: past its commit" in page.text
-    assert "X “other”: not sent any more." in page.text
+    assert "X “shop”: published. This does not change" in page.text
+    assert "X “club”: already sent, so it may be public" in page.text
+    assert "X “other”: will not be sent." in page.text
     page = owner.press("Stop")
-    assert "nothing more of the post is sent. To X “club” it may be out already" in page.role("status")
+    assert "Nothing more of this post is sent. It may already be public on X “club”" in page.role("status")
     assert [state_of(rt, post, at) for at in range(3)] == [State.PUBLISHED, State.QUEUED, State.FAILED]
     assert acts(rt) == [("dashboard", "post.stopped", post)]
 
@@ -176,7 +176,7 @@ def test_what_failed_is_posted_again_at_once(owner: Tab, rt: Runtime, world: Wor
     page = owner.press("Post again", on=f"/posts/{post}")
     assert page.title == "Post: Again – socialpub" and page.path != f"/posts/{post}"
     new = page.path.removeprefix("/posts/")
-    assert page.role("status") == f"Posted again: this is the new post, {new}."
+    assert page.role("status") == f"Posted again. This is the new post, {new}."
     assert page.links()[post].endswith(f"/posts/{post}")
     assert acts(rt) == [("dashboard", "post.retried", post)]
     page = owner.open(f"/posts/{post}")
@@ -208,7 +208,7 @@ def test_where_the_outcome_is_unknown_the_account_is_looked_at_first(owner: Tab,
     owner.open(f"/posts/{post}")
     page = owner.follow("Post again")
     assert page.heading == "Post this again?"
-    assert page.links()["Look at X “club”"].endswith("/x/club")
+    assert page.links()["Open X “club”"].endswith("/x/club")
     new = owner.press("Post again").path.removeprefix("/posts/")
     assert [row[0] for row in rt.reader.all("SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
 
@@ -217,11 +217,11 @@ def test_what_is_only_unknown_wants_the_tick(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt, username=None))
     end(rt, post, State.UNCONFIRMED)
     page = owner.press("Post again", on=f"/posts/{post}/again")
-    assert page.status == 400 and "Look at the account first" in page.role("alert")
-    field = page.field("Post it there, too: it may appear twice")
+    assert page.status == 400 and "Check the account first" in page.role("alert")
+    field = page.field("Post there again (it may appear twice)")
     assert (field.attributes["aria-invalid"], field.attributes["aria-describedby"]) == ("true", "includeUnknown-help")
     assert acts(rt) == []
-    page = owner.press("Post again", {"Post it there, too: it may appear twice": True})
+    page = owner.press("Post again", {"Post there again (it may appear twice)": True})
     assert page.role("status").startswith("Posted again")
 
 
@@ -278,7 +278,7 @@ def test_the_main_action_opens_the_composer_with_the_refused_content(owner: Tab,
     page = owner.follow(CHANGE)
     assert page.heading == "Compose"
     told = page.role("status")
-    assert told.startswith("This is a new post with the content of the one that failed. Change it before you publish")
+    assert told.startswith("This is a new post with the content of the failed post. Change it before you publish")
     assert message_of(rt, refused).partition(", or run")[0] in told
     assert page.field("Text").raw_text.strip() == ("Much to say. " * 30).strip()
     assert page.field("Alt text").attributes["value"] == "A harbour"
@@ -433,15 +433,15 @@ def time_of(rt: Runtime, post_id: str) -> str:
 def test_the_new_time_is_meant_in_the_zone_that_the_page_shows(owner: Tab, rt: Runtime, post: str) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.open(f"/posts/{post}/reschedule?back=/system")
-    assert (page.heading, page.title) == ("Reschedule a post", "Reschedule a post – socialpub")
+    assert (page.heading, page.title) == ("Reschedule post", "Reschedule post – socialpub")
     assert page.field("Time").attributes["value"] == "2026-11-05T09:00"
-    assert "In the time zone Europe/Berlin" in page.text
+    assert "Time zone: Europe/Berlin" in page.text
     assert "Evening & <i>sky</i>" in page.text
     assert "Studio <b>X</b>" in page.text
 
     owner.cookies["socialpub_zone"] = "Asia%2FKolkata"  # the traveller's page is older than the cookie
     page = owner.press("Reschedule", {"Time": "2026-11-06T18:30"})
-    assert (page.path, page.role("status")) == ("/system", "The post is moved: it goes out on 6 Nov 2026, 18:30 CET.")
+    assert (page.path, page.role("status")) == ("/system", "The post is rescheduled to 6 Nov 2026, 18:30 CET.")
     assert time_of(rt, post) == "2026-11-06T17:30:00.000Z"
 
 
@@ -459,7 +459,7 @@ def test_after_a_change_in_between_nothing_is_moved_unasked(owner: Tab, rt: Runt
     assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
 
     page = owner.press("Save my changes")
-    assert (page.path, page.role("status")) == ("/system", "The post is moved: it goes out on 6 Nov 2026, 10:00 UTC.")
+    assert (page.path, page.role("status")) == ("/system", "The post is rescheduled to 6 Nov 2026, 10:00 UTC.")
     assert time_of(rt, post) == "2026-11-06T10:00:00.000Z"
 
 
@@ -476,7 +476,7 @@ def test_the_time_of_the_other_version_can_be_kept(owner: Tab, rt: Runtime, post
 def test_the_present_time_sent_again_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
     before = rt.reader.value("SELECT count(*) FROM trail")
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
-    assert page.role("status").startswith("The post has this time already")
+    assert page.role("status").startswith("The post already has this time")
     assert rt.reader.value("SELECT count(*) FROM trail") == before
 
 
@@ -495,7 +495,7 @@ def test_the_present_time_sent_again_changes_nothing(owner: Tab, rt: Runtime, po
 def test_a_wrong_time_is_refused_and_stays_typed(owner: Tab, rt: Runtime, post: str, given: str, reason: str) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.press("Reschedule", {"Time": given}, on=f"/posts/{post}/reschedule?back=/system")
-    assert (page.status, page.heading) == (400, "Reschedule a post")
+    assert (page.status, page.heading) == (400, "Reschedule post")
     assert reason in page.role("alert")
     field = page.field("Time")
     assert (field.attributes["value"], field.attributes["aria-invalid"]) == (given, "true")

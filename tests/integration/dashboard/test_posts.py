@@ -71,7 +71,7 @@ def test_the_list_goes_on_from_page_to_page_with_its_filters(owner: Tab, rt: Run
     assert page.path == "/posts?search=number&page=2"
     assert "search=number&page=1" in page.links()["Newer"]
     page = owner.open("/posts?page=9")
-    assert "The list ends before this page" in page.text and page.links()["To the newest"].endswith("/posts")
+    assert "This page is empty" in page.text and page.links()["Show the newest posts"].endswith("/posts")
 
 
 def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Runtime) -> None:
@@ -92,7 +92,7 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Ru
     assert listed(owner.press("Show", {"Scheduled from": f"{local:%Y-%m-%dT%H:%M}"}, on="/posts")) == ["Tomorrow"]
     later = f"{local + timedelta(minutes=1):%Y-%m-%dT%H:%M}"
     page = owner.press("Show", {"Scheduled from": later})
-    assert "No post matches." in page.text
+    assert "No posts match." in page.text
     assert page.field("Scheduled from").attributes["value"] == later
     assert owner.follow("Clear filters").path == "/posts"
 
@@ -100,11 +100,11 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Ru
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("status=sent", "“sent” is none of scheduled, pending, settled, canceled"),
-        ("deliveryStatus=x", "“x” is none of pending, published"),
-        ("providers=x,myspace", "“myspace” is no network here"),
-        ("profileIds=123", "“123” is no profile here"),
-        ("scheduledAfter=yesterday", "“yesterday” is no date and time"),
+        ("status=sent", "“sent” is not one of scheduled, pending, settled, canceled"),
+        ("deliveryStatus=x", "“x” is not one of pending, published"),
+        ("providers=x,myspace", "“myspace” is not a known network"),
+        ("profileIds=123", "“123” is not a known profile"),
+        ("scheduledAfter=yesterday", "“yesterday” is not a date and time"),
         (f"status={MARKUP}".replace("&", "%26"), "<script>alert(1)</script>"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
     accept(rt, profile, body="Not this")
     page = owner.open(f"/posts?search=found&{part}")
     assert page.status == 400
-    assert said in page.text and "left out" in page.role("alert")
+    assert said in page.text and "ignored" in page.role("alert")
     assert listed(page) == ["Found"]
     assert "<script>alert" not in page.html
 
@@ -152,13 +152,13 @@ def test_the_page_of_a_post_shows_its_outcome(
     link = facts(page)["Link"]
     (anchor,) = [one for one in page.root.all("a") if one.attributes["href"] == link]
     assert anchor.attributes["rel"] == "noopener noreferrer"
-    assert facts(page)["Post id at X"] in link
+    assert facts(page)["X post id"] in link
     (body,) = page.root.of_class("text body")
     assert body.raw_text == "Good morning,\n  world"
     (own,) = page.root.of_class("media")
     (picture,) = own.all("img")
     assert picture.attributes["alt"] == "The sea" and "holiday.jpg" in page.text
-    full = page.links()["Picture 1 in full size"]
+    full = page.links()["Image 1 in full size"]
     assert full.startswith("http://testserver/storage/media/")
     assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
 
@@ -173,7 +173,7 @@ def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
     drain(rt, clock, within=7200)
     page = owner.open(f"/posts/{post}")
     assert page.text.count(text) == 1
-    page = owner.follow("As its readers see it")
+    page = owner.follow("Show preview")
     assert text in page.by_id("previews").text
 
 
@@ -186,7 +186,7 @@ def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
     drain(rt, clock)
     page = owner.open(f"/posts/{post}")
     (folded,) = page.root.all("details")
-    assert folded.all("summary")[0].text == "How it went on X x profile"
+    assert folded.all("summary")[0].text == "Details on X x profile"
     assert len(folded.all("table")) == len(folded.all("ol")) == 1
     assert facts(page)["Published"].startswith("12 Oct 2026, 09:00:07 UTC")
     end(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
@@ -264,13 +264,13 @@ def test_removed_bytes_and_files_without_text_are_said(owner: Tab, rt: Runtime, 
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
     page = owner.open(f"/posts/{post}")
-    assert page.title == "Post: A post without text, of 1 video – socialpub"
+    assert page.title == "Post: Post without text (1 video) – socialpub"
     (video,) = page.root.all("video")
     assert video.attributes["src"].startswith("../storage/media/") and video.attributes["preload"] == "none"
     assert "No alt text" in page.text
     rt.db.write(lambda tx: tx.update("artifact", film, removed_at=tx.stamp, storage_key=None))
     page = owner.open(f"/posts/{post}")
-    assert not page.root.all("video") and "The bytes of this video were removed." in page.text
+    assert not page.root.all("video") and "This video was removed." in page.text
     assert "1 video, removed" in owner.open("/posts").text
 
 

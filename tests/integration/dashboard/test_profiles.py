@@ -41,10 +41,10 @@ def through_consent(
 ) -> Page:
     """Press the button, decide on the network's page, and come back."""
     page = owner.press(button, on=on)
-    assert page.heading == f"On to {label}"
+    assert page.heading == f"Continue to {label}"
     (refresh,) = [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"]
     url = refresh.attributes["content"].partition("url=")[2]
-    assert page.links()[f"Go on to {label}"] == url, "also where a page does not go on by itself"
+    assert page.links()[f"Continue to {label}"] == url, "also where a page does not go on by itself"
     back = urlsplit(consent.decides(url, **decision))  # type: ignore[arg-type]
     return owner.open(f"{back.path}?{back.query}")
 
@@ -87,18 +87,18 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(rt: Runtime, owner:
 def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
-    assert "What the consent leaves out" in owner.open(page.path).text
+    assert "Missing permissions" in owner.open(page.path).text
 
 
 def test_an_owner_who_signed_out_meanwhile_is_connected(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = owner.press("Connect X", on="/profiles")
-    url = page.links()["Go on to X"]
+    url = page.links()["Continue to X"]
     owner.cookies.clear()
     back = urlsplit(browser.decides(url))
     page = owner.open(f"{back.path}?{back.query}")
     assert page.heading == "@demo on X is connected"
     (row,) = profile_rows.list_all(rt.reader)
-    assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row.id}"
+    assert page.links()["Continue to the profile"] == f"http://127.0.0.1:8000/profiles/{row.id}"
 
 
 # --- a browser that does not come back -------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def elsewhere(rt: Runtime) -> None:
 def test_a_redirect_address_elsewhere_is_pasted(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
     page = owner.press("Connect X", on="/profiles")
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
-    (link,) = [one for one in page.root.all("a") if one.text == "Go on to X"]
+    (link,) = [one for one in page.root.all("a") if one.text == "Continue to X"]
     assert link.attributes["target"] == "_blank", "the field stays open beside it"
     assert ELSEWHERE in page.text
     page = owner.press("Connect", {"Redirected address": browser.decides(link.attributes["href"])})
@@ -137,7 +137,7 @@ def test_a_redirect_address_elsewhere_is_pasted(rt: Runtime, owner: Tab, browser
 def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     rt: Runtime, owner: Tab, browser: Browser, elsewhere: None, wrong: str, said: str
 ) -> None:
-    url = owner.press("Connect X", on="/profiles").links()["Go on to X"]
+    url = owner.press("Connect X", on="/profiles").links()["Continue to X"]
     back = browser.decides(url)
     query = query_of(back)
     page = owner.press("Connect", {"Redirected address": wrong.format(**query)})
@@ -152,7 +152,7 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
 
 
 def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
-    first = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
+    first = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
     owner.press("Connect X", on="/profiles")
     page = owner.press("Connect", {"Redirected address": first})
     assert "belongs to another attempt" in page.role("alert")
@@ -161,7 +161,7 @@ def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, bro
 
 def test_a_browser_that_is_lost_finds_the_field_under_profiles(owner: Tab, browser: Browser, clock: HandClock) -> None:
     """A proxy or a firewall may be in the way of an address that is this appliance's own."""
-    back = browser.decides(owner.press("Connect X", on="/profiles").links()["Go on to X"])
+    back = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
     owner.open("/profiles")
     page = owner.follow("Paste the redirected address of X")
     assert page.heading == "Waiting for X"
@@ -178,7 +178,7 @@ def test_a_waiting_page_goes_on_when_another_tab_came_back(owner: Tab, browser: 
     (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
     address = urljoin(page.url, poll)
     assert "hx-redirect" not in owner.ask("GET", address, headers={"hx-request": "true"}).headers
-    back = urlsplit(browser.decides(page.links()["Go on to X"]))
+    back = urlsplit(browser.decides(page.links()["Continue to X"]))
     owner.open(f"/oauth/x/callback?{back.query}")
     assert owner.ask("GET", address, headers={"hx-request": "true"}).headers["hx-redirect"]
     page = owner.open(address)
@@ -215,15 +215,15 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     page = owner.open("/profiles")
     assert "Press “Reconnect”" in page.text
     page = owner.follow("x profile")
-    assert "refused by X: nothing is sent until the account is connected again" in page.text
-    assert "1 post waits for the account to be connected again" in page.text
+    assert "refused by X. Nothing is sent until you reconnect the account" in page.text
+    assert "1 post waits until you reconnect the account" in page.text
     assert "It waited" in page.text
     assert not page.has_button("Refresh")
     page = through_consent(owner, browser, "Reconnect", "X", f"/profiles/{x}")
     assert page.role("status") == "@demo on X has new tokens, and its waiting posts continue."
     drain(rt, clock)
     assert [one.text for one in world.x.posts] == ["It waited"]
-    assert "Nothing waits for this profile" in owner.open(page.path).text
+    assert "No posts wait for this profile" in owner.open(page.path).text
 
 
 def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
@@ -236,7 +236,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409
-    assert "could not be renewed" in page.role("alert")
+    assert "cannot be renewed" in page.role("alert")
     assert "press “Reconnect”" in page.role("alert")
     assert profiles.get(rt.reader, tiktok).status is ProfileStatus.REAUTH_REQUIRED
 
@@ -364,7 +364,7 @@ def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(rt: Runtime
     assert not labels & {"Title", "Cover frame (milliseconds)", "Cover photo (first is 0)"}
     labels = {one.text for one in owner.open(f"/profiles/{pins}").root.all("label")}
     assert "Link" in labels
-    assert not labels & {"Title", "Cover picture", "Cover frame (seconds)", "Dominant colour"}
+    assert not labels & {"Title", "Cover image", "Cover frame (seconds)", "Dominant color"}
 
 
 def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owner: Tab, pins: str) -> None:
@@ -402,7 +402,7 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
     monkeypatch.setattr(Pinterest, "list_boards", hangs)
     monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 0)
     for _ in range(10):
-        assert "Pinterest takes long to answer" in owner.open(f"/profiles/{profile}").text
+        assert "Pinterest did not answer in time" in owner.open(f"/profiles/{profile}").text
     answered.set()
     monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 60)
     assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
@@ -430,12 +430,12 @@ def test_disconnecting_says_what_it_costs_and_asks_once_more(rt: Runtime, owner:
     post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
     owner.open(f"/profiles/{x}")
     page = owner.follow("Disconnect")
-    assert "1 post that waits for this profile will not be sent to it" in page.text
-    assert "It cannot be undone" in page.text
+    assert "1 post waits for this profile and will not be published to it" in page.text
+    assert "This cannot be undone" in page.text
     assert "Tomorrow" in page.text
     assert profiles.get(rt.reader, x).status is ProfileStatus.ACTIVE
     page = owner.press("Disconnect")
-    assert "is disconnected: nothing is sent" in page.role("status")
+    assert "is disconnected. Its tokens are no longer used" in page.role("status")
     assert not page.has_button("Reconnect")
     assert profiles.get(rt.reader, x).status is ProfileStatus.DISCONNECTED
     drain(rt, clock)
@@ -453,7 +453,7 @@ def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
     page = owner.open(f"/profiles/{tiktok}")
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
     default = page.field("How to post").all("option")[0].text
-    assert default == "Default: Send to the TikTok app in Compose, publish it over the API"
+    assert default == "Default: Send to the TikTok app in Compose, publish directly through the API"
     assert "accounts that you or your team manage" in page.text
     rt.settings.providers.tiktok.__dict__["audited"] = True
     assert "SELF_ONLY" not in owner.open(f"/profiles/{tiktok}").text
@@ -463,8 +463,8 @@ def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
 def test_the_health_of_tokens_is_shown(rt: Runtime, owner: Tab, x: str) -> None:
     tokens.renew(rt, x)
     page = owner.open(f"/profiles/{x}")
-    assert "ends 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
-    assert "by itself; X named no end" in page.text
+    assert "expires 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
+    assert "automatic, X reports no expiry" in page.text
 
 
 def test_an_avatar_comes_from_here_and_initials_replace_a_missing_one(
@@ -511,18 +511,18 @@ def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: T
     page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The section “Blue” is created."
     page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
-    assert page.role("status") == "The section “Blue” exists already."
+    assert page.role("status") == "The section “Blue” already exists."
     assert list(board.sections.values()).count("Blue") == 1
 
 
 def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World, owner: Tab) -> None:
     owner.open(f"/profiles/{connect_pinterest(rt, world)}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret: only the account itself sees the board": "yes"})
+    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
     assert page.status == 409
     assert "boards:write_secret" in page.role("alert")
     profile = connect_pinterest(rt, world, "studio", scopes=(*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))
     owner.open(f"/profiles/{profile}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret: only the account itself sees the board": "yes"})
+    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
     assert page.role("status") == "The board “Plans” is created."
     assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
 
@@ -530,7 +530,7 @@ def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World
 def test_an_account_without_boards_leads_to_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
     world.pinterest.boards.clear()
     page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
-    assert "Create one on the page of the profile" in page.text
+    assert "Create a board on the profile's page" in page.text
     assert page.has_button("Create board")
     assert not page.has_button("Create section")
     assert not owner.open(f"/profiles/{connect_x(rt, world)}").has_button("Create board")

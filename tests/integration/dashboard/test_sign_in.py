@@ -35,7 +35,7 @@ def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, 
 
     with Tab(create_app(rt)) as other:
         page = other.open(link)
-        assert (page.heading, "set already" in page.role("status")) == ("Sign in", True)
+        assert (page.heading, "already set" in page.role("status")) == ("Sign in", True)
         assert other.open("/").heading == "Sign in"
 
 
@@ -57,7 +57,7 @@ def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) ->
     clock.forward(2)
     page = stranger.open(link)
     assert page.status == 403
-    assert "older than a day" in page.role("alert")
+    assert "older than one day" in page.role("alert")
 
 
 def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: Tab, app: App) -> None:
@@ -193,7 +193,7 @@ def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: T
     assert sign_in(stranger, PASSWORD).status == 429, "the owner's sign-in forgives the stranger nothing"
     owner.open("/system")
     new = {"New password": "another long one", "Repeat new password": "another long one"}
-    assert "changed" in owner.press("Change password", {"Present password": PASSWORD, **new}).role("status")
+    assert "changed" in owner.press("Change password", {"Current password": PASSWORD, **new}).role("status")
     owner.press("Sign out")
     assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
 
@@ -203,7 +203,7 @@ def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner: Tab, stranger
     owner.press("Sign out")
     guess_ten_times(owner)
     page = sign_in(owner, PASSWORD)
-    assert (page.status, "from this browser" in page.role("alert")) == (429, True)
+    assert (page.status, "in this browser" in page.role("alert")) == (429, True)
     assert int(page.reply.headers["retry-after"]) <= 900
     assert sign_in(stranger, PASSWORD).heading == "Overview", "its count is not that of its address"
     clock.forward(901)
@@ -301,7 +301,7 @@ def test_another_browser_is_listed_and_can_be_ended(owner: Tab, app: App) -> Non
         sign_in(phone, PASSWORD)
         page = owner.open("/system")
         assert "<b>Phone</b>" in page.text  # as text
-        assert "(this one)" in page.text
+        assert "(this browser)" in page.text
         page = owner.press("End session")
         assert "ended" in page.role("status")
         assert phone.open("/").heading == "Sign in"
@@ -313,9 +313,9 @@ def test_another_password_ends_every_other_session(owner: Tab, stranger: Tab) ->
     before = dict(owner.cookies)
     owner.open("/system")
     new = {"New password": "another long one", "Repeat new password": "another long one"}
-    page = owner.press("Change password", {"Present password": "wrong", **new})
-    assert (page.status, "not the present password" in page.text) == (400, True)
-    page = owner.press("Change password", {"Present password": PASSWORD, **new})
+    page = owner.press("Change password", {"Current password": "wrong", **new})
+    assert (page.status, "not the current password" in page.text) == (400, True)
+    page = owner.press("Change password", {"Current password": PASSWORD, **new})
     assert "changed" in page.role("status")
     assert owner.open("/").heading == "Overview"
     assert stranger.open("/").heading == "Sign in"

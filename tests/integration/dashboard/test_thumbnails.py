@@ -143,7 +143,7 @@ def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path,
     page = owner.press("Check", sent)
     assert (page.role("alert"), chosen(page)) == ("", "cover.jpg")
     items = [one for one in page.root.all("li") if one.attributes.get("data-artifact")]
-    assert len(items) == 1, "a cover is none of the post's media"
+    assert len(items) == 1, "a cover is not one of the post's media"
     owner.press("Publish")
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
@@ -154,7 +154,7 @@ def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, film: Path, p
     page = owner.press("Publish", {"Text": "Waves", "Media": film, "Board": board, UPLOAD: film})
     assert page.status == 400
     assert "must name an image" in page.role("alert")
-    assert page.links()["Pinterest, Cover picture"].endswith("#options-pinterest-coverArtifactId")
+    assert page.links()["Pinterest, Cover image"].endswith("#options-pinterest-coverArtifactId")
 
 
 def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str) -> None:

@@ -94,8 +94,8 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
         ("tiktok", "disableDuet", "maybe", "Duets must be true or false"),
         ("x", "replySettings", "nobody", "Who may reply must be one of"),
         ("pinterest", "boardId", "Recipes", "Board must be a string of digits"),
-        ("pinterest", "dominantColor", "red", "Dominant colour must be a colour"),
-        ("pinterest", "aiDisclosures", "EVERYTHING", "What AI made must name only"),
+        ("pinterest", "dominantColor", "red", "Dominant color must be a colour"),
+        ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must name only"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_field_and_stays_as_it_was_typed(
@@ -126,16 +126,16 @@ def test_a_section_counts_on_its_own_board_only() -> None:
 def test_what_an_accounts_own_settings_switch_off_is_locked_and_says_so() -> None:
     known = form_page.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.fields("tiktok", {}, known=known)
-    assert fields["disableComment"].locked == "The account's own settings have comments off."
+    assert fields["disableComment"].locked == "The account's settings turn comments off."
     assert fields["disableDuet"].locked is None
-    assert fields["disableStitch"].locked == "The account's own settings have stitches off."
+    assert fields["disableStitch"].locked == "The account's settings turn stitches off."
 
 
 def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() -> None:
     known = NetworkChoices({"privacyLevel": [OptionChoice("SELF_ONLY", "Only me")]}, {"disableDuet": "Off."})
     fields = option_fields.fields("tiktok", {"privacyLevel": "PUBLIC_TO_EVERYONE"}, known=known)
     assert [one.label for one in fields["privacyLevel"].choices] == [
-        "Not set", "Only me", "Everyone (not offered at the moment)",
+        "Not set", "Only me", "Everyone (not available now)",
     ]  # fmt: skip
     assert [one.value for one in fields["privacyLevel"].choices if fields["privacyLevel"].is_chosen(one)] == [
         "PUBLIC_TO_EVERYONE"

@@ -35,7 +35,7 @@ class Form:
             text = body.decode("ascii")
             return cls(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
         except ValueError:
-            raise InvalidRequest.at(message="This is no form that a browser makes.") from None
+            raise InvalidRequest.at(message="This form is not valid. Reload the page and try again.") from None
 
     def text(self, name: str) -> str:
         """Return the last value of this name, with line ends as we store them."""
@@ -97,15 +97,15 @@ class ListFilter:
         text = self.text(name)
         if text is None or text in known:
             return text
-        reason = f"is no {what} here" if what else f"is none of {', '.join(known)}"
-        self.errors[name] = f"“{text[:MAX_QUOTED_LETTERS]}” {reason}; it was left out."
+        reason = f"is not a known {what}" if what else f"is not one of {', '.join(known)}"
+        self.errors[name] = f"“{text[:MAX_QUOTED_LETTERS]}” {reason}."
         return None
 
     def choices(self, name: str, known: Collection[str], what: str) -> tuple[str, ...]:
         given = [one for text in self.query.texts(name) for one in text.split(",") if one]
         for unknown in given:
             if unknown not in known:
-                self.errors[name] = f"“{unknown[:MAX_QUOTED_LETTERS]}” is no {what} here; it was left out."
+                self.errors[name] = f"“{unknown[:MAX_QUOTED_LETTERS]}” is not a known {what}."
                 break
         self.several[name] = tuple(dict.fromkeys(one for one in given if one in known))
         return self.several[name]
@@ -115,7 +115,7 @@ class ListFilter:
         text = self.text(name)
         found = times.read_day(text, self.zone, end=end) if text else None
         if text and found is None:
-            self.errors[name] = "This is no date, such as 2026-11-30."
+            self.errors[name] = "This is not a date. Write it like 2026-11-30."
         return None if found is None else stamp(found)
 
     def instant(self, name: str, *, end: bool = False) -> str | None:
@@ -129,7 +129,7 @@ class ListFilter:
         found = found or _with_offset(text)
         if found is None:
             quoted = f"“{text[:MAX_QUOTED_LETTERS]}”"
-            self.errors[name] = f"{quoted} is no date and time; it was left out. Write it like 2026-11-25T09:00."
+            self.errors[name] = f"{quoted} is not a date and time. Write it like 2026-11-25T09:00."
             return None
         self.shown[name] = f"{times.to_local(found, self.zone):%Y-%m-%dT%H:%M}"
         return stamp(found)

@@ -80,13 +80,10 @@ CSRF_FIELD = "csrf"
 CSRF_HEADER = b"x-csrf-token"
 _SALT_LETTERS = 16
 
-STALE = (
-    "This form was not given to this browser, or it is older than your last sign-in. Nothing was done: go back, load "
-    "the page again and send it once more."
-)
+STALE = "This form has expired. Nothing was changed. Go back, reload the page and submit it again."
 FOREIGN = (
-    "This form came from another site, so nothing was done. If you reach the dashboard through a proxy, let it pass on "
-    "the Host header, or set base_url to the address that your browser shows."
+    "This form came from another site. Nothing was changed. If you use a proxy, make it forward the Host header, or "
+    "set base_url to the address that your browser shows."
 )
 
 

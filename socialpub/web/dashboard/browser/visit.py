@@ -271,7 +271,7 @@ class Page:
                 return None
             return visit.show_failure(error)
         except OperatorError as error:
-            return visit.show("failure.html", http_status=409, title="That did not work", detail=error.sentence)
+            return visit.show("failure.html", http_status=409, title="The action failed", detail=error.sentence)
 
 
 def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
@@ -300,7 +300,7 @@ def set_a_password_first(visit: Visit) -> Answer:
 
 
 async def read_visit(request: Request) -> Visit:
-    """Return the visit of this request, whatever its address."""
+    """Return the visit of this request to any address."""
     values = security.read_cookies(request)
     rt = request.state.rt
     token = values.get(security.cookie_name(request, "session"))
@@ -335,7 +335,7 @@ def _redirect_to_sign_in(visit: Visit) -> Answer:
 async def _read_form(request: Request) -> Form:
     body = await request.read()
     if request.content_type not in (forms.URLENCODED, b""):
-        raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
+        raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
     return Form.read(body)
 
 

@@ -25,22 +25,22 @@ from socialpub.web.dashboard.compose.form_page import FormContext, FormProblem, 
 
 MEDIA_FIELD = "field-media"
 STOPPED = ("providerOptions", "tiktok")
-NOT_NOW = "a time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”"
+NOT_NOW = "a time is set, but “Now” is chosen. Choose “At a time” or clear the field “Time”"
 MAX_NAMES = 3
 
 _WORDS = {
-    FieldCode.TEXT_MISSING: "write something, or add a picture or a video",
-    FieldCode.TIME_PAST: "must be in the future; or choose “Now”",
-    FieldCode.PROFILE_UNKNOWN: "is not here any more; choose another one",
-    FieldCode.PROFILE_DISCONNECTED: "is disconnected; connect it again under Profiles",
-    FieldCode.ARTIFACT_UNKNOWN: "is not here any more; remove it and add the file again",
+    FieldCode.TEXT_MISSING: "write a text, or add an image or a video",
+    FieldCode.TIME_PAST: "must be in the future. Or choose “Now”",
+    FieldCode.PROFILE_UNKNOWN: "no longer exists. Choose another profile",
+    FieldCode.PROFILE_DISCONNECTED: "is disconnected. Connect it again under Profiles",
+    FieldCode.ARTIFACT_UNKNOWN: "is no longer available. Remove it and add the file again",
 }
 """The form's words for rules whose message is written for programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """`is_bad`: the form cannot be accepted, whatever the networks' rules are."""
+    """`is_bad`: the form itself is not valid, apart from the rules of the networks."""
 
     messages: Messages
     is_bad: bool
@@ -109,7 +109,7 @@ def _check_time(form: ComposeForm) -> list[FieldError]:
     found = []
     local = form.local_time
     if not times.is_zone(form.zone):
-        found.append(FieldError(("zone",), "choose one of the list"))
+        found.append(FieldError(("zone",), "choose a zone from the list"))
     elif local is not None and form.scheduled_at is None:
         found.append(FieldError(("post", "scheduledAt"), local.complaint))
     if local is None:
@@ -127,9 +127,11 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
     for creator in creators:
         account = f"“{creator.name}”"
         if creator.stop:
-            problems.append(FieldError(STOPPED, f"Posting to {account} is stopped. {creator.stop} Or leave it out."))
+            problems.append(
+                FieldError(STOPPED, f"Posting to {account} is not possible now. {creator.stop} Or remove this profile.")
+            )
         elif creator.unknown and not tiktok_options.is_draft(chosen):
-            problems.append(FieldError(STOPPED, f"Nothing can be posted to {account} now. {creator.unknown}"))
+            problems.append(FieldError(STOPPED, f"Posting to {account} is not possible now. {creator.unknown}"))
         elif not creator.unknown:
             problems += creator_tiktok.not_offered(chosen, creator.levels, account)
         if post is not None:

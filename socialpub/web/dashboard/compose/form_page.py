@@ -53,12 +53,12 @@ from socialpub.web.http.answer import Answer
 T = TypeVar("T")
 
 CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = 8.0, 5.0
-UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can be sent to it."
+UNTIL_THEN = "Until TikTok reports what this account can do, you can only send drafts to it."
 FIRST = {"x": ("replySettings",), "pinterest": ("boardId", "boardSectionId", "title", "link")}
 """The options that are shown first; others are behind “More options”."""
 TIKTOK_MORE = ("title", "videoCoverTimestampMs", "photoCoverIndex", "autoAddMusic", "isAigc")
 """The options that TikTok's guidelines do not mention."""
-VARIOUS = "as each profile says"
+VARIOUS = "different for each profile"
 
 _REGIONS = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
 
@@ -189,7 +189,7 @@ async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creat
         ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
         info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
-        return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
+        return Creator(profile_id, name, name, username, unknown=f"TikTok did not answer in time. {UNTIL_THEN}")
     except OperatorError as error:
         return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
     if isinstance(info, PostingBarred):
@@ -224,7 +224,7 @@ async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) 
         return await _ask_once(visit, question, lambda: ask(visit.rt, profile, board_id), CHOICES_TIMEOUT_SECONDS)
     except TimeoutError:
         label = visit.rt.providers[profile.provider].label
-        return NetworkChoices(unknown=f"{label} takes long to answer. Load this page again in a moment.")
+        return NetworkChoices(unknown=f"{label} did not answer in time. Reload this page in a moment.")
     except OperatorError as error:
         return NetworkChoices(unknown=error.sentence)
 
@@ -239,7 +239,7 @@ def _ask_boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
     ]
     if not found:
         return NetworkChoices(
-            unknown="This account has no board yet. Create one on the page of the profile, under “Boards”."
+            unknown="This account has no boards yet. Create a board on the profile's page, under “Boards”."
         )
     return NetworkChoices({"boardId": boards, "boardSectionId": sections})
 
@@ -257,7 +257,7 @@ def creator_choices(info: CreatorInfo) -> NetworkChoices:
     levels = [OptionChoice(level, option_fields.value_label(level)) for level in info.privacy_levels]
     return NetworkChoices(
         {"privacyLevel": levels} if levels else {},
-        {INTERACTIONS[name]: f"The account's own settings have {INTERACTIONS_PLURAL[name]} off." for name in info.off},
+        {INTERACTIONS[name]: f"The account's settings turn {INTERACTIONS_PLURAL[name]} off." for name in info.off},
         account=info.nickname or info.username,
         longest_video_seconds=info.longest_video_seconds,
     )

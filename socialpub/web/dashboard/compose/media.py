@@ -80,7 +80,7 @@ class FilesForm(MultipartForm):
     def add_text(self, name: str, value: bytes) -> None:
         self._text_bytes += len(value)
         if len(self._fields) == forms.MAX_FIELDS or self._text_bytes > MAX_BODY_BYTES:
-            raise InvalidRequest.at(message="This is no form that a browser makes.")
+            raise InvalidRequest.at(message="This form is not valid. Reload the page and try again.")
         text = value.decode(errors="replace")
         if name == security.CSRF_FIELD:
             self._check(text)
@@ -99,7 +99,7 @@ async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
     """Receive the form, for use in a `with`. None: it was refused and answered while it arrived."""
     if visit.request.content_type != MULTIPART:
         await visit.request.finish()
-        raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
+        raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
     return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form), visit.show_failure)
 
 
@@ -162,7 +162,7 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     found = []
     for item in form.media:
         row = artifact_rows.find(rt.reader, item.artifact_id)
-        kind, file_name, size_bytes, seconds = "image", "a file that is gone", 0, None
+        kind, file_name, size_bytes, seconds = "image", "removed file", 0, None
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
             seconds = json.loads(row.facts or "{}").get("duration_seconds")
@@ -237,7 +237,7 @@ def _for_the_owner(error: SocialpubError) -> SocialpubError:
         case ("artifactId",) if first.code is FieldCode.UPLOAD_REJECTED:
             detail = first.message.removeprefix("was rejected: ").removesuffix(" Reserve another upload")
         case ("artifactId",):
-            detail = "The uploaded file is not here any more. Choose it again."
+            detail = "The uploaded file is no longer available. Choose it again."
         case _:
             detail = error.detail
     return InvalidRequest(detail, error.errors, total=error.total)

@@ -46,29 +46,29 @@ OPTION_LABELS = {
     "boardId": "Board",
     "boardSectionId": "Section",
     "link": "Link",
-    "dominantColor": "Dominant colour",
+    "dominantColor": "Dominant color",
     "coverImageKeyFrameTime": "Cover frame (seconds)",
-    "coverArtifactId": "Cover picture",
-    "aiDisclosures": "What AI made",
+    "coverArtifactId": "Cover image",
+    "aiDisclosures": "AI disclosure",
 }
 
 VALUES = {
     "everyone": "Everyone",
     "following": "People the author follows",
-    "mentionedUsers": "People it mentions",
+    "mentionedUsers": "People mentioned in the post",
     "subscribers": "Subscribers",
     "verified": "Verified accounts",
-    "direct": "Publish it",
+    "direct": "Publish directly",
     "draft": "Send to the TikTok app",
     "PUBLIC_TO_EVERYONE": "Everyone",
     "MUTUAL_FOLLOW_FRIENDS": "Friends (you follow each other)",
     "FOLLOWER_OF_CREATOR": "Followers",
     "SELF_ONLY": "Only me",
-    "AI_MODIFIED": "The media was made or changed by AI",
-    "SYNTHETIC_PERFORMER": "A person in it does not exist",
+    "AI_MODIFIED": "AI made or changed the media",
+    "SYNTHETIC_PERFORMER": "The post shows a person who does not exist",
 }
 
-UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish it over the API"}
+UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish directly through the API"}
 """The default of an option while TikTok has not audited the app, where it is another one."""
 
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
@@ -76,24 +76,24 @@ DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
 """Options whose `true` forbids something. Pages name what is allowed, so that nothing is negated twice."""
 
 HINTS = {
-    "boardId": "The board's id, a number. Load this page again to choose the board from a list.",
+    "boardId": "The board's id, a number. Reload this page to choose the board from a list.",
     "replySettings": "",
-    "mode": "A post that is sent to the TikTok app waits in its inbox as a draft, and you finish it there.",
-    "privacyLevel": "Without a choice here, every post needs its own.",
+    "mode": "A post that is sent to the TikTok app waits in its inbox as a draft. You finish it there.",
+    "privacyLevel": "Without a default, choose it for each post.",
     "disableComment": "",
     "disableDuet": "",
     "disableStitch": "",
-    "brandContentToggle": "Not possible where only you can see the post.",
+    "brandContentToggle": "Not possible if only you can see the post.",
     "photoCoverIndex": "",
-    "coverImageKeyFrameTime": "Which frame of a video becomes its cover. Not together with a cover picture.",
-    "coverArtifactId": "Shown for a video instead of one of its frames.",
+    "coverImageKeyFrameTime": "The video frame that becomes the cover. It excludes a cover image.",
+    "coverArtifactId": "The cover of a video, instead of one of its frames.",
     "aiDisclosures": "",
 }
 """The hints that differ from the table's."""
 
 LISTED_HINTS = {
     "boardId": "",
-    "boardSectionId": "Sections are listed of the board that is chosen when the page is loaded.",
+    "boardSectionId": "The list shows the sections of the board that was chosen when the page was loaded.",
 }
 """The hints of options that are chosen from a list of the network."""
 
@@ -326,7 +326,7 @@ def _control(
             return "select", tuple(OptionChoice(*one) for one in (reversed(words) if allowed_first else words))
         case OptionType.ARTIFACT if offered is not None:
             is_there = not value or any(one.value == value for one in offered)
-            return "pictures", (*offered, *(() if is_there else (OptionChoice(value, "A file that was removed"),)))
+            return "pictures", (*offered, *(() if is_there else (OptionChoice(value, "Removed file"),)))
         case OptionType.CHOICES:
             return "boxes", tuple(OptionChoice(one, value_label(one)) for one in option.values)
         case OptionType.CHOICE if offered is None:
@@ -338,7 +338,7 @@ def _control(
     if offered is None:
         return "text", ()
     if value and not any(value in (one.value, one.value.rpartition("/")[2]) for one in offered):
-        gone = OptionChoice(value, f"{value_label(value)} (not offered at the moment)")
+        gone = OptionChoice(value, f"{value_label(value)} (not available now)")
         return "select", (*offered, gone)
     return "select", tuple(offered)
 

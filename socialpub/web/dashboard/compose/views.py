@@ -38,8 +38,8 @@ from socialpub.web.dashboard.posts.submissions import KEEP, SAVE, ChangedMeanwhi
 from socialpub.web.http.answer import Answer
 
 COPIED = "This is a new post with the content of your form. Nothing is published yet."
-FAILED = "This is a new post with the content of the one that failed. Change it before you publish it."
-PROCESSING = "It can take a few minutes until TikTok has processed it."
+FAILED = "This is a new post with the content of the failed post. Change it before you publish it."
+PROCESSING = "TikTok may need a few minutes to process it."
 EDITED = "The post is changed."
 ONLY_SCHEDULED = "Only posts scheduled for the future can be edited."
 
@@ -405,5 +405,5 @@ def _in_words(rt: Runtime, name: str, value: Any, zone: tzinfo) -> str:
 
 def _medium(rt: Runtime, artifact_id: str, alt: str) -> str:
     row = artifact_rows.find(rt.reader, artifact_id)
-    file_name = "a file that was removed" if row is None else row.file_name
+    file_name = "removed file" if row is None else row.file_name
     return f"{file_name} (alt text: {alt})" if alt else str(file_name)

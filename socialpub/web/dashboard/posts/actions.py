@@ -37,8 +37,8 @@ from socialpub.web.http.answer import Answer
 Post = dict[str, Any]
 """A post as the API shows it."""
 
-PAUSED = "Publishing is paused: it goes out once you press “Resume” under System."
-UNTICKED = "Look at the account first. If the post is not there, tick this box; else there is nothing to do."
+PAUSED = "Publishing is paused. The post is published after you press “Resume” under System."
+UNTICKED = "Check the account first. If the post is not there, tick this box. Otherwise, no action is needed."
 NO_TIME = "Choose a date and a time, such as 2026-11-25 09:00."
 _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions": "An option"}
 
@@ -130,7 +130,7 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
 @page()
 async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
-    consequences = ["It is sent to nobody, and stays in the list as canceled.", "This cannot be taken back."]
+    consequences = ["The post is not published. It stays in the list as canceled.", "This cannot be undone."]
     check = partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp())
     return _ask(visit, post, check, "Cancel this post?", "Cancel post", consequences)
 
@@ -139,7 +139,7 @@ async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
 async def cancel(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
-    return await _act(visit, action, f"Canceled: “{labels.title(post)}” is not sent.")
+    return await _act(visit, action, f"Canceled. “{labels.title(post)}” will not be published.")
 
 
 # --- publish now -----------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ async def cancel(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
-    consequences = [f"It goes out at once to {labels.list_accounts(post['deliveries'])}."]
+    consequences = [f"The post is published now to {labels.list_accounts(post['deliveries'])}."]
     if appliance_state.paused_at(rt.reader) is not None:
         consequences.append(PAUSED)
     return _ask(visit, post, partial(check_changeable, rt, post), "Publish this post now?", "Publish now", consequences)
@@ -158,7 +158,7 @@ async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
 async def publish(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     now = Change(given=frozenset({"scheduled_at"}), scheduled_at=None)
-    return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), "The post goes out now.")
+    return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), "The post is being published.")
 
 
 # --- stop ------------------------------------------------------------------------------------------------------------
@@ -182,10 +182,10 @@ async def stop(rt: Runtime, visit: Visit) -> Answer:
         return _go_back(visit, alert=error.detail)
     states = await rt.write_soon(posts.stop, details.post["id"])
     going_on = [one for one in details.deliveries if not State(states[one.delivery.id]).final]
-    status = "Stopped: nothing more of the post is sent."
+    status = "Stopped. Nothing more of this post is sent."
     if going_on:
         accounts = labels.list_accounts([one.shown for one in going_on])
-        status += f" To {accounts} it may be out already: its outcome is still found out."
+        status += f" It may already be public on {accounts}. socialpub still checks the outcome."
     return _go_back(visit, status=status)
 
 
@@ -193,12 +193,10 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
     account = labels.list_accounts([details.shown])
     if details.delivery.state.final:
         word = labels.DELIVERY_STATES[details.outcome].text.lower()
-        return f"{account}: {word} already; that stays as it is."
+        return f"{account}: {word}. This does not change."
     if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
-        return (
-            f"{account}: past its commit, so it may be out already. Its outcome is still found out; nothing is resent."
-        )
-    return f"{account}: not sent any more."
+        return f"{account}: already sent, so it may be public. socialpub checks the outcome and sends nothing again."
+    return f"{account}: will not be sent."
 
 
 # --- post again ------------------------------------------------------------------------------------------------------
@@ -238,8 +236,8 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     except InvalidRequest as error:
-        return _go_back(visit, alert=f"It cannot be posted again. {' '.join(map(_sentence, error.errors))}")
-    status = f"Posted again: this is the new post, {new_id}." if is_new else submissions.SUBMITTED
+        return _go_back(visit, alert=f"This post cannot be posted again. {' '.join(map(_sentence, error.errors))}")
+    status = f"Posted again. This is the new post, {new_id}." if is_new else submissions.SUBMITTED
     return visit.go(f"/posts/{new_id}", status=status)
 
 
@@ -247,7 +245,7 @@ def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, er
     return visit.show(
         "post_again.html",
         http_status=400 if error else 200,
-        problem=f"Nothing was posted again. {error}" if error else None,
+        problem=f"No new post was created. {error}" if error else None,
         post=post,
         certain=[_account_link(rt, row) for row in outlook.certain],
         unknown=[_account_link(rt, row) for row in outlook.unknown],
@@ -317,12 +315,12 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
     at = local.instant(which)
     if at is None:
         return _show_time(visit, post, new, f"{local.complaint[0].upper()}{local.complaint[1:]}.")
-    said = f"it goes out on {times.format_time(at, visit.zone)}."
+    new_time = times.format_time(at, visit.zone)
     change = Change(given=frozenset({"scheduled_at"}), scheduled_at=at)
     try:
         check_changeable(rt, post)
         if stamp(at) == post["scheduledAt"]:
-            return _go_back(visit, status=f"The post has this time already: {said}")
+            return _go_back(visit, status=f"The post already has this time: {new_time}.")
         await rt.write_soon(submissions.edit_version, post["id"], new.version, change)
     except InvalidRequest as error:
         # The rest of the message is for programs.
@@ -331,7 +329,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
         return _ask_version(visit, load_post(rt, post["id"]), new)
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
-    return _go_back(visit, status=f"The post is moved: {said}")
+    return _go_back(visit, status=f"The post is rescheduled to {new_time}.")
 
 
 def _ask_version(visit: Visit, post: Post, new: NewTime) -> Answer:
@@ -352,7 +350,7 @@ def _show_time(
     return visit.show(
         "reschedule.html",
         http_status=400 if error else http_status,
-        problem=f"The post is not moved. {error}" if error else problem,
+        problem=f"The post is not rescheduled. {error}" if error else problem,
         post=post,
         back=_return_path(visit),
         new=new,

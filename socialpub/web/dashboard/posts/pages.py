@@ -50,7 +50,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
     return visit.show(
         "posts.html",
         http_status=400 if wanted.errors else 200,
-        problem="Part of the filter was left out: see below." if wanted.errors else None,
+        problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
         posts=shown,
         total=found.total,
         wanted=wanted,
@@ -84,7 +84,7 @@ def _read_number(wanted: ListFilter) -> int:
     number = wanted.query.number("page")
     if number is not None:
         return min(number, MAX_PAGE)
-    wanted.errors["page"] = "The page is no number; this is the first one."
+    wanted.errors["page"] = "The page is not a number. This is the first page."
     return 0
 
 
@@ -178,7 +178,7 @@ def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
     """Return the value as its network calls it, if that is stored: no page asks a network."""
     if key in option_fields.ARTIFACTS:
         artifact = artifact_rows.find(rt.reader, str(value))
-        return "a file that was removed" if artifact is None else str(artifact.file_name)
+        return "removed file" if artifact is None else str(artifact.file_name)
     delivery = details.delivery
     label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
     label = label or profile_rows.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))

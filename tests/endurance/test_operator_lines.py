@@ -164,7 +164,7 @@ def _lose_everything(units: InstalledUnits, apart: str) -> None:
 
 
 def _bring_back(units: InstalledUnits, backup: str, published: str) -> None:
-    *_, lines = blocks(topic("backups"), "## The old machine is lost", "sh")
+    *_, lines = blocks(topic("backups"), "## The old server is lost", "sh")
     units.type(f"cd {KEPT}\n{lines.replace('restore FILE', f'restore {backup}')}")
     assert units.status(published) == "settled"
     _decide_after_restore(units)

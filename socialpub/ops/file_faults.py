@@ -1,7 +1,7 @@
-"""Why the appliance cannot use its files although nothing damaged them, and what to do about it.
+"""The faults for which the appliance cannot use its files, each with a remedy.
 
-The codes of SQLite and of the system decide, and never the words of an error. What a code leaves open is looked up:
-which mount is read-only, who owns a file, how many files a process may open.
+The error codes of SQLite and of the system decide, and never the text of an error. If a code is ambiguous, this module
+examines the mounts, the owners of files and the limit of open files.
 """
 
 import errno
@@ -26,8 +26,6 @@ SHOWN = 3
 
 
 class FileFault(NamedTuple):
-    """Why files cannot be used, and what to do about it."""
-
     message: str
     remedy: str
 
@@ -39,15 +37,15 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
     if os.geteuid() not in (0, uid) and not _can_be_written(data_dir):
         user = user_name(uid)
         as_owner = commands.this_line_as(user, settings.config_file)
-        return FileFault(f"{data_dir} belongs to {user}, and only {user} may use it.", f"Run `{as_owner}`.")
+        return FileFault(f"{data_dir} is owned by {user}, and only {user} may use it.", f"Run `{as_owner}`.")
     strangers = [path for path in _everything(data_dir) if path.lstat().st_uid != uid]
     if strangers:
-        # A command that was run as root leaves such files. The service cannot write them.
+        # A command that ran as root created such files. The service cannot write them.
         users = " and ".join(sorted({user_name(path.lstat().st_uid) for path in strangers}))
-        verb = "belongs" if len(strangers) == 1 else "belong"
+        verb = "is" if len(strangers) == 1 else "are"
         to = f"{user_name(uid)}:{_group_name(gid)}"
         return FileFault(
-            f"{_some(strangers, data_dir)} {verb} to {users}, not to {user_name(uid)}.",
+            f"{_some(strangers, data_dir)} {verb} owned by {users}, not by {user_name(uid)}.",
             f"Run `{commands.here().system_line('chown', '-R', to, str(data_dir), root=True)}`.",
         )
     locked = [path for path in _needed(settings) if not _can_be_written(path)]
@@ -55,13 +53,13 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
         return None
     message = f"{_some(locked, data_dir)} cannot be written."
     if all(path.stat().st_mode & 0o200 for path in locked):
-        look = commands.here().system_line("lsattr", "-d", str(locked[0]))
-        return FileFault(message, f"Its mode allows it. `{look}` shows attributes, such as i, that forbid it.")
+        show = commands.here().system_line("lsattr", "-d", str(locked[0]))
+        return FileFault(message, f"Its mode allows writing. `{show}` shows attributes that forbid writing, such as i.")
     return FileFault(message, f"Run `{commands.here().system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
 
 
 def is_closed(folder: Path) -> bool:
-    """Whether this user must not enter the folder."""
+    """Return whether this user cannot enter the folder."""
     return not os.access(folder, os.X_OK, effective_ids=True)
 
 
@@ -73,9 +71,9 @@ def _group_name(gid: int) -> str:
 
 
 def _find_owner(settings: Settings) -> tuple[int, int]:
-    """Return the user and group that all files should have.
+    """Return the user and group that must own all files.
 
-    This is the service's user, or the container's. Elsewhere it is the folder's owner; if that is root, the database's.
+    This is the user of the service or container. Otherwise, it is the folder's owner; if that is root, the database's.
     """
     with suppress(KeyError):
         if (user := commands.service_user()) is not None:
@@ -84,7 +82,7 @@ def _find_owner(settings: Settings) -> tuple[int, int]:
     if commands.is_container() and os.geteuid() != 0:
         return os.geteuid(), os.getegid()
     found, database = settings.data_dir.stat(), settings.database_file
-    if found.st_uid == 0 and os.path.exists(database):  # noqa: PTH110  # a Path's own raises in a folder that is closed
+    if found.st_uid == 0 and os.path.exists(database):  # noqa: PTH110  # Path.exists raises in a closed folder
         found = database.stat()
     return found.st_uid, found.st_gid
 
@@ -102,7 +100,7 @@ def _needed(settings: Settings) -> Iterator[Path]:
     data_dir, database, media = settings.data_dir, settings.database_file, settings.media_dir
     journals = [database.with_name(f"{database.name}-{end}") for end in ("wal", "shm")]
     for path in (data_dir, database, *journals, settings.queue_file, media, media / "incoming", settings.run_dir):
-        if os.path.exists(path):  # noqa: PTH110  # a Path's own raises in a folder that is closed
+        if os.path.exists(path):  # noqa: PTH110  # Path.exists raises in a closed folder
             yield path
 
 
@@ -111,7 +109,7 @@ def _can_be_written(path: Path) -> bool:
 
 
 def _some(paths: list[Path], data_dir: Path) -> str:
-    """Return the first paths, and how many more there are."""
+    """Return the first paths, and the number of others."""
     if len(paths) == 1:
         return str(paths[0])
     names = [str(path.relative_to(data_dir)) if path != data_dir else "the folder itself" for path in paths]
@@ -120,7 +118,7 @@ def _some(paths: list[Path], data_dir: Path) -> str:
 
 
 FEW_FILES = 64
-"""A process that may open fewer files meets the limit when it opens the database."""
+"""A process with a lower limit reaches the limit when it opens the database."""
 _SPARE_FILES = 8
 
 
@@ -131,7 +129,7 @@ class Mount:
 
 
 def find_fault(error: BaseException, settings: Settings) -> FileFault | None:
-    """Return why this error came about; None if it is about something else."""
+    """Return the fault behind an error, or None if the error is not about files."""
     if (how := errors.find_damage(error)) is not None:
         return damaged_database(how, settings)
     for one in _chain(error):
@@ -146,7 +144,7 @@ def find_fault(error: BaseException, settings: Settings) -> FileFault | None:
 
 
 def damaged_database(how: str, settings: Settings) -> FileFault:
-    """Return what to do about a damaged database: the only fault after which data_dir is moved away."""
+    """Return the fault of a damaged database: the only fault whose remedy moves data_dir."""
     data_dir = settings.data_dir
     aside = data_dir.with_name(f"{data_dir.name}.damaged")
     steps = (
@@ -158,7 +156,7 @@ def damaged_database(how: str, settings: Settings) -> FileFault:
     typed = ", ".join(f"`{step}`" for step in steps)
     return FileFault(
         f"{settings.database_file} is damaged: {how}.",
-        f"{commands.here().stop()}. Move data_dir away, and restore a backup beside its secret.key: {typed}. "
+        f"{commands.here().stop()}. Move data_dir, and restore a backup with its secret.key: {typed}. "
         f"{commands.here().start()}.",
     )
 
@@ -174,7 +172,7 @@ def _newest_backup(settings: Settings, aside: Path) -> str:
 
 
 def find_read_only_mount(path: Path) -> FileFault | None:
-    """Return the fault if the path is on a mount that takes no write."""
+    """Return the fault if the path is on a read-only mount."""
     mount = find_mount(path)
     if mount is None or not mount.read_only:
         return None
@@ -183,7 +181,7 @@ def find_read_only_mount(path: Path) -> FileFault | None:
 
 
 def find_mount(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
-    """Return the mount that the path is on, as this process sees it."""
+    """Return the mount of the path in this process's view."""
     try:
         lines = table.read_text("utf-8", "replace").splitlines()
         real = path.resolve()
@@ -200,7 +198,7 @@ def find_mount(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount 
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and its causes: peewee and the writer raise errors of their own."""
+    """Yield the error and its causes, because peewee and the writer raise their own errors."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -238,7 +236,7 @@ def _of_system(error: OSError, settings: Settings) -> FileFault | None:
 
 
 def _not_usable(settings: Settings) -> FileFault | None:
-    """Return what keeps this process from writing in data_dir."""
+    """Return the reason why this process cannot write in data_dir."""
     if _are_files_short():
         return _too_many_files()
     try:
@@ -261,7 +259,7 @@ def _are_files_short() -> bool:
 def _too_many_files() -> FileFault:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return FileFault(
-        f"Too many files are open: this process may open {soft}.",
+        f"Too many files are open: the limit of this process is {soft}.",
         f"{commands.here().raise_file_limit()}. Then try again.",
     )
 
@@ -284,7 +282,7 @@ def _full(settings: Settings) -> FileFault:
 def _locked(settings: Settings) -> FileFault:
     users = commands.here().system_line("fuser", "-v", str(settings.database_file))
     return FileFault(
-        f"Another program keeps {settings.database_file} locked.", f"Find out which one: `{users}`. Stop that program."
+        f"Another program keeps {settings.database_file} locked.", f"Find the program: `{users}`. Stop that program."
     )
 
 
@@ -293,12 +291,12 @@ def _disk_error(path: Path) -> FileFault:
     where = f" {mount.point}" if mount else ""
     return FileFault(
         f"The disk{where} failed to read or write {path}.",
-        f"Run `{DISK_ERRORS}`. It shows the errors of the disk. Replace a failing disk, and restore a "
+        f"To see the errors of the disk, run `{DISK_ERRORS}`. Replace a failing disk, and restore a "
         f"backup: `{commands.line('restore', 'FILE')}`",
     )
 
 
 def unknown_fault(message: str, settings: Settings) -> FileFault:
-    """Return the fault of a cause that no code names."""
+    """Return the fault for an unknown cause."""
     listed = commands.here().system_line("ls", "-lan", str(settings.data_dir))
     return FileFault(message, f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk.")

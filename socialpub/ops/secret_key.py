@@ -1,8 +1,8 @@
-"""A new `secret.key`: in place of a lost one, or rotated with everything encrypted again.
+"""Replacing a lost `secret.key`, or rotating the key and encrypting all secrets again.
 
-In place of a lost key, the database is freed of the old key first and the new file is written last. So the command can
-be run again after a failure. A rotation loses nothing: accounts stay connected, and signed addresses stay valid until
-they end. `db/secret_key.py` describes its order.
+For a lost key, the secrets of the old key are removed first and the new file is written last, so the command can run
+again after a failure. A rotation loses nothing: accounts stay connected, and signed URLs stay valid until they expire.
+`db/secret_key.py` describes its order.
 """
 
 import os
@@ -26,12 +26,12 @@ from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import file_faults, storage
 from socialpub.publishing.delivery import engine
 
-REASON = "Its tokens were sealed with a secret.key that is lost."
+REASON = "Its tokens were encrypted with a secret.key that is lost."
 
 
 @dataclass(frozen=True, slots=True)
 class LostWithKey:
-    """What the old key had sealed."""
+    """The secrets that the old key had encrypted."""
 
     accounts: list[tuple[str, str]] = field(default_factory=list)
     """The name and network of each connected profile."""
@@ -40,37 +40,37 @@ class LostWithKey:
 
 
 def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
-    """Write a new key. Every connected profile must be reconnected. Return what is lost.
+    """Write a new key, and return the lost secrets. Every connected profile must be reconnected.
 
-    Raises OperatorError when there is a key, or while socialpub runs.
+    Raises OperatorError if a key exists, or while socialpub runs.
     """
     key_file = settings.secret_key_file
     if os.path.lexists(key_file):
         raise OperatorError(
-            f"{key_file} exists, and nothing is overwritten.",
-            "If it is not the one that belongs to this database, and that one is lost for good, move it away first.",
+            f"{key_file} exists and is not overwritten.",
+            "If the key does not belong to this database, and the right key is permanently lost, move this file first.",
         )
     lost = LostWithKey()
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if settings.database_file.exists():
-            remedy = f"If the key is lost for good: {commands.here().while_stopped('init', '--new-secret')}."
+            remedy = f"If the key is permanently lost: {commands.here().while_stopped('init', '--new-secret')}."
             with storage.exclusive_data_dir(settings, "still has the old key in its memory", remedy):
-                lost = _part_from_old_key(settings, clock)
+                lost = _remove_old_key(settings, clock)
         _write_key(key_file)
     except OSError as error:
         message = f"{error.filename or key_file} cannot be written: {error.strerror}."
-        raise OperatorError(message, "Check the disk and who owns the folder.") from error
+        raise OperatorError(message, "Check the disk and the owner of the folder.") from error
     return lost
 
 
-def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
+def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = Row
         if unknown := upgrade.list_unknown(upgrade.list_applied(connection)):
             raise OperatorError(
                 upgrade.describe_newer(str(settings.database_file), unknown),
-                "Install the newer version again, and run it there.",
+                "Install the newer version again, and run the command with that version.",
             )
         tx = Tx(connection, clock.now(), actor.current())
         secret_key.note_former_key(tx)
@@ -83,21 +83,21 @@ def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
 @dataclass(frozen=True, slots=True)
 class RotatedSecret:
     former_key: Path
-    """Where the former key is now."""
+    """The file with the former key."""
     urls_end_at: str
-    """Until then, addresses that it signed are valid."""
+    """When the last URL that the former key signed expires."""
 
 
 def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
-    """Change `secret.key`. Raises OperatorError, also while socialpub runs. Then the present key stays.
+    """Change `secret.key`. Without `keep_urls`, all signed URLs expire now.
 
-    Without `keep_urls` addresses that were handed out end now.
+    Raises OperatorError, also while socialpub runs. Then the present key stays.
     """
     key_file = settings.secret_key_file
     if not settings.database_file.exists():
         raise OperatorError(
-            f"{settings.database_file} does not exist yet: nothing is sealed with {key_file}.",
-            f"Remove that file and run `{commands.line('init', '--new-secret')}`, if you want another one.",
+            f"{settings.database_file} does not exist yet: nothing is encrypted with {key_file}.",
+            f"To get another key, remove that file and run `{commands.line('init', '--new-secret')}`.",
         )
     try:
         secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
@@ -117,25 +117,25 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
     except OSError as error:
         raise OperatorError(
             f"{error.filename or key_file} cannot be written: {error.strerror}.",
-            "Check the disk and who owns the folder, and run this again.",
+            "Check the disk and the owner of the folder, and run the command again.",
         ) from error
     except sqlite3.Error as error:
         raise OperatorError(
-            f"The database could not be sealed anew: {error}.", "Nothing was changed. Check the disk, and try again."
+            f"The database could not be encrypted again: {error}.",
+            "Nothing was changed. Check the disk, and try again.",
         ) from error
     return RotatedSecret(former, stamp(clock.now() + (_longest_url(settings) if keep_urls else timedelta())))
 
 
 def _refuse_given(key_file: Path) -> None:
-    """Refuse a key that another program provides: the next start would bring it back."""
+    """Refuse a key that another program provides, since the next start would restore the old file."""
     mount = file_faults.find_mount(key_file)
-    is_mounted = mount is not None and mount.point == key_file.resolve()  # as containers do with secrets
+    is_mounted = mount is not None and mount.point == key_file.resolve()  # container secrets are mounted
     if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
-            f"{key_file} cannot be replaced from here: it is a link, is mounted, or lies in a folder that cannot be "
-            "written.",
-            "Put a copy of it in its place, as a file of your own in data_dir; run this again; then keep the new file "
-            "where the old one came from.",
+            f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",
+            "Replace the link or mount by a copy of the file in data_dir, and run the command again. Then store the "
+            "new file at the source of the old one.",
         )
 
 
@@ -143,7 +143,8 @@ def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
     applied = upgrade.list_applied(connection)
     if upgrade.list_unknown(applied) or upgrade.list_missing(applied):
         raise OperatorError(
-            "The database was made by another version of socialpub.", "Start this version once, then run this again."
+            "The database was made by another version of socialpub.",
+            "Start this version once, then run the command again.",
         )
     secret_key.check_key(connection, old)
 
@@ -164,7 +165,7 @@ def _reseal(
         try:
             return new.seal(old.open(sealed, *place), *place)
         except OperatorError:
-            return sealed  # it could not be opened before either
+            return sealed  # the former key could not decrypt it either
 
     with connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -1,7 +1,7 @@
-"""The data folder: who may work in it, what takes disk space, and how the database file is compacted.
+"""The data folder: the users that may write to it, its disk use, and compacting the database file.
 
-The service could not write files that root leaves in its data folder. Commands do not change the user themselves: they
-cannot know which of root's files they would need. A refusal shows the command to run instead.
+The service cannot write files that root creates in its data folder. Commands do not change the user themselves, because
+they may need root's files. Instead, they refuse and print the command to run.
 """
 
 import os
@@ -40,16 +40,17 @@ def refuse_root(settings: Settings) -> None:
     except KeyError:
         user = f"#{uid}"
     raise WrongUser(
-        f"{folder} belongs to {user}, who could not write what root leaves there.",
-        f"Run it as that user: {commands.this_line_as(user, settings.config_file)}",
+        f"{folder} is owned by {user}. Files created there by root would not be writable by {user}.",
+        f"Run the command as {user}: {commands.this_line_as(user, settings.config_file)}",
     )
 
 
 @contextmanager
 def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[None]:
-    """Hold the lock of the one web server of this data_dir. Raise OperatorError if another process has it.
+    """Hold the web server lock of this data_dir. Raises OperatorError if another process holds the lock.
 
-    Its memory contains request rates and disk reservations. `addresses` replace `listen` in the message.
+    The server keeps request rates and disk reservations in its memory, so there can be only one. `addresses` replace
+    `listen` in the message.
     """
     if not settings.data_dir.is_dir():  # a later step reports this
         yield
@@ -61,7 +62,7 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
         where = f" (process {pid}, at {address.strip()})" if pid else ""
         raise OperatorError(
             f"socialpub already runs with {settings.data_dir}{where}.",
-            "Use that one, or stop it first. A second installation needs a data_dir and a `listen` of its own.",
+            "Use the running socialpub, or stop it first. A second installation needs its own data_dir and `listen`.",
         )
     lock.write(f"{os.getpid()} {' '.join(addresses) or settings.listen}\n".encode())
     try:
@@ -72,13 +73,13 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
 
 @contextmanager
 def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[None]:
-    """Keep every other process of this installation from the data folder.
+    """Lock the data folder against all other processes of this installation.
 
-    `why` is what a running process would go on with. Raises OperatorError while one runs.
+    `why` is what a running process does. Raises OperatorError while a process runs.
     """
     settings.run_dir.mkdir(exist_ok=True, mode=0o700)
     web = FileLock(settings.run_dir / "web.lock")
-    # A process that starts now waits for the lock, and then reads the new state.
+    # A process that starts now waits for the lock and then reads the new state.
     with upgrade.exclusive(settings.run_dir):
         try:
             if not web.try_acquire() or living_processes(settings.run_dir / "owners"):
@@ -106,18 +107,18 @@ class StorageUse:
     queue_bytes: int
     free_bytes: int
     floor_bytes: int
-    """What `health.disk_floor_bytes` keeps free."""
+    """`health.disk_floor_bytes`, which stays free."""
     quota_bytes: int | None = None
     """`storage.quota`, or None without a limit."""
 
     @property
     def used_up(self) -> float:
-        """The share of the quota that media take; 0 without a quota."""
+        """The used share of the quota, or 0 without a quota."""
         return self.media_bytes / self.quota_bytes if self.quota_bytes else 0.0
 
 
 def read_use(rt: Runtime) -> StorageUse:
-    """Return how much there is of each. Not from the event loop."""
+    """Return the disk use. Do not call it on the event loop."""
     files, size = artifact_rows.stored(rt.reader)
     return StorageUse(
         media_files=files,
@@ -166,26 +167,23 @@ def _sizes_below(folder: Path | str) -> Iterator[int]:
 
 
 NEARLY_FULL = 0.9
-MAKE_ROOM = (
-    "Raise storage.quota, or have the files of settled posts removed: media.keep_after_settled, or retention.posts."
-)
+MAKE_ROOM = "Raise storage.quota, or set media.keep_after_settled or retention.posts to remove files of settled posts."
 
 
 def check_quota(rt: Runtime) -> Iterator[Finding]:
     quota, used = rt.settings.storage.quota, artifact_rows.stored(rt.reader)[1]
     if quota is None:
         return
-    said = f"Media take {units.size(used)} of {units.size(quota)} (storage.quota)"
+    use = f"Media use {units.size(used)} of {units.size(quota)} (storage.quota)"
     if used >= quota:
-        yield problem("media", f"{said}: new files are refused.", MAKE_ROOM)
+        yield problem("media", f"{use}. New files are refused.", MAKE_ROOM)
     elif used >= NEARLY_FULL * quota:
-        yield note("media", f"{said}: soon new files will be refused.", MAKE_ROOM)
+        yield note("media", f"{use}. New files will soon be refused.", MAKE_ROOM)
     else:
-        yield ok("media", f"{said}.")
+        yield ok("media", f"{use}.")
 
 
 MAX_STEPS = 20
-"""In one round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +193,7 @@ class CompactedFile:
 
 
 def release_free_pages(rt: Runtime) -> int:
-    """Return free pages to the disk in a few small writes. Return how many writes."""
+    """Return free pages to the disk in a few small writes. Return the number of writes."""
     for step in range(MAX_STEPS):
         pages = database.read_pages(rt.reader)
         if rt.stopping.is_set() or not (pages.in_steps and pages.many_free):
@@ -205,7 +203,7 @@ def release_free_pages(rt: Runtime) -> int:
 
 
 def compact(rt: Runtime) -> CompactedFile:
-    """Write the file again. Raises OperatorError while another process works here, or without space."""
+    """Write the database file again. Raises OperatorError while another process runs, or without disk space."""
     others = [name for name in living_processes(rt.process.folder) if name != rt.process.name]
     if others:
         raise OperatorError(
@@ -213,13 +211,13 @@ def compact(rt: Runtime) -> CompactedFile:
             f"{commands.here().while_stopped('admin', 'compact')}.",
         )
     before = database.read_pages(rt.reader).size_bytes
-    # SQLite writes a second file, and then copies it through the journal.
+    # SQLite writes a second file, and then copies that file through the journal.
     needed, free = 2 * before, rt.files.free_bytes() - int(rt.settings.health.disk_floor_bytes)
     if free < needed:
         raise OperatorError(
-            f"To write the database anew takes {units.size(needed)} beside what is kept free, and there are "
-            f"{units.size(max(free, 0))}.",
-            "Make room, or leave it: what is free inside of the file is filled again.",
+            f"Compacting the database needs {units.size(needed)} above health.disk_floor_bytes. Only "
+            f"{units.size(max(free, 0))} are free.",
+            "Free disk space. Compacting is optional: the database uses the free space in its file again.",
         )
     rt.db.compact()
     return CompactedFile(before, database.read_pages(rt.reader).size_bytes)
@@ -230,6 +228,6 @@ def check_database_file(rt: Runtime) -> Iterator[Finding]:
     if pages.many_free and not pages.in_steps:
         yield note(
             "database",
-            f"{units.size(pages.free_bytes)} of the database's {units.size(pages.size_bytes)} are free inside of it.",
+            f"{units.size(pages.free_bytes)} of the {units.size(pages.size_bytes)} in the database file are unused.",
             f"{commands.here().while_stopped('admin', 'compact')}. This returns the space to the disk.",
         )

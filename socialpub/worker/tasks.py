@@ -36,7 +36,7 @@ from socialpub.publishing.posts import idempotency
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.worker")
-backup_log = logging.get_logger("socialpub.copies")
+backup_log = logging.get_logger("socialpub.backup")
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 

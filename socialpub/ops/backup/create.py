@@ -1,10 +1,10 @@
-"""Creates a backup of the database and the media that it names, while the appliance runs.
+"""Creating a backup of the database and its media while the appliance runs.
 
-The backup contains the database as of one instant. A file that was removed after that instant is recorded as removed
-in the copied database. So a backup names no file that it does not contain, except files lost before.
+The backup contains the database as of one instant. If a file is removed after that instant, the copied database records
+the removal. A backup therefore names no file that it does not contain, except files that were lost before.
 
-A backup is put together in a temporary folder beside its target, which may be anywhere. A locked file in the run folder
-records that folder first. So the next backup and housekeeping find what a killed process left, and nothing else.
+A backup is built in a temporary folder beside its target. A locked file in the run folder records that folder first, so
+the next backup and housekeeping can remove the leftovers of a killed process.
 """
 
 import errno
@@ -36,13 +36,13 @@ from socialpub.runtime import Runtime
 
 PREFIX = ".socialpub-backup-"
 
-log = logging.get_logger("socialpub.copies")
+log = logging.get_logger("socialpub.backup")
 
 
 def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
-    """Write a backup to the new file `target`. Raises OperatorError.
+    """Write a backup to the new file `target`, and record the result. Raises OperatorError.
 
-    The file appears when it is complete and on the disk. The result is recorded (`last_backup.py`).
+    The file appears when it is complete and on the disk.
     """
     with failure_recorded(rt):
         clean_temp_dirs(rt.settings, sees_all=True)
@@ -52,12 +52,12 @@ def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> Bac
 
 
 def make_download(rt: Runtime) -> StoredFile:
-    """Write a backup without `secret.key` and open it. Takes as long as the media are large: not from the event loop.
+    """Write a backup without `secret.key` and open it. With large media this takes minutes.
 
-    The file has no name any more, so its space is free when the reader is done or its process dies. Raises
-    OperatorError, and Conflict while another one is being made.
+    The file has no name, so its space is freed when the reader is done or its process dies. Raises OperatorError, and
+    Conflict while another download is being made.
     """
-    busy = Conflict("A backup is being made already. Wait until its download begins.")
+    busy = Conflict("A backup is already being made. Wait until its download begins.")
     with (
         one_at_a_time(rt, "download.lock", busy),
         temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,
@@ -68,7 +68,7 @@ def make_download(rt: Runtime) -> StoredFile:
 
 @contextmanager
 def one_at_a_time(rt: Runtime, lock_file: str, busy: Exception) -> Iterator[None]:
-    """Keep other processes from doing the same. Raises `busy` if one does."""
+    """Hold a lock against other processes. Raises `busy` if another process holds the lock."""
     lock = FileLock(rt.settings.run_dir / lock_file)
     if not lock.try_acquire():
         raise busy
@@ -83,10 +83,8 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         raise _exists(target)
     folder = target.absolute().parent
     if not folder.is_dir():
-        raise OperatorError(
-            f"The folder {folder} does not exist.", f"Make it first: mkdir -p {shlex.quote(str(folder))}"
-        )
-    now = rt.now()  # before the instant of the database: what is read back after a restore begins there
+        raise OperatorError(f"The folder {folder} does not exist.", f"Create it: mkdir -p {shlex.quote(str(folder))}")
+    now = rt.now()  # before the instant of the database: read-backs after a restore begin here
     with (
         failures_explained(rt, target),
         # The rows are on the disk twice until the tar is complete.
@@ -113,7 +111,7 @@ def write_members(
     room: DiskReservation | None = None,
     **more: str,
 ) -> BackupSummary:
-    """Write the description, `secret.key`, the media that a copied database names, and that database.
+    """Write the description, `secret.key`, the media of a copied database, and that database.
 
     The media use up the reservation `room`. `more` is added to the description.
     """
@@ -131,7 +129,7 @@ def write_members(
 def _add_all_media(
     rt: Runtime, writer: BackupWriter, copied: sqlite3.Connection, tx: Tx, room: DiskReservation | None
 ) -> tuple[int, int]:
-    """Add every file that the copied database names. Return how many were written and how many were lost before."""
+    """Add every file that the copied database names. Return how many were written, and how many were lost before."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(Reader(copied)):
@@ -147,7 +145,7 @@ def _add_all_media(
             else:
                 removed.append(key)  # since the instant of the backup
     with copied:
-        # What an open post of the backup needs stays named: its delivery will say which file it lacks.
+        # The name of a file that an open post needs stays: the delivery reports the missing file.
         lost += sum(not artifact_rows.note_removed(tx, key) for key in removed)
     return written, lost
 
@@ -157,7 +155,6 @@ def _add_all_media(
 
 @contextmanager
 def failure_recorded(rt: Runtime) -> Iterator[None]:
-    """Record a backup that fails inside."""
     try:
         yield
     except OperatorError as error:
@@ -167,14 +164,13 @@ def failure_recorded(rt: Runtime) -> Iterator[None]:
 
 
 def record_made(rt: Runtime, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
-    """Record a backup that is on the disk."""
     with suppress(SocialpubError):
         rt.write(last_backup.record_backup, made, scheduled)
 
 
 @contextmanager
 def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
-    """Turn what keeps a backup from being written into an OperatorError that says what to do."""
+    """Turn the errors of writing a backup into an OperatorError with a hint."""
     try:
         yield
     except FileExistsError:
@@ -183,7 +179,7 @@ def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
         raise OperatorError(
             f"The backup could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
             "health.disk_floor_bytes free.",
-            "Write it to another disk, or make room.",
+            "Write the backup to another disk, or free disk space.",
         ) from full
     except (OSError, sqlite3.Error) as error:
         if (how := errors.find_damage(error)) is not None:
@@ -200,13 +196,13 @@ def _hint(error: Exception, target: Path) -> str:
     if not commands.is_service():
         return fault.remedy if fault else hint
     allow = shlex.join(["printf", f"[Service]\\nReadWritePaths={target}\\n"])
-    file = "/etc/systemd/system/socialpub-backup.service.d/copies.conf"
+    file = "/etc/systemd/system/socialpub-backup.service.d/folder.conf"
     line = f"{allow} | sudo install -D -m 644 /dev/stdin {file}"
-    return f"A service may write there once its unit allows it: `{line}`, then `sudo systemctl daemon-reload`."
+    return f"Allow the service to write to this folder: `{line}`, then `sudo systemctl daemon-reload`."
 
 
 def _exists(target: Path) -> OperatorError:
-    return OperatorError(f"{target} exists already.", "Choose another name, or move the file away.")
+    return OperatorError(f"{target} already exists.", "Choose another name, or move the file.")
 
 
 # --- the database and its disk --------------------------------------------------------------------------------------
@@ -222,24 +218,20 @@ def copy_database(rt: Runtime, target: Path) -> None:
 
 def _damaged(rt: Runtime, how: str) -> OperatorError:
     fault = file_faults.damaged_database(how, rt.settings)
-    return OperatorError(f"{fault.message} No backup of it was kept.", fault.remedy)
+    return OperatorError(f"{fault.message} No backup was written.", fault.remedy)
 
 
 def rows_bytes(rt: Runtime) -> int:
-    """Return about how large a copy of the database will be."""
+    """Return the approximate size of a copy of the database."""
     database = rt.settings.database_file
     journal = database.with_name(f"{database.name}-wal")
     return sum(path.stat().st_size for path in (database, journal) if path.exists())
 
 
-def on_the_disk_of_media(rt: Runtime, folder: Path) -> bool:
-    """Return whether a folder shares its disk with uploads and rows."""
-    return folder.stat().st_dev == rt.files.root.stat().st_dev
-
-
 def reserve_space(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContextManager[DiskReservation | None]:
-    """Reserve space in a folder on the disk of uploads and rows; nothing on another disk. Raises Unavailable."""
-    return rt.files.reservations.reserve(size_bytes) if on_the_disk_of_media(rt, folder) else nullcontext()
+    """Reserve space if the folder shares its disk with uploads and rows. Raises Unavailable."""
+    is_shared = folder.stat().st_dev == rt.files.root.stat().st_dev
+    return rt.files.reservations.reserve(size_bytes) if is_shared else nullcontext()
 
 
 # --- temporary folders -----------------------------------------------------------------------------------------------
@@ -247,7 +239,7 @@ def reserve_space(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContext
 
 @contextmanager
 def temp_dir_in(settings: Settings, parent: Path) -> Iterator[Path]:
-    """Make a folder in `parent` that only its owner can read, and remove it at the end. Raises OSError."""
+    """Create a folder in `parent` that only its owner can read, and remove it at the end. Raises OSError."""
     while True:
         temp_dir = parent.resolve() / f"{PREFIX}{secrets.token_hex(6)}"
         note = FileLock(settings.run_dir / temp_dir.name)
@@ -266,25 +258,25 @@ def temp_dir_in(settings: Settings, parent: Path) -> Iterator[Path]:
 
 
 def clean_temp_dirs(settings: Settings, *, sees_all: bool) -> None:
-    """Remove what killed processes left.
+    """Remove the temporary folders of killed processes.
 
-    A service may not see every folder. Without `sees_all`, the record of a folder that is not there stays.
+    A service may not see every folder. Without `sees_all`, the record of a folder that is not found stays.
     """
-    shutil.rmtree(settings.data_dir / "copies", ignore_errors=True)  # former versions made downloads in it
+    shutil.rmtree(settings.data_dir / "copies", ignore_errors=True)  # former versions made downloads there
     for path in sorted(settings.run_dir.glob(f"{PREFIX}*")):
         note = FileLock(path)
         try:
             if note.try_acquire():
                 _remove_temp_dir(path, sees_all)
         except OSError as error:
-            log.warning("what a copy that was cut off has left cannot be removed", note=str(path), reason=str(error))
+            log.warning("leftovers of a backup cannot be removed", note=str(path), reason=str(error))
         finally:
             note.release()
 
 
 def _remove_temp_dir(note: Path, sees_all: bool) -> None:
     temp_dir = Path(os.fsdecode(note.read_bytes()))
-    if temp_dir.name == note.name and temp_dir.is_dir():  # else the process died before it made one
+    if temp_dir.name == note.name and temp_dir.is_dir():  # otherwise, the process died before it created the folder
         shutil.rmtree(temp_dir)
     elif temp_dir.name == note.name and not sees_all:
         return

@@ -1,9 +1,9 @@
 """The format of a backup: a folder with its checksums and a signature, or that folder as a tar.
 
 SHA256SUMS lists every other file in order, and `sha256sum -c` checks it. SEAL signs SHA256SUMS: anyone can compute new
-checksums, but only the holder of `secret.key` can sign them. What SHA256SUMS does not list is not part of the backup
-and is never opened. A tar has exactly one form, so a byte that was changed anywhere shows before anything inside is
-used. Memory stays small for a backup of any size.
+checksums, but only the holder of `secret.key` can sign them. Files that SHA256SUMS does not list are never opened. A
+tar has exactly one form, so every changed byte is found before the contents are used. Memory use stays small for a
+backup of any size.
 """
 
 import errno
@@ -33,10 +33,10 @@ FIRST = "socialpub-copy.json"
 DATABASE, SECRET, MEDIA = "socialpub.db", "secret.key", "media/"
 SUMS = "SHA256SUMS"
 SEAL = "SEAL"
-"""The last file: the signature of the SHA-256 of SHA256SUMS, and the SHA-256 of both. It shows damage to the signature
-without the key. Backups of former versions have none."""
+"""The last file: the signature of the SHA-256 of SHA256SUMS, and the SHA-256 of both, which shows damage without the
+key. Backups of former versions have no seal."""
 FORMER_SUM = "sha256/"
-"""Tars of former versions end with an empty member. Its name contains the SHA-256 of every byte before it."""
+"""The prefix of the empty last member in tars of former versions. Its name contains the SHA-256 of all bytes before."""
 
 TAR_FORM: Any = {"format": tarfile.GNU_FORMAT, "encoding": "utf-8", "errors": "surrogateescape"}
 _CHUNK_BYTES = 1 << 20
@@ -44,8 +44,6 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BackupInfo:
-    """The description of a backup in its first file."""
-
     copied_at: str
     secret_key: str
     """The check value of the `secret.key` that the backup belongs to."""
@@ -56,21 +54,21 @@ class BackupInfo:
 
 
 class Seal(StrEnum):
-    """What is known about who wrote a backup."""
+    """The result of checking a seal."""
 
     FITS = "fits"
-    """A person who has the `secret.key` that is here."""
+    """The seal was made with the `secret.key` of this installation."""
     OWN = "own"
-    """A person who has the `secret.key` that the backup contains. Anyone who had the backup could sign it again."""
+    """The seal was made with the `secret.key` in the backup. Anyone who had the backup could sign it again."""
     UNCHECKED = "unchecked"
-    """Its `secret.key` is neither here nor in the backup."""
+    """The `secret.key` of the seal is neither here nor in the backup."""
     NONE = "none"
-    """It has no seal: a former version made it, or the seal was removed."""
+    """A former version made the backup, or the seal was removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary:
-    """What a backup contains, as it was written or read."""
+    """The contents of a backup, as written or read."""
 
     copied_at: str
     holds_secret: bool
@@ -79,7 +77,6 @@ class BackupSummary:
     media_missing: int
     """Files that the database names and that were lost before the backup was made."""
     seal: Seal = field(default=Seal.FITS, compare=False)
-    """Depends on which key is here."""
     moved_aside: Path | None = field(default=None, compare=False)
     """Where a restore moved the empty database of a new installation."""
     valid_keys: tuple[ApiKeyRow, ...] = field(default=(), compare=False)
@@ -87,7 +84,7 @@ class BackupSummary:
 
 
 class InvalidBackup(OperatorError):
-    """The file or folder is not a complete backup that socialpub made."""
+    """The file or folder is not a complete backup of socialpub."""
 
 
 class NotRegular(OSError):
@@ -106,10 +103,9 @@ def foreign_backup(source: Path, why: str = "") -> InvalidBackup:
 
 
 def damaged_backup(source: Path, how: str) -> InvalidBackup:
-    """Return the error for a backup that is not as it was written."""
+    """Return the error for a backup whose bytes have changed."""
     return InvalidBackup(
-        f"{source} is damaged or cut short: {how}.",
-        "Use another backup, or fetch this one again from where it was kept.",
+        f"{source} is damaged or incomplete: {how}.", "Use another backup, or copy this backup again from its storage."
     )
 
 
@@ -118,7 +114,7 @@ def damaged_backup(source: Path, how: str) -> InvalidBackup:
 
 class ProgressWatcher(Protocol):
     def expect(self, size_bytes: int) -> None:
-        """Add to the bytes that are known to be done."""
+        """Add to the total."""
 
     def advance(self, size_bytes: int) -> None:
         """Add to the bytes that are done."""
@@ -151,7 +147,7 @@ def advance(size_bytes: int) -> None:
 
 
 class Member:
-    """One file of a backup, which is read once. Each read counts as progress."""
+    """One file of a backup, read once. Each read counts as progress."""
 
     def __init__(self, file: IO[bytes], name: str, size_bytes: int) -> None:
         self.name = name
@@ -177,7 +173,7 @@ class Member:
         return self._digest.hexdigest()
 
     def unpack(self, target: Path, *, flush: bool = False) -> str:
-        """Write a new file. Return its SHA-256."""
+        """Write the member to a new file. Return its SHA-256."""
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with durable_files.create(target) as file:
             while chunk := self.read():
@@ -188,8 +184,8 @@ class Member:
 
 
 def open_regular(path: Path, *, follow: bool) -> io.BufferedReader:
-    """Open a regular file for reading. `follow` accepts a link to one. Raises NotRegular at once, OSError."""
-    # Without O_NONBLOCK, the kernel waits until a writer opens the FIFO.
+    """Open a regular file for reading. `follow` accepts a link to one. Raises NotRegular, OSError."""
+    # Without O_NONBLOCK, the kernel would wait for the writer of a FIFO.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
@@ -205,13 +201,11 @@ def open_regular(path: Path, *, follow: bool) -> io.BufferedReader:
 
 @contextmanager
 def open_member(path: Path, name: str) -> Iterator[Member]:
-    """Open a file of the disk as one of a backup. Raises OSError."""
     with open_regular(path, follow=True) as file:
         yield Member(file, name, os.fstat(file.fileno()).st_size)
 
 
 def compute_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
     with open_member(path, path.name) as member:
         return member.digest()
 
@@ -238,14 +232,14 @@ def tar_info(name: str, size_bytes: int) -> tarfile.TarInfo:
 
 
 class NameTable:
-    """The names of files, each with its SHA-256, in a temporary file: there may be very many."""
+    """The names of files, each with its SHA-256, in a temporary file, because there may be millions."""
 
     def __init__(self) -> None:
         self._rows = sqlite3.connect("", isolation_level=None)
         self._rows.executescript("CREATE TABLE name (name TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID; BEGIN")
 
     def add(self, name: str, digest: str = "") -> bool:
-        """Add a name. Return False if it is there already."""
+        """Add a name. Return False if the table has the name."""
         return self._rows.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, digest)).rowcount == 1
 
     def find(self, name: str) -> str | None:
@@ -279,7 +273,7 @@ class BackupWriter:
         self.list(name, self._write(Member(io.BytesIO(content), name, len(content))))
 
     def add_file(self, name: str, path: Path) -> None:
-        """Add a file of the disk. Raises FileNotFoundError before anything of it is written."""
+        """Add a file of the disk. Raises FileNotFoundError before any byte is written."""
         with open_member(path, name) as member:
             self.list(name, self._write(member))
 
@@ -288,7 +282,6 @@ class BackupWriter:
         self.add_file(name, path)
 
     def list(self, name: str, digest: str) -> None:
-        """List a file that is written."""
         self._sums.write(sums_line(digest, name))
 
     def _write_seal(self, signature: str, digest: str) -> None:
@@ -296,15 +289,13 @@ class BackupWriter:
         self._write(Member(io.BytesIO(seal), SEAL, len(seal)))
 
     def _write(self, member: Member) -> str:
-        """Write one file. Return its SHA-256."""
+        """Write a file. Return its SHA-256."""
         raise NotImplementedError
 
 
 class TarWriter(BackupWriter):
-    """Writes a backup as a tar."""
-
     def __init__(self, file: IO[bytes], sums: IO[bytes]) -> None:
-        """Begin a tar in `file`. `sums` is an empty file for SHA256SUMS, which may become long."""
+        """Begin a tar in `file`. `sums` is an empty file for SHA256SUMS."""
         super().__init__(sums)
         self._tar = tarfile.TarFile(fileobj=file, mode="w", **TAR_FORM)
 
@@ -319,13 +310,13 @@ class TarWriter(BackupWriter):
 
     def _write(self, member: Member) -> str:
         self._tar.addfile(tar_info(member.name, member.size_bytes), member)
-        self._tar.getmembers().clear()  # `TarFile` keeps them all, and there may be very many
+        self._tar.getmembers().clear()  # `TarFile` would keep all of them in memory
         return member.digest()
 
 
 @contextmanager
 def create_tar(path: Path, sign: Callable[[str], str]) -> Iterator[TarWriter]:
-    """Write a new tar that only its owner can read. It is complete and on the disk when the context ends well."""
+    """Write a new tar that only its owner can read. After the context, the tar is complete and on the disk."""
     with durable_files.create(path) as file, tempfile.TemporaryFile(dir=path.parent) as sums:
         writer = TarWriter(file, sums)
         yield writer
@@ -334,14 +325,14 @@ def create_tar(path: Path, sign: Callable[[str], str]) -> Iterator[TarWriter]:
 
 
 class FolderWriter(BackupWriter):
-    """Writes a backup into a folder of its own. `finish` comes last."""
+    """Writes a backup into its own folder."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(durable_files.create(folder / SUMS))
         self.folder = folder
 
     def finish(self, sign: Callable[[str], str]) -> None:
-        """Write the seal. Everything is on the disk afterwards."""
+        """Write the seal, and flush everything to the disk."""
         durable_files.flush(self._sums)
         with (self.folder / SUMS).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

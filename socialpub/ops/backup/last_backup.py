@@ -1,4 +1,4 @@
-"""When the last backup was made, and whether the last attempt succeeded: the source of reminders."""
+"""The record of the last backup and the last failure, which is the source of reminders."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -16,30 +16,29 @@ from socialpub.ops.backup.format import BackupSummary
 from socialpub.runtime import Runtime
 
 RETRY_AFTER = timedelta(hours=1)
-"""When a scheduled backup that failed is tried again, at the latest."""
+"""The longest time until a failed scheduled backup is retried."""
 
-_MAX_REASON = 1000
-"""Characters of the reason of a failure."""
+_MAX_REASON_CHARACTERS = 1000
 
 
 def describe_remedy(surface: Surface = Surface.SHELL, *, failed: bool = False) -> str:
-    """Return how a backup is made. `failed`: the last attempt said what must be fixed first."""
+    """Return how to make a backup. `failed`: the message about the last attempt names the cause."""
     line = commands.line("backup", "FILE")
     how = "press “Download backup” under System" if surface is Surface.DASHBOARD else f"run `{line}`"
     if failed:
-        return f"Fix that. To make a backup in the meantime, {how}."
+        return f"Fix the cause. To make a backup in the meantime, {how}."
     return f"To make a backup, {how}. Keep the file on another disk."
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledBackup:
-    """The last backup in the folder of scheduled ones."""
+    """The last backup in the folder of scheduled backups."""
 
     made_at: str
     folder: str
     size_bytes: int
     new_bytes: int
-    """What is not shared with the data and the previous backup."""
+    """The bytes that are not shared with the data and the previous backup."""
 
     @property
     def sentence(self) -> str:
@@ -49,14 +48,11 @@ class ScheduledBackup:
 
 @dataclass(frozen=True, slots=True)
 class LastBackup:
-    """What is known about the backups of this installation."""
-
     made_at: str | None
-    """The instant of the last backup."""
     failed_at: str | None
     """When a later attempt failed."""
     failure: str | None = None
-    """Why it failed, as sentences."""
+    """The cause of the failure, as sentences."""
     scheduled: ScheduledBackup | None = None
 
     def reminder(self, now: datetime, max_age: timedelta) -> str | None:
@@ -64,7 +60,7 @@ class LastBackup:
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
             if self.failed_at is None:
-                return "No backup of this installation was ever made."
+                return "This installation has no backup."
             return f"The backup planned for {self.failed_at} failed, and no other backup is known.{why}"
         if self.failed_at is not None:
             return f"The backup planned for {self.failed_at} failed. The last backup is of {self.made_at}.{why}"
@@ -95,11 +91,10 @@ def next_backup_at(last: LastBackup, every: timedelta, now: datetime) -> datetim
         due = now
     else:
         due = parse(made_at) + every
-    return due if due - now <= every else now  # else the clock was set back since
+    return due if due - now <= every else now  # otherwise, the clock was set back
 
 
 def record_backup(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
-    """Record a backup that is on the disk."""
     appliance_state.put(tx, appliance_state.BACKED_UP_AT, made.copied_at)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILURE)
@@ -111,10 +106,9 @@ def record_backup(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: Scheduled
 
 
 def record_failure(rt: Runtime, tx: Tx, reason: str) -> None:
-    """Record why a backup failed."""
     reason = redact(reason)
-    if len(reason) > _MAX_REASON:
-        reason = f"{reason[:_MAX_REASON]}…"
+    if len(reason) > _MAX_REASON_CHARACTERS:
+        reason = f"{reason[:_MAX_REASON_CHARACTERS]}…"
     appliance_state.put(tx, appliance_state.BACKUP_FAILED_AT, tx.stamp)
     appliance_state.put(tx, appliance_state.BACKUP_FAILURE, reason)
     audit_log.record(tx, AuditAction.COPY_FAILED, reason=reason)

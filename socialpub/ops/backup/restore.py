@@ -1,7 +1,7 @@
-"""Restores a backup into an empty `data_dir`. The result is paused, since the original may still run.
+"""Restoring a backup into an empty `data_dir`. The result is paused, since the original may still run.
 
-Everything is unpacked and checked in a temporary folder first. The database is moved into place last: a failure before
-that leaves nothing behind. The database of a new installation, which has no profile, post or key, is moved aside.
+The backup is unpacked and checked in a temporary folder first. The database is moved into place last: an earlier
+failure leaves nothing behind. The database of a new installation without profile, post and key is renamed.
 """
 
 import os
@@ -40,8 +40,8 @@ TEMP_DIR = ".restore-"
 def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
     """Restore a backup, paused. Raises OperatorError and leaves nothing behind.
 
-    If its `secret.key` is in place, its seal must fit; `unsealed` accepts a backup without one. A database alone is put
-    beside the media that are there already.
+    If the `secret.key` of the backup is in place, its seal must be valid; `unsealed` accepts a backup without a seal. A
+    database alone is put beside the existing media.
     """
     is_database = verify.is_database(source)
     with _new_database_aside(settings, clock) as aside:
@@ -64,7 +64,7 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
 
 @contextmanager
 def installing(source: Path, settings: Settings) -> Iterator[Path]:
-    """Work in a temporary folder of `data_dir`. What fails there is explained, and leaves nothing behind."""
+    """Work in a temporary folder of `data_dir`. Raises OperatorError for a failure, and leaves nothing behind."""
     try:
         with _make_temp_dir(settings.data_dir) as temp_dir:
             yield temp_dir
@@ -73,41 +73,41 @@ def installing(source: Path, settings: Settings) -> Iterator[Path]:
     except (OSError, sqlite3.Error) as error:
         raise OperatorError(
             f"{source} could not be put into {settings.data_dir}: {reason_for(error)}.",
-            "Nothing was changed. Check the disk and who owns the folder, and try again.",
+            "Nothing was changed. Check the disk and the owner of the folder, and try again.",
         ) from error
 
 
 def remove_temp_dirs(rt: Runtime) -> None:
-    """Remove what a killed restore left, which may contain a `secret.key`. No restore runs beside an appliance."""
+    """Remove the leftovers of a killed restore, which may contain a `secret.key`."""
     for temp_dir in rt.settings.data_dir.glob(f"{TEMP_DIR}*"):
         shutil.rmtree(temp_dir, ignore_errors=True)
 
 
 def _exists(path: Path) -> OperatorError:
-    return OperatorError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
+    return OperatorError(f"{path} already exists and is not overwritten.", "Restore into an empty data_dir.")
 
 
 @contextmanager
 def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | None]:
-    """Keep processes away from the database of a new installation. Yield its new name, or None if there is none."""
+    """Keep processes from the database of a new installation. Yield its new name, or None without such a database."""
     database = settings.database_file
     if not _is_new(database):
         yield None
         return
     with storage.exclusive_data_dir(
-        settings, "works with the database there", f"{commands.here().stop()}, then restore the backup."
+        settings, "uses its database", f"{commands.here().stop()}, then restore the backup."
     ):
         if not _is_new(database):
             raise _exists(database)
         with closing(sqlite3.connect(database)) as connection:
-            # Its journal would be taken for that of the restored database.
+            # SQLite would apply its journal to the restored database.
             connection.execute("PRAGMA journal_mode = delete")
         instant = stamp(clock.now()).replace(":", "").replace("-", "")
         yield database.with_name(f"{database.name}.new-{instant}")
 
 
 def _is_new(database: Path) -> bool:
-    """Return whether this is a database with no profile, no post, no API key and no media."""
+    """Return whether the database exists and has no profile, post, API key or media."""
     if not database.exists():
         return False
     try:
@@ -121,7 +121,7 @@ def _is_new(database: Path) -> bool:
 
 def _refuse_existing(settings: Settings, aside: Path | None, *, media_may_be_there: bool) -> None:
     database = settings.database_file
-    # SQLite would take what is left of another database's journal for the restored one's.
+    # SQLite would apply the journal of another database to the restored one.
     for path in (
         *([] if aside else [database]),
         *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal")),
@@ -136,13 +136,13 @@ def _refuse_existing(settings: Settings, aside: Path | None, *, media_may_be_the
 
 
 def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) -> None:
-    """The `secret.key` that is in place, or the backup's own, must be the one that the backup belongs to."""
     key_file = settings.secret_key_file
     if ours is not None:
         if ours.check_value != info.secret_key:
             raise OperatorError(
                 f"The backup belongs to another secret.key than {key_file}.",
-                f"The backup holds its own. To make way for it, {_line('mv', key_file, f'{key_file}.new')}."
+                f"The backup contains its own secret.key. To move the other away, "
+                f"{_line('mv', key_file, f'{key_file}.new')}."
                 if info.holds_secret
                 else _put_key(key_file),
             )
@@ -157,7 +157,7 @@ def _put_key(key_file: Path) -> str:
     folder = next(path for path in key_file.parents if path.exists())
     own = f"--owner={user_name(folder.stat().st_uid)}"
     return (
-        "Put the original's secret.key there; without it no stored token can be read. If it is in FILE, "
+        "Put the original's secret.key in its place: without it, stored tokens cannot be read. If the key is in FILE, "
         f"{_line('install', own, '--mode=600', 'FILE', key_file)}."
     )
 
@@ -168,7 +168,7 @@ def _line(*words: str | Path) -> str:
 
 @contextmanager
 def _make_temp_dir(data_dir: Path) -> Iterator[Path]:
-    """Make a folder on the disk of `data_dir`. After a failure, remove every folder that this made."""
+    """Create a folder in `data_dir`. After a failure, remove every folder that this function created."""
     with ExitStack() as undo:
         for path in reversed([path for path in (data_dir, *data_dir.parents) if not path.exists()]):
             path.mkdir(mode=0o700 if path == data_dir else 0o777)
@@ -181,7 +181,7 @@ def _make_temp_dir(data_dir: Path) -> Iterator[Path]:
 
 
 def count_missing_media(settings: Settings, database: Path) -> int:
-    """Return how many files that a database names are not in the media folder."""
+    """Return how many files of a database are missing in the media folder."""
     with open_file(database, "rw") as reader:
         keys = artifact_rows.storage_keys(reader)
         return sum(not files.file_path(settings.media_dir, key).is_file() for key in keys)
@@ -189,7 +189,7 @@ def count_missing_media(settings: Settings, database: Path) -> int:
 
 def _move_into_place(settings: Settings, temp_dir: Path, aside: Path | None, *, keep_media: bool) -> None:
     (temp_dir / "media").mkdir(exist_ok=True, mode=0o700)
-    os.sync()  # the names may not reach the disk before what they name
+    os.sync()  # the names must not reach the disk before the contents
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):
             durable_files.move(temp_dir / SECRET, settings.secret_key_file)
@@ -227,7 +227,7 @@ def write_to(database: Path, clock: Clock) -> Iterator[Tx]:
 def pause(database: Path, copied_at: str, clock: Clock) -> None:
     """Pause the database of a backup until its owner resumes publishing."""
     with write_to(database, clock) as tx:
-        if audit_log.exists(tx):  # else the migration that brings it notes this
+        if audit_log.exists(tx):  # otherwise, the migration that creates it records this
             audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
         appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         appliance_state.note_restore(tx, copied_at)
@@ -243,7 +243,7 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
 
 
 def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup: bool) -> None:
-    """Forget what only the original met: its failures, its machine, and the networks that refused it."""
+    """Remove the state of the original: its failures, its machine, and the networks that refused it."""
     with write_to(database, clock) as tx:
         appliance_state.put(tx, appliance_state.ORIGINAL_UNTIL, copied_at)
         if is_backup:  # the last one that is known here

@@ -1,11 +1,11 @@
-"""Going back to the version before an upgrade: what is left of it on this machine, and how its database returns.
+"""Going back to the version before an upgrade.
 
-`install-service` keeps the environment that was in use before. The former version itself is never imported: its files
-say which migrations it knows. A former version that knows all migrations of the database works with it as it is. If it
-does not, the backup from before the upgrade has the shape that it knows.
+`install-service` keeps the environment that was in use before. The former version is never imported: its files show
+which migrations it knows. If it knows all migrations of the database, it works with that database. Otherwise, it needs
+the backup from before the upgrade.
 
-That backup replaces the database in one step, paused. Media stay. No older backup contains what was accepted since: the
-database in use is put among the upgrade backups first, so the same command leads forward again.
+That backup replaces the database in one step, paused. Media stay. The database in use is added to the upgrade backups
+first, because it alone contains the posts accepted since the upgrade. The same command restores it again.
 """
 
 import os
@@ -38,12 +38,12 @@ _STATED = re.compile(r"^Version: (\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment of an installed service, with socialpub in it."""
+    """An environment of an installed service."""
 
     folder: Path
     version: str
     package: Path
-    """The folder of its package `socialpub`."""
+    """The folder of the package `socialpub`."""
     built_at: float
 
     @property
@@ -52,12 +52,10 @@ class Environment:
 
     @property
     def migrations(self) -> frozenset[str]:
-        """The names of the migrations that this version knows."""
         return frozenset(path.stem for path in (self.package / "db" / "migrations").glob("[0-9]*.py"))
 
     @property
     def units(self) -> frozenset[str]:
-        """The names of the units that this version installs."""
         return frozenset(
             path.name for path in (self.package / "cli" / "examples").glob("socialpub-*.*")
             if path.suffix in (".service", ".socket", ".timer")
@@ -65,7 +63,7 @@ class Environment:
 
 
 def read_environment(folder: Path) -> Environment | None:
-    """Return what a folder of environments holds, or None if there is no socialpub in it."""
+    """Return the environment in a folder, or None if the folder contains no socialpub."""
     package = next(folder.glob("lib/python3*/site-packages/socialpub"), None)
     stated = next(folder.glob("lib/python3*/site-packages/socialpub-*.dist-info/METADATA"), None)
     built, found = folder / "pyvenv.cfg", _STATED.search(stated.read_text("utf-8")) if stated else None
@@ -75,10 +73,7 @@ def read_environment(folder: Path) -> Environment | None:
 
 
 def find_former(in_use: Path) -> Environment | None:
-    """Return the newest environment of another version that is older than the one in use, or None.
-
-    `in_use` is the folder of that one. The others are beside it.
-    """
+    """Return the newest environment beside `in_use` that is older and of another version, or None."""
     present = read_environment(in_use)
     if present is None:
         return None
@@ -88,7 +83,7 @@ def find_former(in_use: Path) -> Environment | None:
 
 
 def former_of_this_service() -> Environment | None:
-    """Return what `go-back` returns to, if this process is of an installed service that has a former version."""
+    """Return the environment for `go-back` if this process runs an installed service with a former version."""
     in_use = Path(sys.prefix)
     is_service = in_use.parent.name == "environments" and (in_use.parents[1] / ".venv").is_symlink()
     return find_former(in_use) if is_service else None
@@ -97,7 +92,7 @@ def former_of_this_service() -> Environment | None:
 def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | None:
     """Return the backup that the former version needs, or None if it works with the present database.
 
-    Raises OperatorError if it needs one that is not there.
+    Raises OperatorError if the backup is missing.
     """
     database = settings.database_file
     if not database.exists():
@@ -113,7 +108,7 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
     raise OperatorError(
         f"{former.version} does not know the present database ({', '.join(unknown)}), and no backup from before the "
         f"upgrade ({schema}) is in {upgrade_backups.backup_folder(database)}.",
-        "Stay with the present version, or restore a backup that the former version made into an empty data_dir.",
+        "Keep the present version, or restore a backup of the former version into an empty data_dir.",
     )
 
 
@@ -124,25 +119,25 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
 class Rollback:
     copied_at: str
     version: str
-    """The version that worked with it."""
+    """The version that used the database."""
     posts: int
     accepted_since: int
-    """Posts that the database which was in use accepted after this instant."""
+    """The number of posts that the replaced database accepted after this instant."""
     open_since: int
-    """Those of them that were still to be published."""
+    """How many of these posts were not yet published."""
     media_missing: int
-    """Files that the rows name and that were removed since."""
+    """The number of files that were removed since."""
     put_aside: Path | None
-    """The backup of the database that was in use, if there was one."""
+    """The backup of the replaced database, if there was one."""
     updates: list[str]
-    """The migrations that this version applies to it at the next start."""
+    """The migrations that this version would apply at its next start."""
     keys: CarriedRevocations
     valid_keys: tuple[ApiKeyRow, ...]
     """The valid API keys that the owner must keep or revoke."""
 
 
 def is_upgrade_backup(source: Path, settings: Settings) -> bool:
-    """Return whether this is a database from before an upgrade. A replica brings back any other."""
+    """Return whether this is a database from before an upgrade, and not from a replica."""
     if not verify.is_database(source):
         return False
     if _is_in_its_folder(source, settings):
@@ -157,18 +152,18 @@ def _is_in_its_folder(source: Path, settings: Settings) -> bool:
 
 
 def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
-    """Replace the database by a backup from before an upgrade. Raises OperatorError, and then nothing changed.
+    """Replace the database by a backup from before an upgrade. Raises OperatorError and then changes nothing.
 
-    Such a backup has no seal. One in the folder of upgrade backups is trusted like the database beside it.
+    Such a backup has no seal. In the folder of upgrade backups, it is trusted like the database beside it.
     """
     if not unsealed and not _is_in_its_folder(source, settings):
         raise OperatorError(
-            f"{source} is a database without a seal: somebody may have changed it on purpose.",
-            "If you know where it has been since it was made, accept it once with --unsealed.",
+            f"{source} is a database without a seal, so tampering cannot be ruled out.",
+            "If you know that nobody else had access to the file, accept it with --unsealed.",
         )
     in_use = settings.database_file
     remedy = f"{commands.here().while_stopped('restore', str(source))}."
-    with storage.exclusive_data_dir(settings, "works with the present database", remedy):
+    with storage.exclusive_data_dir(settings, "uses the present database", remedy):
         copied_at, version = _read_origin(source, settings)
         with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:
             posts, restored = verify.unpack(backup, temp_dir, media=False).posts, temp_dir / DATABASE
@@ -197,13 +192,13 @@ def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
     if copied_at is None:
         raise OperatorError(
             f"{source} is not a backup that socialpub made before an upgrade.",
-            f"Name a file of {upgrade_backups.backup_folder(settings.database_file)}, or one that "
+            f"Name a file in {upgrade_backups.backup_folder(settings.database_file)}, or a backup that "
             f"`{commands.line('backup')}` wrote.",
         )
     if belongs_to != crypto.load(settings.secret_key_file).check_value:
         raise OperatorError(
             f"{source} belongs to another secret.key than {settings.secret_key_file}.",
-            "Put the secret.key of that time in its place first, and keep the present one.",
+            "First, put the secret.key of that time in its place, and keep the present key elsewhere.",
         )
     return copied_at, version
 
@@ -219,18 +214,18 @@ def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> 
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         schema = max(upgrade.list_applied(connection), default="0000_empty")
         backup = upgrade_backups.create(connection, database, schema, clock.now(), following, spare=spare)
-        # What is left in the journal would be taken for the other database's.
+        # SQLite would apply the journal to the other database.
         connection.execute("PRAGMA journal_mode = delete")
     for end in ("-wal", "-journal"):
         if os.path.lexists(database.with_name(database.name + end)):
-            raise OperatorError(f"Another program works with {database}.", f"Find out which one: fuser {database}")
+            raise OperatorError(f"Another program uses {database}.", f"Find the program: fuser {database}")
     return backup.path
 
 
 def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[ApiKeyRow, ...]]:
-    """Carry revocations and the password from the database in use, so that no revoked caller gets in again.
+    """Carry revocations and the password from the database in use, so that revoked keys stay revoked.
 
-    Sessions and links end by themselves, because `restore.pause` removes the instance id that they belong to.
+    Sessions and links end, because `restore.pause` removes the instance id that they belong to.
     """
     if in_use is None:
         return CarriedRevocations((), ()), restore.mark_keys(rows, clock)

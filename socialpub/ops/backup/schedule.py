@@ -1,16 +1,15 @@
-"""The scheduled backup: a dated folder of its own, and the command that runs afterwards.
+"""The scheduled backup: a dated folder, and the command that runs afterwards.
 
-A folder gets its name when it is complete and on the disk. One backup is made at a time. The next run removes what a
-killed run left. Only folders whose first file names this `secret.key` or a former one are removed, and never the backup
-that was just made.
+A folder gets its name when it is complete and on the disk. One backup is made at a time. The next run removes the
+leftovers of a killed run. A folder is removed only if its first file names this `secret.key` or a former one, and never
+if the backup was just made.
 
-Media are hard links where the disk has them, so a backup takes space only for what is new. A stored file never changes
-(`media/files.py`), so one file on the disk can serve the appliance and every backup. On another disk, the link leads to
-the previous backup. The SHA-256 of a file that the previous backup has is known from there while nothing has changed
-the file since.
+Media are hard links if the disk supports them, so a backup takes space only for new files. A stored file never changes
+(`media/files.py`), so one file on the disk serves the appliance and every backup. On another disk, the link leads to
+the previous backup. While a file is unchanged, its SHA-256 is taken from the previous backup.
 
-The command takes the backup elsewhere. It runs without a shell and ends after `backup.after_timeout`. If it fails, the
-backup failed: its owner has none where it counts.
+The command takes the backup to another place. It runs without a shell and ends after `backup.after_timeout`. If the
+command fails, the backup counts as failed, because the owner has no backup in that place.
 """
 
 import errno
@@ -41,19 +40,19 @@ from socialpub.ops.backup.last_backup import ScheduledBackup
 from socialpub.runtime import Runtime
 
 UNFINISHED = ".unfinished-"
-"""The prefix of a folder that is not a complete backup. The next run removes it."""
+"""The prefix of an incomplete backup's folder."""
 KEEP_LAST = 3
-"""A backup after a mistake does not remove the backup of the same morning."""
+"""The newest backups always stay: a backup after a mistake must not remove the one from the same morning."""
 READ_ALL_AFTER = timedelta(days=30)
-"""How long the checksums of media are taken from the previous backup. Then every file is read again."""
+"""How long checksums of media are taken from the previous backup. Then every file is read again."""
 END_SECONDS = 10.0
 
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _MAX_OUTPUT = 600
-"""Characters of its output in a message. Half are from its beginning, where restic and rclone report the cause."""
+"""Characters of the command's output in a message. Half are from its beginning, where restic and rclone name causes."""
 
-log = logging.get_logger("socialpub.copies")
+log = logging.get_logger("socialpub.backup")
 
 
 class BackupInProgress(OperatorError):
@@ -66,13 +65,13 @@ class MadeBackup:
     summary: BackupSummary
     scheduled: ScheduledBackup
     changed: int
-    """Stored media files that are not what they were in earlier backups."""
+    """The number of stored media files that differ from earlier backups."""
     removed: int = 0
-    """Older backups that were removed."""
+    """The number of older backups that were removed."""
 
 
 def make_backup(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
-    """Make a backup, remove those that are not kept, and run the command. Raises OperatorError. Record the result."""
+    """Make a backup, remove old backups, run the command and record the result. Raises OperatorError."""
     folder = rt.settings.backup_dir
     with _exclusive_backup(rt, folder), create.failure_recorded(rt):
         with create.failures_explained(rt, folder):
@@ -88,7 +87,7 @@ def make_backup(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
 
 
 def remove_unfinished(rt: Runtime) -> None:
-    """Remove what a killed run left, unless a backup is being made."""
+    """Remove the leftovers of a killed run, unless a backup is being made."""
     folder = rt.settings.backup_dir
     if folder.is_dir():
         with suppress(BackupInProgress), _exclusive_backup(rt, folder):
@@ -96,27 +95,27 @@ def remove_unfinished(rt: Runtime) -> None:
 
 
 def _make_folder(rt: Runtime, folder: Path) -> None:
-    """Make the folder in `data_dir`. Elsewhere it must exist: its disk may not be mounted."""
+    """Create the folder if it is in `data_dir`. Elsewhere it must exist, since its disk may not be mounted."""
     if rt.settings.data_dir in folder.parents:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     elif not folder.is_dir():
         make = ("install", "-d", "-m", "700", "-o", str(os.geteuid()), str(folder))
         raise OperatorError(
             f"The folder {folder} (backup.folder) does not exist.",
-            f"Mount the disk that it is on, or make it once: `{commands.here().system_line(*make, root=True)}`.",
+            f"Mount its disk, or create the folder once: `{commands.here().system_line(*make, root=True)}`.",
         )
 
 
 def _exclusive_backup(rt: Runtime, folder: Path) -> AbstractContextManager[None]:
-    busy = BackupInProgress(f"A backup into {folder} is being made already.", "Wait until it is done.")
+    busy = BackupInProgress(f"A backup into {folder} is already being made.", "Wait until it is complete.")
     return create.one_at_a_time(rt, "scheduled-copy.lock", busy)
 
 
 def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
-    now = rt.now()  # before the instant of the database: what is read back after a restore begins there
+    now = rt.now()  # before the instant of the database: read-backs after a restore begin here
     target = _free_place(folder, now)
     previous = _find_previous(rt, folder)
-    # Read all media from time to time, and whenever the clock was set back since.
+    # Read all media every 30 days, and after the clock was set back.
     read_at = previous.media_read_at if previous else None
     read_all = read_at is None or not timedelta(0) <= now - parse(read_at) < READ_ALL_AFTER
     unfinished = folder / (UNFINISHED + target.name)
@@ -148,30 +147,29 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> MadeBackup:
 
 @dataclass(frozen=True, slots=True)
 class DatedBackup:
-    """A backup in the folder. Only reading it shows whether it is complete."""
+    """A backup in the folder, perhaps incomplete."""
 
     path: Path
     copied_at: datetime
     media_read_at: str | None = None
-    """When all of its media were last read, and not known from the previous backup."""
+    """When all media were last read, instead of taking checksums from the previous backup."""
 
 
 def _free_place(folder: Path, copied_at: datetime) -> Path:
-    """Return a free name for a backup of this instant, also for two in one second or after the clock was set back."""
+    """Return a free name for a backup of this instant, even after another in the same second."""
     while (place := folder / copied_at.strftime(_NAME)).exists():
         copied_at += timedelta(seconds=1)
     return place
 
 
 def _list_backups(folder: Path, keys: Collection[str]) -> list[DatedBackup]:
-    """Return the backups that a `secret.key` with one of these check values made, oldest first."""
+    """Return the backups of the `secret.key` with one of these check values, oldest first."""
     found = (_read_backup(path, keys) for path in folder.glob("[0-9]*") if _is_name(path.name))
     return sorted((one for one in found if one is not None), key=lambda one: (one.copied_at, one.path))
 
 
 def choose_kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list[DatedBackup]:
-    """Return the backups to keep: the newest of each of the last days, weeks and months that have one, and the last
-    three."""
+    """Return the last three backups, and the newest of each of the last days, weeks and months with a backup."""
     chosen = {backup.path for backup in backups[-KEEP_LAST:]}
     days, weeks, months = settings.keep_days, settings.keep_weeks, settings.keep_months
     for limit, period in ((days, "%Y-%m-%d"), (weeks, "%G-%V"), (months, "%Y-%m")):
@@ -181,14 +179,13 @@ def choose_kept(backups: Sequence[DatedBackup], settings: BackupSection) -> list
 
 
 def _prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
-    """Remove the backups that are not kept. Return how many."""
     backups = _list_backups(folder, keys)
     stay = {backup.path for backup in choose_kept(backups, settings)} | {just_made}
     return _remove_backups(backup.path for backup in backups if backup.path not in stay)
 
 
 def _clear_unfinished(folder: Path, keys: Collection[str]) -> int:
-    """Remove what killed runs left. Return how many. The caller holds the lock of scheduled backups."""
+    """Remove the leftovers of killed runs. Return how many. The caller holds the lock of scheduled backups."""
     left = [path for path in folder.glob(f"{UNFINISHED}*") if path.is_dir() and not path.is_symlink()]
     return _remove_backups(path for path in left if not any(path.iterdir()) or _read_backup(path, keys) is not None)
 
@@ -199,20 +196,20 @@ def _remove_backups(paths: Iterable[Path]) -> int:
         gone = path
         try:
             if not path.name.startswith(UNFINISHED):
-                # If the power fails, no half backup has the name of a backup.
+                # After a power failure, no incomplete folder may have the name of a backup.
                 gone = path.rename(path.with_name(UNFINISHED + path.name))
-            # The file that identifies the owner goes last.
+            # The file that names the key is removed last.
             for inside in sorted(gone.iterdir(), key=lambda one: one.name == format.FIRST):
                 shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
             gone.rmdir()
             removed += 1
         except OSError as error:
-            log.warning("an old copy could not be removed", copy=str(gone), reason=error.strerror)
+            log.warning("an old backup could not be removed", backup=str(gone), reason=error.strerror)
     return removed
 
 
 def _read_backup(path: Path, keys: Collection[str]) -> DatedBackup | None:
-    """Return the backup in a folder, or None if none of these keys made it."""
+    """Return the backup in a folder, or None if it belongs to none of these keys."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         if path.is_symlink():
             return None
@@ -233,7 +230,7 @@ def _is_name(name: str) -> bool:
 
 
 def _find_previous(rt: Runtime, folder: Path) -> DatedBackup | None:
-    """Return the newest backup whose seal fits: its checksums can be trusted."""
+    """Return the newest backup with a valid seal, whose checksums can be trusted."""
     ours = _list_backups(folder, {rt.secrets.check_value})
     return next((backup for backup in reversed(ours) if _is_trusted(rt, backup)), None)
 
@@ -250,10 +247,10 @@ def _is_trusted(rt: Runtime, backup: DatedBackup) -> bool:
 
 
 class HardlinkWriter(FolderWriter):
-    """Writes a backup whose media are hard links where the disk allows it."""
+    """Writes a backup whose media are hard links if the disk supports them."""
 
     def __init__(self, rt: Runtime, folder: Path, previous: DatedBackup | None, *, read_all: bool) -> None:
-        """Begin a backup. The seal of `previous` fits. `read_all`: trust none of its checksums."""
+        """Begin a backup. The seal of `previous` is valid. `read_all`: use none of its checksums."""
         super().__init__(folder)
         self._rt = rt
         self._previous = previous
@@ -264,7 +261,7 @@ class HardlinkWriter(FolderWriter):
         self.size_bytes = 0
         self.new_bytes = 0
         self.changed = 0
-        """Files that are not what they were when they were first copied."""
+        """The number of files that differ from their first backup."""
 
     def add_media(self, name: str, source: Path) -> None:
         """Add a media file. Raises FileNotFoundError."""
@@ -292,7 +289,7 @@ class HardlinkWriter(FolderWriter):
         if known is not None and digest != known:
             self.changed += 1
             key = name.removeprefix(format.MEDIA)
-            log.warning("a stored file is not what it was: its disk may be failing", key=key)
+            log.warning("a stored file has changed: its disk may be failing", key=key)
         return digest
 
     def _link_earlier(self, earlier: Path, known: str, target: Path, found: os.stat_result) -> bool:
@@ -304,7 +301,7 @@ class HardlinkWriter(FolderWriter):
             return False
         if self._read_all and format.compute_digest(earlier) != known:
             key = str(target.relative_to(self.folder)).removeprefix(format.MEDIA)
-            log.warning("a file of the copy before is damaged, and is copied anew", key=key)
+            log.warning("a file of the previous backup is damaged and is copied again", key=key)
             return False
         return _link(earlier, target)
 
@@ -322,7 +319,7 @@ class HardlinkWriter(FolderWriter):
 
 
 def _link(source: Path, target: Path) -> bool:
-    """Return False if the disk cannot link the one to the other."""
+    """Return False if the disk cannot link the files."""
     try:
         target.hardlink_to(source)
     except OSError as error:
@@ -333,7 +330,6 @@ def _link(source: Path, target: Path) -> bool:
 
 
 def _is_same(earlier: Path | None, found: os.stat_result) -> bool:
-    """Return whether an earlier backup contains this file of the disk."""
     try:
         return earlier is not None and os.path.samestat(earlier.stat(), found)
     except OSError:
@@ -344,9 +340,9 @@ def _is_same(earlier: Path | None, found: os.stat_result) -> bool:
 
 
 def run_post_backup_command(settings: BackupSection, backup: Path) -> None:
-    """Run `[backup] after` for a backup, and wait for its end. Raises OperatorError if it fails."""
+    """Run `[backup] after` for a backup. Raises OperatorError if the command fails."""
     command = [part.replace(FOLDER_PLACEHOLDER, str(backup)) for part in settings.after]
-    # It gets none of our settings, as some are secrets. It may need the path of the configuration.
+    # Our settings may contain secrets. The command may need the path of the configuration.
     inherited = {
         name: os.environ[name] for name in os.environ if name == CONFIG_VARIABLE or not name.startswith(PREFIX)
     }
@@ -372,7 +368,7 @@ def _run_command(command: Sequence[str], environment: dict[str, str], output: IO
         stdout=output,
         stderr=output,
         env=environment,
-        start_new_session=True,  # it ends with everything that it started
+        start_new_session=True,  # so that it ends with all its child processes
     )
     try:
         return process.wait(seconds)
@@ -398,14 +394,13 @@ def _command_failed(backup: Path, how: str, output: IO[bytes]) -> OperatorError:
         half = _MAX_OUTPUT // 2
         size = output.seek(0, os.SEEK_END)
         text = f"{text[:half]} … {_readable(output, max(0, size - 4 * _MAX_OUTPUT))[-half:]}"
-    said = f" It said: {text}" if text else ""
+    printed = f" Its output: {text}" if text else ""
     return OperatorError(
-        f"The backup is in {backup}, but the command after it (backup.after) failed: {how}.{said}",
+        f"The backup is in {backup}, but the command after it (backup.after) failed: {how}.{printed}",
         f"Fix the cause, then run `{commands.line('backup')}` again.",
     )
 
 
 def _readable(output: IO[bytes], start: int) -> str:
-    """Return the output from this place, as much as a message can contain."""
     output.seek(start)
     return visible(redact(output.read(4 * _MAX_OUTPUT + 4).decode("utf-8", "replace")), keep="\n").strip()

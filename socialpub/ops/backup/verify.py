@@ -1,12 +1,11 @@
-"""Reads a backup to its end, and refuses everything that socialpub did not write.
+"""Verifying a backup: reading it to its end, and refusing everything that socialpub did not write.
 
-A backup has three forms: a tar, a folder, or a database alone. Every byte is compared with its checksum before anything
-inside is used. The seal is checked before the database is opened: a person without the key may have written it to do
-harm. In a folder, each listed file must be a regular file inside the folder: a link that leads elsewhere is refused
-before it is read, and reading never waits for a FIFO.
+A backup has three forms: a tar, a folder, or a database alone. Every byte is compared with its checksum before the
+contents are used. The seal is checked before the database is opened, since a person without the key may have written
+the database to do harm. In a folder, each listed file must be a regular file inside the folder.
 
-A database alone is what a continuous replica (Litestream) brings back. Its instant was not recorded, but the worker
-reports every few seconds. What the original did after the last write is read back from the accounts.
+A continuous replica (Litestream) restores a database alone. Its instant is that of the worker's last report. The
+actions of the original after the last write are read back from the accounts.
 """
 
 import hashlib
@@ -65,7 +64,7 @@ _NEVER = "1970-01-01T00:00:00.000Z"
 
 
 def verify_backup(source: Path, ours: Secrets | None = None, *, unsealed: bool = False) -> BackupSummary:
-    """Read a backup to its end: every byte is as it was written, and the database is sound. Raises OperatorError.
+    """Check that every byte is unchanged and that the database is sound. Raises OperatorError.
 
     `ours` and `unsealed` as in `open_backup`.
     """
@@ -83,21 +82,19 @@ def verify_backup(source: Path, ours: Secrets | None = None, *, unsealed: bool =
 
 @dataclass(frozen=True, slots=True)
 class CheckedBackup:
-    """A backup of which every byte is as its maker wrote it. Its maker may be anyone."""
+    """A backup with valid checksums. Anyone may have made it."""
 
     path: Path
     digest: str
-    """What the seal signs."""
+    """The digest that the seal signs."""
     seal: str | None
     """The signature. Backups of former versions have none."""
     members: Callable[[], Iterator[Member]]
-    """Every file but the checksums and the seal, in order."""
+    """Every file except the checksums and the seal, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedBackup:
-    """A backup that is as its maker wrote it, and its description."""
-
     checked: CheckedBackup
     info: BackupInfo
     seal: Seal
@@ -105,12 +102,12 @@ class OpenedBackup:
 
 @contextmanager
 def open_backup(source: Path, ours: Secrets | None, *, unsealed: bool = False) -> Iterator[OpenedBackup]:
-    """Open a backup. If it belongs to `ours`, the key that is here, its seal must fit. Raises OperatorError.
+    """Open a backup. If it belongs to `ours`, the present key, its seal must be valid. Raises OperatorError.
 
     `unsealed` accepts a backup without a seal.
     """
     with _check(source) as checked:
-        members = checked.members()  # the first one is open as long as this iterator exists
+        members = checked.members()  # the first member is open while this iterator exists
         info = _read_info(source, next(members).read(MAX_INFO_BYTES))
         yield OpenedBackup(checked, info, _check_seal(checked, info, ours, unsealed))
 
@@ -127,9 +124,9 @@ def _read_info(source: Path, text: bytes) -> BackupInfo:
         newer = isinstance(given["format"], int) and given["format"] > FORMAT
         info = BackupInfo(str(given["copied_at"]), str(given["secret_key"]), bool(given["holds_secret"]))
     except (ValueError, TypeError, KeyError):
-        raise foreign_backup(source, f"{FIRST} in it cannot be read") from None
+        raise foreign_backup(source, f"its {FIRST} cannot be read") from None
     if newer:
-        raise OperatorError(f"{source} was made by a newer socialpub.", "Use the newer version to read it.")
+        raise OperatorError(f"{source} was made by a newer socialpub.", "Use the newer version.")
     return info
 
 
@@ -138,24 +135,24 @@ def _check_seal(checked: CheckedBackup, info: BackupInfo, ours: Secrets | None, 
     if checked.seal is None:
         if is_ours and not unsealed:
             alone = is_database(checked.path)
-            why = "it is a database alone" if alone else "a former version wrote it, or somebody took the seal away"
+            why = "it is a database alone" if alone else "a former version wrote it, or the seal was removed"
             raise InvalidBackup(
                 f"{checked.path} has no seal: {why}.",
-                "If you know where it has been since it was made, accept it once with --unsealed.",
+                "If you know that nobody else had access to the backup, accept it with --unsealed.",
             )
         return Seal.NONE
     if ours is None or not is_ours:
         return Seal.UNCHECKED
     if not ours.has_signed_backup(checked.seal, checked.digest):
-        raise InvalidBackup(f"{checked.path} was changed by somebody without the secret.key.", "Use another backup.")
+        raise InvalidBackup(f"{checked.path} was changed without the secret.key.", "Use another backup.")
     return Seal.FITS
 
 
 def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
     """Unpack the database, `secret.key` and, with `media`, the media into an empty folder.
 
-    Raises OperatorError for what a backup cannot contain, and for a database that is not sound, belongs to another
-    `secret.key`, or could lead out of `data_dir`.
+    Raises OperatorError for a file that a backup cannot contain, and for a database that is damaged, belongs to another
+    `secret.key`, or names files outside `data_dir`.
     """
     source, info, seal = backup.checked.path, backup.info, backup.seal
     expected = {FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
@@ -164,7 +161,7 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
             name, key = member.name, member.name.removeprefix(MEDIA)
             is_media = name not in expected
             if is_media and (key == name or not files.is_storage_key(key) or not names.add(key)):
-                raise foreign_backup(source, f"it holds {name!r}")
+                raise foreign_backup(source, f"it contains {name!r}")
             expected.discard(name)
             if name != FIRST and (media or not is_media):
                 format.expect(member.size_bytes)
@@ -178,10 +175,6 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
 
 
 def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
-    """Check the database of a backup.
-
-    Raises OperatorError if it is not sound, if a newer version made it, or if it could lead out of `data_dir`.
-    """
     try:
         with open_file(database, "rw") as reader:
             result = reader.value("PRAGMA integrity_check(1)")
@@ -195,41 +188,40 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
         message = upgrade.describe_newer(f"The database in {source}", unknown)
         raise OperatorError(message, "Use the newer version to restore it.")
     if belongs_to != info.secret_key:
-        raise foreign_backup(source, "its database belongs to another secret.key than it says")
+        raise foreign_backup(source, "its database and its description name different secret.keys")
     try:
         with open_file(database, "rw") as reader:
             _check_names(source, reader)
     except sqlite3.Error as error:
-        raise foreign_backup(source, f"its database has another form ({error})") from error
+        raise foreign_backup(source, f"its database has another structure ({error})") from error
 
 
 def _check_names(source: Path, reader: Reader) -> None:
-    """No row may name a file in a way that leads elsewhere, and nothing may run by itself."""
+    """Raise InvalidBackup for triggers and views, and for names that lead outside the media folder."""
     active = reader.value(
         "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
     )
     if active is not None:
-        raise foreign_backup(source, f"its database has {active!r}")
+        raise foreign_backup(source, f"its database contains {active!r}")
     if (stray := upgrade.find_foreign_name(reader)) is not None:
-        raise foreign_backup(source, f"its database holds {stray}, which would become the name of a file")
+        raise foreign_backup(source, f"its database contains {stray}, which would become a file name")
     for key in artifact_rows.storage_keys(reader):
         if not isinstance(key, str) or not files.is_storage_key(key):
             raise foreign_backup(source, f"its database names the file {key!r}, which is not in the media folder")
 
 
 def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
-    """Compare the seal with the backup's own key."""
     try:
         own = crypto.load(key_file)
     except OperatorError:
         own = None
     checked = backup.checked
     if own is None or own.check_value != backup.info.secret_key:
-        raise foreign_backup(checked.path, "its database belongs to another secret.key than it holds")
+        raise foreign_backup(checked.path, "its database belongs to another secret.key than the one it contains")
     if backup.seal is not Seal.UNCHECKED:
         return backup.seal
     if checked.seal is None or not own.has_signed_backup(checked.seal, checked.digest):
-        raise foreign_backup(checked.path, "its seal does not fit the secret.key that it holds")
+        raise foreign_backup(checked.path, "its seal does not match the secret.key that it contains")
     return Seal.OWN
 
 
@@ -241,7 +233,7 @@ def _summarize(source: Path, names: NameTable, database: Path, info: BackupInfo)
             named += 1
         count = post_rows.count(reader)
     if (stray := names.first()) is not None:
-        raise foreign_backup(source, f"it holds {MEDIA + stray!r}, which its database does not name")
+        raise foreign_backup(source, f"it contains {MEDIA + stray!r}, which its database does not name")
     return BackupSummary(info.copied_at, info.holds_secret, count, held, named - held)
 
 
@@ -250,7 +242,7 @@ def _summarize(source: Path, names: NameTable, database: Path, info: BackupInfo)
 
 @contextmanager
 def check_tar(path: Path) -> Iterator[CheckedBackup]:
-    """Read a tar to its end and compare it with its checksums. Raises OperatorError."""
+    """Compare a tar with its checksums. Raises OperatorError."""
     try:
         file = format.open_regular(path, follow=True)
     except OSError as error:
@@ -262,7 +254,7 @@ def check_tar(path: Path) -> Iterator[CheckedBackup]:
                 raise foreign_backup(path)
             digest, seal = _check_tar(path, file)
         except OSError as error:
-            raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
+            raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check its disk.") from error
         yield CheckedBackup(path, digest, seal, partial(_listed_members, path, file))
 
 
@@ -275,14 +267,14 @@ def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
             break
         listed.update(format.sums_line(digest, member.name))
     else:
-        raise damaged_backup(path, f"{SUMS} is not reached")
+        raise damaged_backup(path, f"{SUMS} is missing")
     if member.name == SUMS:
         is_right = digest == listed.hexdigest()
         last = next(members, None)
         if is_right and last is not None and last.name == SEAL:
             seal = format.signature_in(last.read(_MAX_SEAL_BYTES), digest)
             if seal is None:
-                raise damaged_backup(path, "its seal is not whole")
+                raise damaged_backup(path, "its seal is damaged")
             last = next(members, None)
     else:
         is_right = member.size_bytes == 0 and member.name == FORMER_SUM + _digest_before(file)
@@ -290,7 +282,7 @@ def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
     if not is_right:
         raise damaged_backup(path, "its checksum does not match")
     if last is not None:
-        raise damaged_backup(path, "it does not end where it should")
+        raise damaged_backup(path, "bytes follow its end")
     return digest, seal
 
 
@@ -310,13 +302,13 @@ def _listed_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
 
 
 def _tar_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
-    """Yield every member of a tar that `TarWriter` wrote. Raises InvalidBackup for any other byte but in a content."""
+    """Yield every member of a tar that `TarWriter` wrote. Raises InvalidBackup for any other form of tar."""
     size, next_at = os.fstat(file.fileno()).st_size, 0
     while True:
         file.seek(next_at)
         header = file.read(tarfile.BLOCKSIZE)
         try:
-            # `TarFile` would read the extended headers of a foreign tar into memory, whatever their size.
+            # `TarFile` would read extended headers of any size into memory.
             info = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
         except tarfile.HeaderError:
             break
@@ -325,14 +317,14 @@ def _tar_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
         ends_at = file.tell() + info.size
         next_at = ends_at + -ends_at % tarfile.BLOCKSIZE
         if next_at > size:
-            raise damaged_backup(path, f"{info.name!r} in it is not whole")
+            raise damaged_backup(path, f"its {info.name!r} is incomplete")
         yield Member(file, info.name, info.size)
         file.seek(ends_at)
         if file.read(next_at - ends_at).strip(b"\0"):
-            raise damaged_backup(path, f"{info.name!r} in it is not whole")
+            raise damaged_backup(path, f"its {info.name!r} is incomplete")
     end_bytes = 2 * tarfile.BLOCKSIZE + -(next_at + 2 * tarfile.BLOCKSIZE) % tarfile.RECORDSIZE
     if header + file.read(end_bytes) != bytes(end_bytes):
-        raise damaged_backup(path, "it does not end where it should")
+        raise damaged_backup(path, "its end is missing")
 
 
 # --- a folder --------------------------------------------------------------------------------------------------------
@@ -340,7 +332,7 @@ def _tar_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
 
 @contextmanager
 def _check_folder(folder: Path) -> Iterator[CheckedBackup]:
-    """Read every listed file of a folder and compare it with its checksum. Raises OperatorError."""
+    """Compare every listed file of a folder with its checksum. Raises OperatorError."""
     try:
         if not os.path.lexists(folder / FIRST):
             raise _no_backup(folder)
@@ -352,9 +344,9 @@ def _check_folder(folder: Path) -> Iterator[CheckedBackup]:
             format.expect(_find_inside(folder, root, name).stat().st_size)
         for (name, expected), member in zip(list_sums(folder), _folder_members(folder), strict=True):
             if member.digest() != expected:
-                raise damaged_backup(folder, f"{name!r} in it is not as it was written")
+                raise damaged_backup(folder, f"its {name!r} has changed")
     except OSError as error:
-        raise OperatorError(f"{folder} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
+        raise OperatorError(f"{folder} cannot be read: {error.strerror}.", "Check its disk.") from error
     yield CheckedBackup(folder, digest, seal, partial(_folder_members, folder))
 
 
@@ -383,7 +375,7 @@ def list_sums(folder: Path) -> Iterator[tuple[str, str]]:
             digest = line[:_DIGEST_CHARACTERS].decode("latin-1")
             name = line[_DIGEST_CHARACTERS + 2 : -1].decode("utf-8", "surrogateescape")
             if line != format.sums_line(digest, name):
-                raise damaged_backup(folder, f"{SUMS} has a line of another form")
+                raise damaged_backup(folder, f"{SUMS} has an invalid line")
             yield name, digest
 
 
@@ -408,20 +400,20 @@ def _find_inside(folder: Path, root: Path, name: str) -> Path:
     if os.path.isabs(name) or not os.path.lexists(path):  # noqa: PTH117  # a name, perhaps a stranger's
         raise damaged_backup(folder, f"it lacks {name!r}")
     if os.path.normpath(path) != str(path) or path.resolve() != path:
-        raise foreign_backup(folder, f"{name!r} in it leads elsewhere")
+        raise foreign_backup(folder, f"its {name!r} leads outside the folder")
     if not path.is_file():
         raise _not_regular(folder, name)
     return path
 
 
 def _not_regular(folder: Path, name: str) -> InvalidBackup:
-    return foreign_backup(folder, f"{name!r} in it is not a regular file")
+    return foreign_backup(folder, f"its {name!r} is not a regular file")
 
 
 def _no_backup(folder: Path) -> InvalidBackup:
     error = foreign_backup(folder)
     if inside := sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}")):
-        error.hint = f"It holds backups: name one, such as {inside[-1]}"
+        error.hint = f"The folder contains backups. Name one of them, such as {inside[-1]}"
     return error
 
 
@@ -429,7 +421,6 @@ def _no_backup(folder: Path) -> InvalidBackup:
 
 
 def is_database(path: Path) -> bool:
-    """Return whether this file is a database."""
     try:
         with format.open_regular(path, follow=True) as file:
             return file.read(len(_DATABASE_START)) == _DATABASE_START
@@ -443,7 +434,7 @@ def _check_database_file(path: Path) -> Iterator[CheckedBackup]:
     journal = path.with_name(f"{path.name}-wal")
     if journal.exists() and journal.stat().st_size:
         raise OperatorError(
-            f"{path} has a journal beside it: it belongs to an appliance that runs or was cut off. It is not a backup.",
+            f"{path} is not a backup: its journal shows that an appliance runs with it or was killed.",
             f"Make a backup with `{commands.line('backup', 'FILE')}`, or restore one from the replica with "
             "`litestream restore`.",
         )

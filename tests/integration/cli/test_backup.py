@@ -25,7 +25,7 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
     assert "1 post, 0 media files." in written.stderr
     assert "It does not contain secret.key" in written.stderr
     again = terminal.refusal("backup", copy)
-    assert "exists already" in again
+    assert "already exists" in again
     assert "Hint: " in again
     verified = terminal("verify-backup", copy)
     assert (verified.exit_code, verified.stdout) == (0, f"{copy} is whole.\n")
@@ -39,7 +39,7 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
     assert "paused" in restored.stderr
     assert "admin resume --nothing-was-sent" in restored.stderr
     assert "API key" not in restored.stderr + other("doctor").stdout, "without keys there is nothing to decide"
-    assert "exists already" in other("restore", copy).stderr
+    assert "already exists" in other("restore", copy).stderr
 
 
 def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
@@ -52,7 +52,7 @@ def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
         file.write(b"!")
     damaged = terminal("verify-backup", copy)
     assert damaged.exit_code == 1
-    assert "damaged or cut short" in damaged.stderr
+    assert "damaged or incomplete" in damaged.stderr
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_whoever_is_second_is_told_so_and_has_not_failed(terminal: Terminal) -> 
     with terminal.open() as rt, FileLock(rt.settings.run_dir / "scheduled-copy.lock"):
         second = terminal("backup")
     assert (second.exit_code, second.stdout) == (0, "")
-    assert "is being made already" in second.stderr
+    assert "is already being made" in second.stderr
 
 
 def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:

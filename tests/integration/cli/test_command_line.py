@@ -28,7 +28,7 @@ def test_init_makes_what_every_command_needs(tmp_path: Path, monkeypatch: pytest
     assert {Path(line).name for line in made.stdout.splitlines()} == {"config.toml", "data", "secret.key"}
     again = CliRunner().invoke(main, ["init"])
     assert again.exit_code == 1
-    assert "overwrites nothing" in again.stderr
+    assert "does not overwrite files" in again.stderr
 
 
 def test_a_wrong_configuration_is_one_message_with_every_mistake_and_no_secret(terminal: Terminal) -> None:

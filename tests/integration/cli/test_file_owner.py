@@ -29,7 +29,7 @@ def terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_root_is_told_the_command_that_does_it_as_the_owner(terminal: Terminal, command: tuple[str, ...]) -> None:
     before = sorted((terminal.folder / "data").rglob("*"))
     refused = terminal.refusal(*command)
-    assert f"belongs to {USER.pw_name}" in refused
+    assert f"is owned by {USER.pw_name}" in refused
     assert (
         f"sudo -u {USER.pw_name} /usr/bin/socialpub --config {terminal.config} admin create-key 'my laptop'" in refused
     )
@@ -38,7 +38,7 @@ def test_root_is_told_the_command_that_does_it_as_the_owner(terminal: Terminal, 
 
 def test_a_folder_that_root_would_make_in_another_users_is_refused_too(terminal: Terminal) -> None:
     terminal.config.write_text('data_dir = "data/new/folder"\n')
-    assert f"{terminal.folder / 'data'} belongs to {USER.pw_name}" in terminal.refusal("restore", "/nowhere/copy.tar")
+    assert f"{terminal.folder / 'data'} is owned by {USER.pw_name}" in terminal.refusal("restore", "/nowhere/copy.tar")
 
 
 def test_the_doctor_says_what_it_could_not_look_at(terminal: Terminal) -> None:
@@ -50,7 +50,7 @@ def test_the_doctor_says_what_it_could_not_look_at(terminal: Terminal) -> None:
             assert terminal("admin", "list-keys").exit_code == 0
     found = terminal("doctor", "--problems")
     assert found.exit_code == 1
-    assert f"✗ user: {data} belongs to {USER.pw_name}" in found.stdout
+    assert f"✗ user: {data} is owned by {USER.pw_name}" in found.stdout
     assert "sudo -u" in found.stdout
 
 

@@ -87,7 +87,7 @@ def test_a_backup_that_holds_its_secret_key_says_how_to_make_way_for_it(fresh: T
     terminal("backup", "--with-secret", str(copy))
     key_file = fresh.folder / "data" / "secret.key"
     assert (
-        f"The backup holds its own. To make way for it, run `mv {key_file} {key_file}.new`."
+        f"The backup contains its own secret.key. To move the other away, run `mv {key_file} {key_file}.new`."
         in fresh("restore", str(copy)).stderr
     )
     key_file.rename(f"{key_file}.new")
@@ -103,7 +103,7 @@ def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost:
         fresh.connect("ben")
     copy, key = lost
     (fresh.folder / "data" / "secret.key").write_bytes(key)
-    assert "exists already, and nothing is overwritten" in fresh("restore", str(copy)).stderr
+    assert "already exists and is not overwritten" in fresh("restore", str(copy)).stderr
     assert list((fresh.folder / "data").glob("socialpub.db.new-*")) == []
 
 
@@ -114,7 +114,7 @@ def test_an_empty_database_in_use_stays_until_its_appliance_is_stopped(
     with fresh.open("worker"):
         (fresh.folder / "data" / "secret.key").write_bytes(key)
         refused = fresh("restore", str(copy))
-        assert "works with the database there" in refused.stderr
+        assert "uses its database" in refused.stderr
         assert "Stop `" in refused.stderr
     assert fresh("restore", str(copy)).exit_code == 0
 

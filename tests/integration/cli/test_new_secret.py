@@ -56,7 +56,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
 
 def test_it_takes_the_place_of_no_key_that_is_there(terminal: Terminal, profile: str) -> None:
     before = (terminal.folder / "data" / "secret.key").read_bytes()
-    assert "nothing is overwritten" in terminal.refusal("init", "--new-secret")
+    assert "is not overwritten" in terminal.refusal("init", "--new-secret")
     assert (terminal.folder / "data" / "secret.key").read_bytes() == before
 
 

@@ -197,7 +197,7 @@ def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
     foreign = terminal.folder / "foreign.db"
     with closing(sqlite3.connect(foreign)) as rows:
         rows.execute("CREATE TABLE notes (text TEXT)")
-    assert "nothing is overwritten" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
+    assert "is not overwritten" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
     shutil.copy(foreign, copy_in(terminal).with_name("foreign.db"))
     among_them = str(copy_in(terminal).with_name("foreign.db"))
     assert "is not a backup that socialpub made" in words(terminal("restore", among_them).stderr)

@@ -186,7 +186,7 @@ def test_cut_off_anywhere_the_database_belongs_to_a_key_that_is_there(
         (bound,) = rows.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()
     assert bound == (before if belongs_to == "former" else check_value(following))
     doctor = terminal("doctor")
-    assert ("was cut off" in doctor.stdout) == (belongs_to == "next")
+    assert ("was interrupted" in doctor.stdout) == (belongs_to == "next")
     assert not following.exists(), "the doctor's look at the database has finished it"
     assert check_value(key_of(terminal)) == bound
     with terminal.open() as rt:
@@ -200,7 +200,7 @@ def test_a_key_that_comes_from_elsewhere_is_not_replaced(terminal: Terminal, pro
     elsewhere = terminal.folder / "credentials"
     key_of(terminal).rename(elsewhere)
     key_of(terminal).symlink_to(elsewhere)
-    assert "Put a copy of it in its place" in " ".join(terminal.refusal("admin", "rotate-secret").split())
+    assert "Replace the link or mount" in " ".join(terminal.refusal("admin", "rotate-secret").split())
     assert terminal("admin", "list-profiles").exit_code == 0
 
 

@@ -35,7 +35,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 USER = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0)
 GROUP = grp.getgrgid(USER.pw_gid).gr_name
 IN_MOUNTS = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
-ABOUT_DAMAGE = ("damaged", "Move data_dir away")
+ABOUT_DAMAGE = ("damaged", "Move data_dir")
 
 
 def run(terminal: Terminal, *words: str, before: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
@@ -85,7 +85,7 @@ def test_too_many_open_files_are_told_as_that(opened: Terminal, limit: int) -> N
     few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")
     for command in (("doctor", "--problems"), ("admin", "list-keys")):
         shown = run(opened, *command, before=few)
-        assert f"Too many files are open: this process may open {limit}." in shown.stdout + shown.stderr
+        assert f"Too many files are open: the limit of this process is {limit}." in shown.stdout + shown.stderr
         assert "ulimit -n 4096" in shown.stdout + shown.stderr
         assert_no_damage(shown.stdout + shown.stderr)
         assert "socialpub/cli" not in shown.stderr, "no traceback of ours"
@@ -126,7 +126,7 @@ def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, n
     os.chown(data / name, 0, 0)
     (data / name).chmod(0o700)
     found = doctor_of(users_own)
-    assert f"{data / name} belongs to root, not to {USER.pw_name}." == found["data_dir"]["message"]
+    assert f"{data / name} is owned by root, not by {USER.pw_name}." == found["data_dir"]["message"]
     assert found["data_dir"]["remedy"] == f"Run `sudo chown -R {USER.pw_name}:{GROUP} {data}`."
     with as_user():
         refused = users_own("admin", "create-key", "first")
@@ -161,7 +161,7 @@ def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> N
     for path in data.rglob("*"):
         os.chown(path, 0, 0)
     found = doctor_of(users_own)
-    assert found["data_dir"]["message"] == f"{data} belongs to root, and only root may use it."
+    assert found["data_dir"]["message"] == f"{data} is owned by root, and only root may use it."
     assert found["data_dir"]["remedy"].startswith("Run `sudo -u root /usr/bin/socialpub --config ")
 
 
@@ -219,7 +219,7 @@ def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
 def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
     shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
-    assert "damaged" in shown.message and "Move data_dir away" in shown.hint
+    assert "damaged" in shown.message and "Move data_dir" in shown.hint
 
 
 @pytest.mark.parametrize(

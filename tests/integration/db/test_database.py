@@ -128,7 +128,7 @@ def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None
 
 def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
-    with pytest.raises(OperatorError, match="beside what is kept free"):
+    with pytest.raises(OperatorError, match=r"above health\.disk_floor_bytes"):
         storage.compact(rt)
 
 

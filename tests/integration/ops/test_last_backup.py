@@ -26,7 +26,7 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
     rt: Runtime, clock: HandClock, tmp_path: Path
 ) -> None:
     assert told(rt).level == "note"
-    assert told(rt).message == "No backup of this installation was ever made."
+    assert told(rt).message == "This installation has no backup."
     assert "socialpub backup" in str(told(rt).remedy)
     create.write_backup(rt, tmp_path / "first")
     assert (told(rt).level, told(rt).message) == ("ok", "The last backup is of 2026-10-12T09:00:00.000Z.")
@@ -50,7 +50,7 @@ def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Pat
     assert told(rt).message == (
         f"The backup planned for 2026-10-12T09:00:00.000Z failed, and no other backup is known. {why}"
     )
-    assert (told(rt).level, str(told(rt).remedy).partition(".")[0]) == ("problem", "Fix that")
+    assert (told(rt).level, str(told(rt).remedy).partition(".")[0]) == ("problem", "Fix the cause")
     create.write_backup(rt, tmp_path / "copy")
     assert told(rt).level == "ok"
     clock.forward(DAY)
@@ -58,13 +58,13 @@ def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Pat
         create.write_backup(rt, tmp_path / "copy")
     assert told(rt).message == (
         "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup is of 2026-10-12T09:00:00.000Z. "
-        f"{tmp_path / 'copy'} exists already."
+        f"{tmp_path / 'copy'} already exists."
     )
     assert create.write_backup(rt, tmp_path / "other").copied_at == last_backup.load(rt.reader).made_at
     entries = [audit_text.describe(entry) for entry in reversed(audit_log.load_page(rt.reader).entries)]
     assert entries == [
         f"Could not make a backup: {why}",
         "Made a backup: 0 posts and 0 media files.",
-        f"Could not make a backup: {tmp_path / 'copy'} exists already.",
+        f"Could not make a backup: {tmp_path / 'copy'} already exists.",
         "Made a backup: 0 posts and 0 media files.",
     ]

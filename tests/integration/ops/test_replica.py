@@ -84,13 +84,13 @@ def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Setti
 
 def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
     elsewhere.database_file.write_text("mine")
-    with pytest.raises(OperatorError, match="exists already"):
+    with pytest.raises(OperatorError, match="already exists"):
         restore.restore(replica, elsewhere, clock, unsealed=True)
 
 
 def test_one_that_is_in_use_is_no_copy(rt: Runtime, elsewhere: Settings, clock: HandClock) -> None:
     accept(rt, add_profile(rt))
-    with pytest.raises(OperatorError, match="has a journal beside it"):
+    with pytest.raises(OperatorError, match="is not a backup: its journal"):
         restore.restore(rt.settings.database_file, elsewhere, clock, unsealed=True)
 
 

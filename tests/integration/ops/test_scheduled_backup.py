@@ -7,7 +7,7 @@ import subprocess
 import sys
 from ast import literal_eval
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,7 +57,7 @@ def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
         link(self, target)
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    monkeypatch.setattr(create, "on_the_disk_of_media", lambda *_: False)
+    monkeypatch.setattr(create, "reserve_space", lambda *_: nullcontext())
 
 
 def configured(rt: Runtime, **backup_section: Any) -> None:
@@ -144,18 +144,18 @@ def list_elsewhere(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (damage_file("socialpub.db"), "damaged or cut short: 'socialpub.db' in it"),
-        (damage_file("*.png"), "damaged or cut short: 'media/"),
-        (damage_file("socialpub-copy.json"), "damaged or cut short"),
-        (damage_file("SHA256SUMS"), "damaged or cut short: its checksum does not match"),
-        (damage_file("SEAL"), "damaged or cut short"),
-        (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or cut short: it lacks 'media/"),
-        (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or cut short: it has no SHA256SUMS"),
+        (damage_file("socialpub.db"), "damaged or incomplete: its 'socialpub.db'"),
+        (damage_file("*.png"), "damaged or incomplete: its 'media/"),
+        (damage_file("socialpub-copy.json"), "damaged or incomplete"),
+        (damage_file("SHA256SUMS"), "damaged or incomplete: its checksum does not match"),
+        (damage_file("SEAL"), "damaged or incomplete"),
+        (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or incomplete: it lacks 'media/"),
+        (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or incomplete: it has no SHA256SUMS"),
         (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a backup"),
         (lambda copy: (copy / "SEAL").unlink(), "has no seal"),
-        (link_away, "leads elsewhere"),
-        (link_folder_away, "leads elsewhere"),
-        (list_elsewhere, "leads elsewhere"),
+        (link_away, "leads outside the folder"),
+        (link_folder_away, "leads outside the folder"),
+        (list_elsewhere, "leads outside the folder"),
     ],
 )
 def test_what_was_changed_in_a_folder_is_refused(
@@ -205,7 +205,7 @@ def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
         lambda: verify.verify_backup(made.path, rt.secrets),
         lambda: put_back(made.path, tmp_path / "new", clock),
     ):
-        with pytest.raises(format.InvalidBackup, match=r"is not a regular file|leads elsewhere") as refused:
+        with pytest.raises(format.InvalidBackup, match=r"is not a regular file|leads outside") as refused:
             ended_in_time(read)
         assert path.name in refused.value.message
     assert not (tmp_path / "new").exists()
@@ -271,7 +271,7 @@ def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime,
     with closing(sqlite3.connect(rt.db.path)) as broken, broken:
         broken.execute("PRAGMA writable_schema = 1")
         broken.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE type = 'index' AND tbl_name = 'post'")
-    with pytest.raises(OperatorError, match=r"is damaged: .* No backup of it was kept"):
+    with pytest.raises(OperatorError, match=r"is damaged: .* No backup was written"):
         schedule.make_backup(rt)
     assert names(rt) == [good.path.name]
     assert "damaged" in str(last_backup.load(rt.reader).failure)
@@ -478,7 +478,7 @@ def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
 def test_two_at_once_are_one(rt: Runtime) -> None:
     with (
         FileLock(rt.settings.run_dir / "scheduled-copy.lock"),
-        pytest.raises(schedule.BackupInProgress, match="being made already"),
+        pytest.raises(schedule.BackupInProgress, match="already being made"),
     ):
         schedule.make_backup(rt)
     assert last_backup.load(rt.reader).failed_at is None, "the other one tells how it ends"
@@ -496,7 +496,7 @@ def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
     monkeypatch.setattr(Files, "free_bytes", lambda _: free)
     with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
         schedule.make_backup(rt)
-    assert "make room" in (refused.value.hint or "")
+    assert "free disk space" in (refused.value.hint or "")
     assert names(rt) == []
     free = floor + 100_000_000
     assert schedule.make_backup(rt).summary.media_files == 1
@@ -546,7 +546,7 @@ def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> N
     configured(rt, folder=str(tmp_path / "usb" / "copies"))
     with pytest.raises(OperatorError, match="does not exist") as refused:
         schedule.make_backup(rt)
-    assert "Mount the disk" in (refused.value.hint or "")
+    assert "Mount its disk" in (refused.value.hint or "")
     assert list((tmp_path / "usb").iterdir()) == []
     (tmp_path / "usb" / "copies").mkdir()
     assert schedule.make_backup(rt).path.parent == tmp_path / "usb" / "copies"
@@ -582,13 +582,13 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (python("print('no route to host'); raise SystemExit(3)"), r"exit code 3\. It said: no route to host"),
+        (python("print('no route to host'); raise SystemExit(3)"), r"exit code 3\. Its output: no route to host"),
         (("/nowhere/restic", "backup"), "'/nowhere/restic' cannot be run: No such file or directory"),
         (python("import os; os.kill(os.getpid(), 9)"), "ended by signal 9"),
-        (python("print('password: hunter2-hunter2'); raise SystemExit(1)"), r"It said: password: \*\*\*\*"),
+        (python("print('password: hunter2-hunter2'); raise SystemExit(1)"), r"Its output: password: \*\*\*\*"),
         (
             python("print('no lock', *(f'frame {n}' for n in range(5000)), 'the end', sep='\\n'); raise SystemExit(1)"),
-            r"(?s)It said: no lock\nframe 0.* … .*frame 4999\nthe end$",
+            r"(?s)Its output: no lock\nframe 0.* … .*frame 4999\nthe end$",
         ),
     ],
 )

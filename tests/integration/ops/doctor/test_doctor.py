@@ -74,12 +74,12 @@ def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) 
         if path != settings.database_file:
             os.chown(path, 12345, 12345)
     alone = the(outside(settings), "data_dir")
-    assert alone.message == f"{settings.database_file} belongs to root, not to 12345."
+    assert alone.message == f"{settings.database_file} is owned by root, not by 12345."
     os.chown(settings.media_dir, 0, 0)
     for name in ("a", "b", "c"):
         (settings.media_dir / name).touch()
     together = the(outside(settings), "data_dir")
-    assert "5 files (" in together.message and " and 2 more) belong to root" in together.message
+    assert "5 files (" in together.message and " and 2 more) are owned by root" in together.message
     assert together.remedy == alone.remedy == f"Run `sudo chown -R 12345:12345 {settings.data_dir}`."
     assert not goes_on(settings)
 
@@ -89,7 +89,7 @@ def test_a_folder_of_roots_around_a_services_database_is_told_the_other_way_roun
     for path in settings.data_dir.rglob("*"):
         os.chown(path, 12345, 12345)
     finding = the(outside(settings), "data_dir")
-    assert finding.message == f"{settings.data_dir} belongs to root, not to 12345."
+    assert finding.message == f"{settings.data_dir} is owned by root, not by 12345."
     assert finding.remedy == f"Run `sudo chown -R 12345:12345 {settings.data_dir}`."
 
 

@@ -97,7 +97,7 @@ def profile_states() -> str:
 
 
 def delivery_states() -> str:
-    rows = [(f"`{value}`", f"`{State(value).outside}`", text) for value, text in _documented(State)]
+    rows = [(f"`{value}`", f"`{State(value).api_status}`", text) for value, text in _documented(State)]
     return _table(("State", "In the API", "Meaning"), rows)
 
 

@@ -118,7 +118,7 @@ def test_every_cause_of_a_notification_is_in_the_manual() -> None:
     assert [kind for kind in AlertKind if f"| `{kind}` |" not in topic("notifications").read_text()] == []
 
 
-@pytest.mark.parametrize("state", [*PostStatus, *ProfileStatus, *sorted({state.outside for state in State})])
+@pytest.mark.parametrize("state", [*PostStatus, *ProfileStatus, *sorted({state.api_status for state in State})])
 def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
     assert any(f"| `{state}` |" in topic(name).read_text() for name in ("publishing", "networks"))
 

@@ -208,4 +208,8 @@ class Unavailable(SocialpubError):
         super().__init__(detail, retry_after_seconds=retry_after_seconds)
 
 
+def disk_full() -> Unavailable:
+    return Unavailable("The disk is full. Free some space and send the request again.", retry_after_seconds=60)
+
+
 ALL = tuple(SocialpubError.__subclasses__())

@@ -1,6 +1,6 @@
-"""The key-value table `appliance`: the few facts about this installation as a whole.
+"""The key-value table `appliance`, with facts about the whole installation.
 
-Each name is defined here once. Values are texts. Times are stamps (`core/clock.py`).
+This module defines each name. Values are texts. Times are stamps (`core/clock.py`).
 """
 
 import json
@@ -9,87 +9,59 @@ from typing import Protocol
 from socialpub.db.connection import Reader, Tx, Value
 
 PAUSED_AT = "paused_at"
-"""Since when no delivery starts. Absent while publishing goes on."""
-
+"""When publishing was paused. Absent: publishing is not paused."""
 RESTORED_FROM = "restored_from"
-"""The instant of the copy that this installation was restored from, until it has been resumed."""
-
+"""The instant of the restored backup, until publishing is resumed."""
 RESTORES = "restores"
-"""JSON: for each restore that this database has gone through, the instant of its backup, the first one first. Null: the
-owner said that no other installation has sent anything since."""
-
+"""JSON: the instants of all restored backups, oldest restore first. Null: the owner confirmed that no other
+installation has published since."""
 RESUMED_RESTORES = "resumed_restores"
 """How many of these restores the owner has resumed. Absent: none."""
-
 ORIGINAL_UNTIL = "original_until"
-"""The instant of the backup that this database was restored from: its original reports what failed up to then."""
-
+"""The instant of the restored backup. The original installation reports failures up to this instant."""
 RESTORED_KEYS = "restored_keys"
-"""JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
-
+"""JSON: ids of the API keys from a restored backup, until the owner keeps or revokes them."""
 UNTRUSTED_PROXIES = "untrusted_proxies"
-"""JSON: peers that sent X-Forwarded-For and are not trusted (`ops/doctor/addresses.py`)."""
-
+"""JSON: untrusted peers that sent X-Forwarded-For (`ops/doctor/addresses.py`)."""
 BACKED_UP_AT = "copied_at"
 """The instant of the last backup."""
-
 BACKUP_FAILED_AT = "copy_failed_at"
-"""When a copy was to be made later, and was not."""
-
+"""When a scheduled backup after the last backup failed."""
 BACKUP_FAILURE = "copy_failure"
-"""Why it was not, as sentences."""
-
+"""Why that backup failed, in sentences."""
 SCHEDULED_BACKUP = "scheduled_copy"
-"""The last copy in the folder for scheduled ones (JSON)."""
-
+"""JSON: the last scheduled backup."""
 HEARTBEAT = "heartbeat"
-"""When a worker last showed that it lives and can write."""
-
+"""When a worker last wrote to the database."""
 WORKER = "worker"
-"""What the worker said of itself with its last heartbeat (JSON, `ops/health.py`)."""
-
+"""JSON: the worker's report with its last heartbeat (`ops/health.py`)."""
 CLOCK = "clock"
-"""What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
-
+"""JSON: the state of the wall clock (`db/clock_jumps.py`)."""
 FAILURES_ALERTED = "failures_told"
-"""The last log entry whose failed delivery the owner was alerted to."""
-
+"""The last log entry whose failure the owner was alerted to."""
 WORKER_AWAY = "worker_away"
-"""When a worker came back that had been away for long, and since when (JSON, `ops/notify/messages.py`)."""
-
+"""JSON: the last long absence of a worker, with its beginning and end (`ops/notify/messages.py`)."""
 WORKER_ENDED_AT = "worker_ended_at"
-"""When the last worker ended in order. Absent while one runs."""
-
+"""When the last worker ended in order. Absent while a worker runs."""
 HOUSEKEPT_AT = "housekept_at"
-"""When housekeeping last came to its end."""
-
+"""When housekeeping last ended."""
 READINESS = "readiness"
 """When readiness last tried a write."""
-
 VERSION = "version"
-"""The version of socialpub that last brought this database up to date or delivered from it. Absent: 1.0.0."""
-
+"""The version of socialpub that last upgraded or used this database. Absent: 1.0.0."""
 INSTANCE_ID = "instance_id"
-"""Which installation this is."""
-
 UPGRADE_BACKUP_OF = "upgrade_copy_of"
-"""Only in a copy from before an upgrade (`db/upgrade_backups.py`): the instant that it is of."""
-
+"""Only in a backup before an upgrade (`db/upgrade_backups.py`): the instant of the backup."""
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
-
 SECRET_ROTATED_AT = "secret_rotated_at"  # noqa: S105  a name, no secret
-"""When `secret.key` was last changed for another one that is at hand."""
-
+"""When `secret.key` was last rotated."""
 FORMER_URL_KEYS = "former_url_keys"
-"""JSON: the keys, sealed, with which addresses were signed before that, and until when those count."""
-
+"""JSON: the sealed URL keys of former `secret.key` files, and until when their URLs are valid."""
 FORMER_SECRET_KEYS = "former_secret_keys"  # noqa: S105  a name, no secret
-"""JSON: the check values of the keys that this database belonged to before."""
-
+"""JSON: the check values of former `secret.key` files."""
 TOKEN_SPACE = "token_space"  # noqa: S105  a name, no secret
-"""Random text of the size of a pair of tokens: its write shows that the disk can store one."""
-
+"""Random text of the size of two tokens. Its write shows that the disk can store new tokens."""
 PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 
@@ -130,33 +102,31 @@ def remove(tx: Writable, name: str) -> None:
 
 
 def paused_at(store: Reader) -> str | None:
-    """Since when nothing starts, or None."""
     return get(store, PAUSED_AT)
 
 
 def restored_from(store: Reader) -> str | None:
-    """The instant of the copy that this installation was restored from, until it has been resumed; else None."""
     return get(store, RESTORED_FROM)
 
 
 def restores(store: Reader) -> list[str | None]:
-    """The instant of the backup of each restore, the first one first; None where nothing was sent since."""
     found: list[str | None] = json.loads(get(store, RESTORES) or "[]")
     return found
 
 
 def note_restore(tx: Tx, backed_up_at: str) -> None:
-    """Record one more restore, from a backup of that instant. Without a resume in between, the unknown time begins with
-    the first backup."""
+    """Record a restore of a backup of this instant. The earliest backup counts until a resume."""
     former = restored_from(tx)
-    known = restores(tx) or ([former] if former else [])  # former versions keep no list
+    known = restores(tx) or ([former] if former else [])  # former versions store no list
     put(tx, RESTORES, json.dumps([*known, backed_up_at]))
     put_earliest(tx, RESTORED_FROM, backed_up_at)
 
 
 def end_restore(tx: Tx, *, nothing_was_sent: bool) -> None:
-    """Record that the restored appliance was resumed. `nothing_was_sent`: no other one has sent anything since the
-    backup. This word is not about the restores that were resumed before."""
+    """Record that publishing was resumed after a restore.
+
+    `nothing_was_sent`: no other installation has published since the backup. Earlier resumed restores do not change.
+    """
     known = restores(tx)
     if nothing_was_sent:
         resumed = int(get(tx, RESUMED_RESTORES) or 0)

@@ -1,8 +1,8 @@
-"""A wall clock that is set: our own waits move with it. The owner's times, and lateness, are those of the wall clock.
+"""Shifts stored waits when the wall clock is set. The owner's times, and lateness, follow the wall clock.
 
-The wall clock and the monotonic one part when somebody sets the wall clock, and every write looks at both before it
-begins. The first one to notice moves the waits, whatever process it is in; what it noticed stands in the database. A
-machine that was switched off meanwhile is recognised by what it wrote last: a heartbeat from the future.
+Before each write, the wall clock and the monotonic clock are compared. The first write of any process that detects a
+jump shifts the waits and stores the jump. After a restart of the machine, only a heartbeat from the future shows a
+jump.
 """
 
 import json
@@ -16,11 +16,11 @@ from socialpub.db.connection import SHIFTED, Reader, Tx, shift_by
 from socialpub.db.tables import artifact_rows, delivery_rows
 
 NOTICED_SECONDS = 30.0
-"""Less than this is an ordinary correction, or a leap second."""
+"""A smaller difference is an ordinary correction or a leap second."""
 REMEMBERED = 50
-"""Number of jumps that are kept."""
+"""The number of stored jumps."""
 SHOWN = timedelta(days=1)
-"""How long readiness and the doctor speak of a jump."""
+"""How long readiness and `doctor` report a jump."""
 
 WAITS = {
     "not_before": ("until", "outlasts"),
@@ -32,33 +32,33 @@ WAITS = {
     "told_cause": ("since", "told_at", "ended_at"),
     "notification_service": ("failing_since", "next_at"),
 }
-"""Columns that hold a wait or an age of ours, beside those of `delivery`."""
+"""Columns with waits and ages, except those of `delivery` and `artifact`."""
 
 log = logging.get_logger("socialpub.clock")
 
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """What is known of the wall clock. `ahead`: how many seconds it is ahead of the monotonic clock of this `boot`."""
+    """The stored state of the wall clock. `ahead`: the seconds from the monotonic clock of this `boot` to it."""
 
     boot: str
     ahead: float
     moved: float = 0.0
-    """All jumps so far: subtracted from the wall clock they leave a clock that goes on evenly."""
+    """The sum of all jumps in seconds."""
     jumped_at: str | None = None
-    """When the last jump was noticed, on the clock that it left."""
+    """When the last jump was detected, on the clock after the jump."""
     jumped_by: float = 0.0
-    """In seconds; below zero it went back."""
+    """In seconds. Negative: the clock went back."""
     jumps: tuple[tuple[str, float], ...] = ()
-    """The last of them, with when each was noticed: in the order in which they were."""
+    """The last jumps, oldest first: the instant of the detection and the seconds."""
     drift: float = 0.0
-    """By how many seconds it was set in this run of the machine. Below zero: it is behind what former runs wrote."""
+    """The sum of the jumps of this boot. Negative: the clock is behind the stamps of former boots."""
     booted_at: str | None = None
-    """When this run of the machine first wrote something, on the clock that the last jump left. None: not known."""
+    """The first write of this boot, on the clock after the last jump. None: not known."""
 
 
 class ClockWatch:
-    """Looks at both clocks for one process."""
+    """Compares both clocks for one process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -66,15 +66,15 @@ class ClockWatch:
 
     @property
     def was_set(self) -> bool:
-        """Whether the next write will find the wall clock set, or has not looked yet."""
+        """Whether the clock was set since the last write of this process, or this process has not written yet."""
         return self._differs(_ahead(self._clock, self._clock.now()))
 
-    def look(self, tx: Tx) -> None:
-        """Before a write begins: move the waits when the wall clock was set since the last one of any process."""
+    def follow(self, tx: Tx) -> None:
+        """Shift the waits if the wall clock was set since the last write of any process."""
         ahead = _ahead(self._clock, tx.now)
         if not self._differs(ahead):
             return
-        tx.after_commit(self._remember, ahead)  # what is not on the disk was not moved
+        tx.after_commit(self._remember, ahead)
         known = load_state(tx)
         jump = _jump_since(tx, known, self._clock.boot, ahead)
         same_boot = known is not None and known.boot == self._clock.boot
@@ -82,7 +82,7 @@ class ClockWatch:
         drift, booted_at = (known.drift, known.booted_at) if same_boot else (0.0, tx.stamp)
         seen = replace(known, boot=self._clock.boot, ahead=ahead, drift=drift, booted_at=booted_at)
         if abs(jump) >= NOTICED_SECONDS:
-            # What was accepted in a former run of the machine is never younger than the clock says.
+            # A post that was accepted in a former boot is never younger than the clock says.
             of_former_runs = min(drift + jump, 0.0) - min(drift, 0.0)
             _move_waits(tx, jump, of_former_runs, seen.booted_at or "")
             jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
@@ -100,13 +100,13 @@ class ClockWatch:
 
 
 def load_state(store: Reader) -> ClockState | None:
-    """What was last written down; None in a new database."""
+    """Return the stored state, or None in a new database."""
     written = appliance_state.get(store, appliance_state.CLOCK)
     return None if written is None else ClockState(**json.loads(written))
 
 
 def total_shift(store: Reader, clock: Clock) -> timedelta:
-    """By how much the wall clock has been set so far: what is left of it without that goes on evenly."""
+    """Return the sum of all jumps. Without it, the wall clock runs evenly."""
     known = load_state(store)
     if known is None:
         return timedelta()
@@ -115,7 +115,7 @@ def total_shift(store: Reader, clock: Clock) -> timedelta:
 
 
 def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
-    """How long ago something was written down, though the clock may have been set since."""
+    """Return the age of a stamp, also if the clock was set since."""
     known, age = load_state(store), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
         return age
@@ -123,20 +123,22 @@ def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
 
 
 def written_before(store: Reader, now: datetime, age: timedelta) -> str:
-    """What bears a stamp up to this one is at least as old as that, however the clock was set since it was written: a
-    wrong date for an hour makes nothing a year old. Some of it may be older still."""
+    """Return a stamp: rows with this stamp or an earlier stamp have at least this age, even if the clock was set.
+
+    A clock with a wrong date for an hour must not make rows a year old.
+    """
     known = load_state(store)
     before = safe = stamp(now - age)
     for at, seconds in reversed(known.jumps if known else ()):
-        if at <= before:  # longer ago than that, and so is all that was written before it
+        if at <= before:  # the jump and all earlier stamps are older than `age`
             break
-        before = after(before, -seconds)  # the same instant on the clock as it was until then
+        before = after(before, -seconds)  # the same instant on the clock before the jump
         safe = min(safe, before)
     return safe
 
 
 def recent_jump(store: Reader, now: datetime) -> ClockState | None:
-    """The last jump, while it is worth speaking of. The clock of a restored installation's original is not."""
+    """Return the last jump of the last day, without jumps of the original of a restored installation."""
     known = load_state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
         return None
@@ -144,16 +146,16 @@ def recent_jump(store: Reader, now: datetime) -> ClockState | None:
 
 
 def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> float:
-    """By how many seconds the wall clock jumped since the last write of any process."""
+    """Return the seconds by which the wall clock jumped since the last write of any process."""
     if known is not None and known.boot == boot and boot:
         return ahead - known.ahead
-    # Another run of the machine: only a clock that went back shows, by a worker that reported later than now.
+    # After a boot, only a jump back is visible, by a heartbeat from the future.
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
 def forward_jumps(store: Reader, instant: str) -> list[tuple[str, float]]:
-    """The jumps forward since this instant: when each was noticed, and its seconds."""
+    """Return the jumps forward since this instant: the instant of the detection and the seconds."""
     known = load_state(store)
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
 
@@ -170,8 +172,7 @@ def _move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -
     direction = "forward" if seconds > 0 else "back"
     tx.after_commit(
         log.warning,
-        f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}; what socialpub waits for was "
-        "moved along",
+        f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}; waits were shifted as well",
     )
 
 

@@ -1,4 +1,4 @@
-"""The two handles that statements run on: a read-only connection (`Reader`), or one write in progress (`Tx`)."""
+"""The two handles for statements: a read-only connection (`Reader`) and a write in progress (`Tx`)."""
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
 
 BATCH_ROWS = 500
-"""How many rows one write of a clean-up removes at most. Other writes go between two of them."""
+"""The most rows that one write of a clean-up deletes, so that other writes can run between two of them."""
 
 SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
-"""SQL: the stamp in a column, moved by the parameter that `shift_by` returns."""
+"""SQL: the stamp in a column, shifted by the parameter that `shift_by` returns."""
 
 
 def shift_by(seconds: float) -> str:
@@ -38,10 +38,10 @@ def placeholders(values: Collection[object]) -> str:
 
 
 def prepared(_why: str, /) -> Callable[[F], F]:
-    """Mark a function with SQL text. All others are peewee queries over `db/models.py`.
+    """Mark a function with SQL text. Other functions have peewee queries over `db/models.py`.
 
-    `_why` says how often it runs, if building a peewee query would cost too much, or what peewee cannot express. In a
-    file whose functions all have SQL text, `PREPARED` says it once.
+    `_why` says how often the function runs, or what peewee cannot express. In a file with only such functions,
+    `PREPARED` says it once.
     """
     return lambda function: function
 
@@ -59,7 +59,7 @@ class Row(sqlite3.Row):
 
 
 class _Peewee(SqliteDatabase):
-    """Compiles peewee queries and runs them on a connection of ours."""
+    """Compiles peewee queries and runs them on a given connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(None)
@@ -70,7 +70,7 @@ class _Peewee(SqliteDatabase):
 
 
 class Reader:
-    """A read-only connection. It belongs to the thread that asked for it."""
+    """A read-only connection of one thread."""
 
     __slots__ = ("connection",)
 
@@ -112,19 +112,18 @@ class Reader:
         return self.first(model.select().where(model._meta.primary_key == row_id))
 
     def has_table(self, model: type[Model]) -> bool:
-        """Return whether the schema has this table. A database of a former version may not have it."""
+        """Return whether the schema has this table, which a database of a former version may not have."""
         return self.connection.execute(_HAS_TABLE, (model._meta.table_name,)).fetchone() is not None
 
     def data_version(self) -> int:
-        """Return a number that changes when another connection has committed."""
+        """Return a number that changes when another connection commits."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 class Tx(Reader):
     """One write in progress.
 
-    `now` is the instant at which it began; every row that it writes has this instant. `actor` is the actor behind the
-    change (`core/actor.py`).
+    Every row that it writes has the instant `now` at which the write began. `actor` is the actor behind the change.
     """
 
     __slots__ = ("_after", "actor", "now", "stamp")
@@ -168,17 +167,17 @@ class Tx(Reader):
         return int(self.run(model.delete().where(*conditions) if conditions else model.delete()))
 
     def delete_batch(self, model: type[Model], *conditions: Any) -> int:
-        """Delete at most `BATCH_ROWS` such rows, so that other writes go between two batches. Return how many."""
+        """Delete at most `BATCH_ROWS` rows that meet these conditions. Return how many."""
         key = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
         return self.delete(model, Tuple(*key).in_(model.select(*key).where(*conditions).limit(BATCH_ROWS)))
 
     def after_commit(self, call: Callable[..., object], *args: Any) -> None:
-        """Call `call(*args)` when this write is on the disk; never if the write was undone."""
+        """Call `call(*args)` when this write is on the disk, unless it was rolled back."""
         self._after.append((call, args))
 
-    def committed(self) -> Iterator[tuple[Callable[..., object], tuple[Any, ...]]]:
-        """Return the calls that are due when this write is on the disk."""
-        yield from self._after
+    @property
+    def calls_after_commit(self) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
+        return self._after
 
 
 _HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
@@ -191,7 +190,7 @@ def _insert_sql(table: str, names: tuple[str, ...]) -> str:
 
 @contextmanager
 def open_file(database: Path, mode: str) -> Iterator[Reader]:
-    """Open a database file that may not be the appliance's. `mode` is SQLite's: `ro`, `rw`. Raises sqlite3.Error."""
+    """Open any database file. `mode` is SQLite's mode: `ro`, `rw`. Raise sqlite3.Error."""
     address = f"file:{quote(str(database.absolute()))}?mode={mode}"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         connection.row_factory = Row

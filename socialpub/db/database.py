@@ -1,7 +1,6 @@
-"""One SQLite file: one writing connection per process (`Writer`), and a reading one for every thread that asks.
+"""The SQLite database: one writing connection per process (`Writer`), and one reading connection per thread.
 
-What a write returned reaches its caller only after its commit, so an answer never speaks of something that is not on
-the disk.
+A write returns its result after the commit, so a response never contains data that is not on the disk.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ from socialpub.db.connection import Reader, Row, Tx
 
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
-"""The file of the write-ahead log is cut to this size after a checkpoint."""
+"""The write-ahead log is cut to this size after a checkpoint."""
 _PRAGMAS = {
     "journal_mode": "wal",
     "journal_size_limit": _JOURNAL_BYTES,
@@ -38,16 +37,16 @@ _PRAGMAS = {
     "foreign_keys": 0,
     "cache_size": -4000,
 }
-_OF_A_NEW_FILE = {"auto_vacuum": "incremental"}
-"""Takes effect only in a new file, before anything else is written."""
+_NEW_FILE_PRAGMAS = {"auto_vacuum": "incremental"}
+"""SQLite accepts these only before the first write."""
 REPLICATED_LOG_PAGES = 100_000
-"""A replica checkpoints the log after it has read it. An earlier checkpoint of ours makes it copy the whole database.
-Litestream does so at 1,000 pages, and by force at 121,359. If it is gone, we do so at this number, 400 MB."""
+"""Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
+earlier, Litestream would copy the whole database. Without Litestream, socialpub does so at this number (400 MB)."""
 
 
 class Database:
-    """`media_url` signs the address of a storage key; statements of every reader know it under that name. Inside a
-    write it is the storage key itself: nothing signed is ever stored. Each thread that reads has a cache of
+    """`media_url` signs the URL of a storage key and is an SQL function of every reader. In writes, the function
+    returns the storage key itself, so no signed URL is stored. Each reading thread has a cache of
     `reader_cache_kib`."""
 
     def __init__(
@@ -68,11 +67,11 @@ class Database:
         self.busy_seconds = busy_seconds
         self._queue_lock = WriteQueueLock(run_dir)
         is_new = not path.exists() or path.stat().st_size == 0
-        pragmas = (_OF_A_NEW_FILE if is_new else {}) | _PRAGMAS
+        pragmas = (_NEW_FILE_PRAGMAS if is_new else {}) | _PRAGMAS
         if replicated:
             pragmas |= {"wal_autocheckpoint": REPLICATED_LOG_PAGES}
-        # peewee opens the connection and runs the migrations. Its queries run on our connections (`db/connection.py`):
-        # peewee has one connection per thread, and writes here share one.
+        # peewee opens the connection and runs the migrations. Its queries run on the connections of `db/connection.py`:
+        # peewee has one connection per thread, but all writes share one connection.
         self._peewee = SqliteDatabase(
             str(path), pragmas=pragmas, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
         )
@@ -115,7 +114,7 @@ class Database:
         return reader
 
     def _keep(self, connection: sqlite3.Connection) -> None:
-        """Remember whose connection it is, and close those of threads that have ended."""
+        """Store the connection with its thread, and close the connections of ended threads."""
         with self._keeping:
             ended = [known for known in self._readers if not known[0].is_alive()]
             self._readers = [known for known in self._readers if known[0].is_alive()]
@@ -126,17 +125,18 @@ class Database:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        """Rewrite the file without its free pages. Only while no other process works: its writes would wait."""
+        """Rewrite the file without its free pages. Writes of other processes would wait."""
         with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
             compact_file(connection, self.path.parent)
 
     def follow_clock(self) -> None:
-        """Move what waits when the wall clock was set. Every write does so. A thread that only reads calls this."""
+        """Shift the waits if the wall clock was set. Every write does this. A thread that only reads calls this
+        method."""
         if self._writer.watch.was_set:
             self.write(lambda _: None)
 
     def close(self) -> None:
-        """Let the waiting writes end, then close everything."""
+        """Finish the waiting writes, then close all connections."""
         self._writer.close()
         for _, connection in self._readers:
             connection.close()
@@ -150,25 +150,22 @@ def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str
 
 
 def ensure_instance_id(db: Database) -> str:
-    """Return the installation's id. Create it if there is none."""
+    """Return the installation's id, which may be new."""
     known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
     if known is None:
-        # Two processes may start at once: the id that is stored afterwards counts.
-        db.write(_remember_instance_id, secrets.token_hex(8))
+        # Two processes may start at the same time: the first stored id counts.
+        new = secrets.token_hex(8)
+        db.write(lambda tx: appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, new))
         known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
     assert known is not None
     return known
 
 
-def _remember_instance_id(tx: Tx, instance_id: str) -> None:
-    appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, instance_id)
-
-
 STEP_PAGES = 250
-"""In one write, of about 20 ms: 1 MB."""
+"""1 MB, in one write of about 20 ms."""
 MANY_FREE_BYTES = 32 * 1024 * 1024
 MANY_FREE_SHARE = 0.1
-"""Less than either of the two stays for what comes next."""
+"""Fewer free pages than both limits stay for new rows."""
 _INCREMENTAL = 2
 
 
@@ -177,7 +174,7 @@ class DatabasePages:
     size_bytes: int
     free_bytes: int
     in_steps: bool
-    """Whether free pages can be released while everything runs."""
+    """Whether free pages can be released while the appliance runs."""
 
     @property
     def many_free(self) -> bool:
@@ -193,17 +190,16 @@ def read_pages(reader: Reader) -> DatabasePages:
 
 def release_pages(tx: Tx) -> None:
     """Release `STEP_PAGES` free pages."""
-    # The statement gives back one page a step and has no columns: Python's sqlite3 makes one step of it, whatever
-    # number it names.
+    # The statement releases one page per step, and Python's sqlite3 runs only one step of a statement without columns.
     for _ in range(STEP_PAGES):
         tx.execute("PRAGMA incremental_vacuum(1)")
 
 
 def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
-    """Rewrite the database over this connection. `folder` has room for a second one meanwhile."""
+    """Rewrite the database. `folder` must have space for a second database."""
     variable = "SQLITE_TMPDIR"
     before = os.environ.get(variable)
-    os.environ[variable] = str(folder)  # /tmp may be small, and in memory
+    os.environ[variable] = str(folder)  # /tmp may be small or in memory
     try:
         connection.execute("PRAGMA auto_vacuum = incremental")
         connection.execute("VACUUM")
@@ -224,23 +220,23 @@ _MAX_PER_COMMIT = 200
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A write that waits, and how its caller learns of its end."""
+    """A waiting write, and the future of its caller."""
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
     future: "Future[Any] | asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop | None
     actor: str = field(default_factory=actor.current)
-    """The writer's thread has no entry point behind it."""
+    """Taken from the caller: the writer's thread has no entry point."""
     result: Any = None
     error: BaseException | None = None
     tx: Tx | None = None
 
 
 class Writer:
-    """The one writing connection of a process: callers hand it functions, and those that wait together share a commit.
+    """The writing connection of a process. Functions that wait together share one commit, which waits for the disk.
 
-    Each function runs under its own savepoint. A commit waits for the disk. Twenty callers wait for it once.
+    Each function has its own savepoint.
     """
 
     def __init__(
@@ -258,9 +254,9 @@ class Writer:
         self._thread.start()
 
     def write(self, fn: Callable[..., T], *args: Any) -> T:
-        """Run `fn(tx, *args)` in a transaction and wait until it is on the disk. Not from the event loop.
+        """Run `fn(tx, *args)` in a transaction and wait until it is on the disk. Do not call this on the event loop.
 
-        Raises what `fn` raises (then nothing of it was kept), or Unavailable.
+        Raise the exception of `fn`, which undoes its writes, or Unavailable.
         """
         future: Future[Any] = Future()
         self._put(_Call(fn, args, future, None))
@@ -268,14 +264,14 @@ class Writer:
         return result
 
     def write_soon(self, fn: Callable[..., T], *args: Any) -> Awaitable[T]:
-        """The same for the event loop: an awaitable."""
+        """Do the same for the event loop."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._put(_Call(fn, args, future, loop))
         return future
 
     def close(self) -> None:
-        """Let the waiting writes end."""
+        """Finish the waiting writes."""
         with self._closing:
             self._closed = True
             self._calls.put(None)
@@ -307,15 +303,15 @@ class Writer:
             _answer(calls)
 
     def _commit(self, calls: list[_Call]) -> None:
-        """Run the calls in one transaction. Every one of them ends with a result or an error, whatever happens."""
+        """Run the calls in one transaction. Each call always ends with a result or an error."""
         try:
             if not self._queue_lock.acquire(self._busy_seconds):
-                _fail(calls, Unavailable("Another process keeps the database busy. Try again in a moment."))
+                _fail(calls, Unavailable("Another process uses the database. Try again in a moment."))
                 return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                look = Tx(self._connection, self._clock.now())
-                self.watch.look(look)
+                clock_tx = Tx(self._connection, self._clock.now())
+                self.watch.follow(clock_tx)
                 for call in calls:
                     self._run(call)
                 self._connection.execute("COMMIT")
@@ -323,15 +319,15 @@ class Writer:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 self._queue_lock.release()
-        except BaseException as error:  # the writer's thread outlives whatever a write does
+        except BaseException as error:  # no write may end the writer's thread
             _fail(calls, errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
             return
-        for tx in (look, *(call.tx for call in calls if call.error is None and call.tx is not None)):
-            for after, args in tx.committed():
+        for tx in (clock_tx, *(call.tx for call in calls if call.error is None and call.tx is not None)):
+            for after, args in tx.calls_after_commit:
                 try:
                     after(*args)
                 except Exception:
-                    # What follows a commit cannot undo it, nor keep the others waiting.
+                    # A callback cannot undo the commit and must not delay other callers.
                     log.error("a callback after a commit failed", exc_info=True)
 
     def _run(self, call: _Call) -> None:
@@ -341,7 +337,7 @@ class Writer:
             call.result = call.fn(tx, *call.args)
         except Exception as error:
             if not self._connection.in_transaction or errors.is_trouble(error):
-                # SQLite gave up the whole transaction, or cannot go on in it: nothing of this commit can be kept.
+                # SQLite ended the transaction or cannot continue: all writes of this commit are lost.
                 raise sqlite3.OperationalError(str(error)) from error
             self._connection.execute("ROLLBACK TO one")
             call.error = error
@@ -368,7 +364,7 @@ def _answer(calls: list[_Call]) -> None:
 def _settle(calls: list[_Call]) -> None:
     for call in calls:
         if call.future.done():
-            continue  # the caller went away, but its write is done
+            continue  # the caller canceled, but the write is done
         if call.error is not None:
             call.future.set_exception(call.error)
         else:

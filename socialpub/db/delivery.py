@@ -1,4 +1,4 @@
-"""One delivery as the engine works with it: the row, and what the engine remembers between steps."""
+"""A delivery as the engine uses it: the row, and the engine's state between steps."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,19 +11,19 @@ from socialpub.db.states import READ_BACK, Phase, Preparing, State, WaitingForRe
 
 @dataclass(slots=True)
 class Progress:
-    """What the engine itself remembers of a delivery between its steps; `memo` is the network's."""
+    """The engine's state of a delivery between two steps. The column `memo` has the network's state."""
 
     phase: Phase = field(default_factory=Preparing)
     tries: int = 0
-    """Failures in a row that a retry may overcome; reset by anything that goes forward."""
+    """Consecutive failures that allow a retry. Progress resets the number."""
     deaths: int = 0
-    """How many processes in a row have died while they ran its next step."""
+    """The number of consecutive processes that died during the next step."""
     stopped: bool = False
-    """The operator's order to make no further call. What was sent is still read back."""
+    """The owner stopped the delivery: no further call is made, but sent calls are read back."""
     reconnected_at: str | None = None
-    """When the account was connected again, after a wait for that: `give_up_after` counts from then."""
+    """When a wait for a reconnection ended. `give_up_after` begins at this instant."""
     again: dict[str, int] = field(default_factory=dict)
-    """How often the delivery went back to an earlier step, per reason."""
+    """The number of returns to an earlier step, by reason."""
 
     @classmethod
     def from_json(cls, text: str) -> "Progress":
@@ -32,14 +32,14 @@ class Progress:
         return cls(states.read_phase(stored), **own)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that differs from a new delivery."""
+        """Return all values that differ from a new delivery."""
         own = {name: value for name in self.__slots__ if name != "phase" and (value := getattr(self, name))}
         return own if self.phase == Preparing() else {**self.phase.as_dict(), **own}
 
 
 @dataclass(slots=True)
 class Delivery:
-    """One post on its way to one profile, as claimed."""
+    """A claimed delivery of one post to one profile."""
 
     id: str
     post_id: str
@@ -53,17 +53,17 @@ class Delivery:
     started_at: str | None
     held_by: str | None
     plan: list[tuple[str, str]] | None
-    """Names and kinds of the steps; None until the first start."""
+    """Names and kinds of the steps. None: the delivery has not started."""
     step: int
     memo: dict[str, Any]
     progress: Progress
     committed_at: str | None
-    """Set before the first commit is sent, cleared when it certainly did not happen."""
+    """Set before the first commit is sent, and cleared when the commit certainly did not happen."""
     content_key: str
     scheduled_at: str | None
-    """The time that the owner chose; None for a post that is published at once."""
+    """The owner's time. None: the post is published at once."""
     first_endpoint: str | None = None
-    """What the first step calls, as long as there is no plan. None: not known before the claim."""
+    """The endpoint of the first step, for a delivery without a plan. None: not known before the claim."""
 
     COLUMNS: ClassVar[str] = (
         "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
@@ -81,7 +81,7 @@ class Delivery:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the next run: of a delivery that waits for a reconnection, the phase that it continues in."""
+        """The phase of the next run. For a delivery that waits for a reconnection, its former phase."""
         phase = self.progress.phase
         return phase.resumes if isinstance(phase, WaitingForReconnect) else phase
 
@@ -91,7 +91,7 @@ class Delivery:
 
     @property
     def step_name(self) -> str:
-        """The step that runs next, as attempts show it."""
+        """The name of the next step in attempts."""
         if self.phase.reads_back:
             return READ_BACK
         return self.plan[self.step][0] if self.plan else "start"
@@ -101,18 +101,18 @@ class Delivery:
         return self.plan[self.step][1] if self.plan else "prepare"
 
     def kind_of(self, step_name: str) -> str:
-        """What running the step of this name twice would do; reading back is no step of a plan."""
+        """Return the kind of the step with this name, or `READ_BACK`."""
         return READ_BACK if step_name == READ_BACK else dict(self.plan or ()).get(step_name, "prepare")
 
     @property
     def commit_step(self) -> int:
-        """The position of the commit in the plan; 0 when there is no plan yet."""
+        """The position of the commit in the plan, or 0 without a plan."""
         kinds = [kind for _, kind in self.plan or ()]
         return kinds.index("commit") if "commit" in kinds else 0
 
     @property
     def asks(self) -> bool:
-        """Whether the next run only asks a question."""
+        """Whether the next run only reads from the network."""
         return self.phase.reads_back or self.step_kind == "poll"
 
     @property
@@ -121,15 +121,14 @@ class Delivery:
 
     @property
     def past_commit(self) -> bool:
-        """Whether the commit was announced: something may be public already."""
+        """Whether the commit was announced, so the post may be public."""
         return self.committed_at is not None
 
     @property
     def unknown_calls(self) -> int:
-        """How many calls that publish had an unknown outcome."""
         return self.phase.commits
 
     @property
     def unknown_since(self) -> str | None:
-        """When the first call that may have published was announced, or the backup of another installation was made."""
+        """The announcement of the first call that may have published, or the instant of the restored backup."""
         return self.phase.since or self.committed_at

@@ -1,9 +1,9 @@
-"""What errors of SQLite mean, by their codes."""
+"""The meaning of SQLite's errors, by their codes."""
 
 import sqlite3
 import traceback
 
-from socialpub.core.errors import Unavailable
+from socialpub.core.errors import Unavailable, disk_full
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _TROUBLE = {
@@ -16,7 +16,7 @@ _TROUBLE = {
 
 
 def primary_code(error: BaseException | None) -> int | None:
-    """Return the primary code. None: it is no error of SQLite's library."""
+    """Return the primary code. None: the error is not from SQLite's library."""
     code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
     return None if code is None else code & 0xFF
 
@@ -27,12 +27,12 @@ def is_trouble(error: BaseException) -> bool:
 
 
 def as_unavailable(error: sqlite3.Error) -> Exception:
-    """Return the caller's error. Its cause has the code of SQLite's."""
+    """Return the error for the caller. Its cause is SQLite's error."""
     match primary_code(error) or primary_code(error.__cause__):
         case sqlite3.SQLITE_FULL:
-            unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
+            unavailable = disk_full()
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            unavailable = Unavailable("Another process keeps the database locked. Try again in a moment.")
+            unavailable = Unavailable("Another process has locked the database. Try again in a moment.")
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
             unavailable = Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
         case _:
@@ -42,10 +42,9 @@ def as_unavailable(error: sqlite3.Error) -> Exception:
 
 
 def find_damage(error: BaseException) -> str | None:
-    """Return what is damaged, in SQLite's words. None: the error is about something else.
+    """Return SQLite's message about damage. None: the error has another cause.
 
-    peewee raises its own classes. SQLite's error is in their context. A damaged schema can also make SQLite's own
-    message unreadable.
+    The context of peewee's errors is SQLite's error. A damaged schema can make SQLite's message unreadable.
     """
     for one in (error, error.__context__):
         if isinstance(one, sqlite3.DatabaseError) and (primary_code(one) in _DAMAGE or _is_undecodable(one)):
@@ -56,7 +55,7 @@ def find_damage(error: BaseException) -> str | None:
 
 
 def _is_undecodable(error: sqlite3.DatabaseError) -> bool:
-    # Python, and not SQLite, refuses a text that is not UTF-8: the error has no code and no cause.
+    # For a text that is not UTF-8, Python raises an error without a code and a cause.
     return type(error) is sqlite3.OperationalError and primary_code(error) is None and error.__cause__ is None
 
 

@@ -1,9 +1,9 @@
 """The current schema as peewee models, one for each table.
 
-`db/migrations` creates and changes the tables; a test compares the models with a migrated database. Cold statements
-are peewee queries over these models (`Reader.rows`, `Tx.run`). Hot statements are SQL text (`connection.prepared`).
-Building a peewee query takes 60 to 170 µs of processor time, and a prepared statement takes 1 to 5.
-Columns that end in `_at` are stamps (`core/clock.py`).
+`db/migrations` creates and changes the tables. A test compares the models with a migrated database. Rare statements are
+peewee queries over these models (`Reader.rows`, `Tx.run`). Frequent statements are SQL text (`connection.prepared`):
+building a peewee query takes 60 to 170 µs of processor time, and a prepared statement takes 1 to 5 µs. Columns that end
+in `_at` are stamps (`core/clock.py`).
 """
 
 import json
@@ -29,7 +29,7 @@ _ZERO: list[Node] = [SQL("DEFAULT 0")]
 _EMPTY: list[Node] = [SQL("DEFAULT ''")]
 _EMPTY_OBJECT: list[Node] = [SQL("DEFAULT '{}'")]
 _COMPUTED: list[Node] = [SQL("GENERATED ALWAYS AS (NULL) VIRTUAL")]
-"""SQLite computes the value. The last migration that creates the column has the expression."""
+"""SQLite computes the value. The expression is in the last migration that creates the column."""
 
 
 def _indexes(*descriptions: str) -> list[SQL]:
@@ -43,15 +43,13 @@ def _table_name(model: type[Model]) -> str:
 
 
 class Flag(IntegerField):
-    """A truth value as 0 or 1."""
+    """A boolean as 0 or 1."""
 
     def python_value(self, value: int) -> bool:
         return bool(value)
 
 
 class Json(TextField):
-    """A value as JSON text."""
-
     def db_value(self, value: Any) -> str | None:
         return None if value is None else json.dumps(value, ensure_ascii=False)
 
@@ -61,8 +59,15 @@ class Json(TextField):
 
 class TableRow(Model):
     class Meta:
-        database = SqliteDatabase(None)  # only compiles; `Tx` and `Reader` run the queries
+        database = SqliteDatabase(None)  # compiles queries, which `Tx` and `Reader` run
         table_function = _table_name
+
+
+class KeyedRow(TableRow):
+    """A row of a table WITHOUT ROWID, which SQLite stores in the order of its primary key."""
+
+    class Meta:
+        table_settings = ("WITHOUT ROWID",)
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------
@@ -81,7 +86,7 @@ class PostRow(TableRow):
     outcomes = TextField(constraints=_EMPTY)
     """A letter for each delivery (`states.OUTCOME_LETTERS`)."""
     restore_count = IntegerField(constraints=_ZERO)
-    """How many restores the database had gone through when the post was accepted or last confirmed."""
+    """The number of restores of the database when the post was accepted or last confirmed."""
 
     class Meta:
         indexes = _indexes(
@@ -112,7 +117,7 @@ class AudienceRow(TableRow):
     members = TextField(constraints=_UNIQUE)
 
 
-class AudienceMemberRow(TableRow):
+class AudienceMemberRow(KeyedRow):
     audience_id = IntegerField()
     profile_id = TextField()
     provider = TextField()
@@ -120,13 +125,10 @@ class AudienceMemberRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("audience_id", "profile_id")
-        without_rowid = True
-        indexes = _indexes(
-            "INDEX audience_of_profile ON audience_member (profile_id)",
-        )
+        indexes = _indexes("INDEX audience_of_profile ON audience_member (profile_id)")
 
 
-class AudienceCountRow(TableRow):
+class AudienceCountRow(KeyedRow):
     audience_id = IntegerField()
     status = TextField()
     outcomes = TextField()
@@ -134,18 +136,14 @@ class AudienceCountRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("audience_id", "status", "outcomes")
-        without_rowid = True
 
 
-class PostCountRow(TableRow):
+class PostCountRow(KeyedRow):
     status = TextField(primary_key=True)
     posts = IntegerField()
 
-    class Meta:
-        without_rowid = True
 
-
-class IdempotencyRow(TableRow):
+class IdempotencyRow(KeyedRow):
     key_id = TextField()
     key = TextField()
     fingerprint = TextField()
@@ -158,10 +156,7 @@ class IdempotencyRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("key_id", "key")
-        without_rowid = True
-        indexes = _indexes(
-            "INDEX idempotency_age ON idempotency (created_at)",
-        )
+        indexes = _indexes("INDEX idempotency_age ON idempotency (created_at)")
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------
@@ -199,11 +194,11 @@ class DeliveryRow(TableRow):
     turn_at = TextField(null=True, constraints=_COMPUTED)
     content_refused = IntegerField(constraints=_ZERO)
     phase = TextField(null=True, constraints=_COMPUTED)
-    """A `PhaseName`. If the delivery waits for a reconnection, the phase that it continues in."""
+    """A `PhaseName`. For a delivery that waits for a reconnection, its former phase."""
     next_scope = TextField(null=True, constraints=_COMPUTED)
-    """The scope of holds that the next step belongs to."""
+    """The scope of holds of the next step."""
     waits_on = TextField(null=True, constraints=_COMPUTED)
-    """The endpoint that the next step calls; `+` precedes it if that step publishes."""
+    """The endpoint of the next step, after a `+` if that step publishes."""
 
     class Meta:
         indexes = _indexes(
@@ -239,9 +234,7 @@ class AttemptRow(TableRow):
     next_at = TextField(null=True)
 
     class Meta:
-        indexes = _indexes(
-            "INDEX attempt_of_delivery ON attempt (delivery_id)",
-        )
+        indexes = _indexes("INDEX attempt_of_delivery ON attempt (delivery_id)")
 
 
 class LogEntryRow(TableRow):
@@ -268,7 +261,7 @@ class LogEntryRow(TableRow):
         )
 
 
-class HoldRow(TableRow):
+class HoldRow(KeyedRow):
     provider = TextField()
     scope = TextField()
     reason = TextField()
@@ -278,10 +271,9 @@ class HoldRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("provider", "scope")
-        without_rowid = True
 
 
-class NotBeforeRow(TableRow):
+class NotBeforeRow(KeyedRow):
     profile_id = TextField()
     endpoint = TextField()
     until = TextField()
@@ -290,7 +282,6 @@ class NotBeforeRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("profile_id", "endpoint")
-        without_rowid = True
 
 
 class OwnWaitRow(TableRow):
@@ -301,9 +292,7 @@ class OwnWaitRow(TableRow):
 
     class Meta:
         primary_key = False
-        indexes = _indexes(
-            "INDEX own_wait_of_profile ON own_wait (profile_id, until)",
-        )
+        indexes = _indexes("INDEX own_wait_of_profile ON own_wait (profile_id, until)")
 
 
 # --- artifacts -------------------------------------------------------------------------------------------------------
@@ -377,7 +366,7 @@ class ProfileRow(TableRow):
 
     class Meta:
         indexes = _indexes(
-            "UNIQUE INDEX profile_account ON profile (provider, account_id) WHERE status <> 'disconnected'",
+            "UNIQUE INDEX profile_account ON profile (provider, account_id) WHERE status <> 'disconnected'"
         )
 
     @property
@@ -386,7 +375,7 @@ class ProfileRow(TableRow):
 
     @property
     def renewable(self) -> bool:
-        """Whether a new access token needs no owner."""
+        """Whether the appliance can renew the access token without the owner."""
         return self.refresh_token is not None
 
     @property
@@ -395,7 +384,7 @@ class ProfileRow(TableRow):
         return str(self.renewed_at or self.created_at)
 
 
-class ChoiceLabelRow(TableRow):
+class ChoiceLabelRow(KeyedRow):
     profile_id = TextField()
     key = TextField()
     value = TextField()
@@ -403,10 +392,9 @@ class ChoiceLabelRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("profile_id", "key", "value")
-        without_rowid = True
 
 
-class ConsentRow(TableRow):
+class ConsentRow(KeyedRow):
     id = TextField(primary_key=True)
     state_hash = BlobField(constraints=_UNIQUE)
     provider = TextField()
@@ -417,7 +405,7 @@ class ConsentRow(TableRow):
     created_at = TextField()
     expires_at = TextField()
     taken_at = TextField(null=True)
-    """When the browser came back. From then on the state is spent."""
+    """When the browser returned. Afterwards, the state is not valid."""
     finished_at = TextField(null=True)
     profile_id = TextField(null=True)
     revived = IntegerField(null=True)
@@ -427,13 +415,10 @@ class ConsentRow(TableRow):
     door = TextField(constraints=[SQL("DEFAULT 'shell'")])
 
     class Meta:
-        without_rowid = True
-        indexes = _indexes(
-            "INDEX consent_age ON consent (created_at)",
-        )
+        indexes = _indexes("INDEX consent_age ON consent (created_at)")
 
 
-class ApiKeyRow(TableRow):
+class ApiKeyRow(KeyedRow):
     id = TextField(primary_key=True)
     name = TextField()
     scope = TextField()
@@ -445,9 +430,6 @@ class ApiKeyRow(TableRow):
     revoked_at = TextField(null=True)
     last_used_at = TextField(null=True)
 
-    class Meta:
-        without_rowid = True
-
     def state(self, now: str) -> str:
         """`active`, `revoked` or `expired`."""
         if self.revoked_at is not None:
@@ -455,7 +437,7 @@ class ApiKeyRow(TableRow):
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
-class SessionRow(TableRow):
+class SessionRow(KeyedRow):
     id = TextField(primary_key=True)
     token_hash = BlobField(constraints=_UNIQUE)
     instance_id = TextField()
@@ -464,30 +446,21 @@ class SessionRow(TableRow):
     address = TextField()
     user_agent = TextField()
 
-    class Meta:
-        without_rowid = True
 
-
-class SignInLinkRow(TableRow):
+class SignInLinkRow(KeyedRow):
     token_hash = BlobField(primary_key=True)
     instance_id = TextField()
     purpose = TextField()
     created_at = TextField()
     expires_at = TextField()
 
-    class Meta:
-        without_rowid = True
-
 
 # --- the appliance ---------------------------------------------------------------------------------------------------
 
 
-class ApplianceRow(TableRow):
+class ApplianceRow(KeyedRow):
     name = TextField(primary_key=True)
     value = TextField()
-
-    class Meta:
-        without_rowid = True
 
 
 class TrailRow(TableRow):
@@ -516,43 +489,37 @@ class NotificationRow(TableRow):
     body = TextField()
 
 
-class NotificationServiceRow(TableRow):
+class NotificationServiceRow(KeyedRow):
     id = TextField(primary_key=True)
     name = TextField()
     """Scheme and host of the address."""
     sent_through = IntegerField()
-    """Messages up to this one were sent to the service."""
+    """The id of the last message that was sent to the service."""
     sent_at = TextField(null=True)
     failing_since = TextField(null=True)
     tries = IntegerField(constraints=_ZERO)
-    """How often sending the next message failed."""
+    """Failed tries of the next message."""
     next_at = TextField(null=True)
     failure = TextField(null=True)
-    """Why the last try failed, in words."""
+    """Why the last try failed."""
     sent = IntegerField(constraints=_ZERO)
-    """How many messages the service took."""
+    """The number of messages that the service accepted."""
     failed = IntegerField(constraints=_ZERO)
-    """How many tries failed."""
+    """The number of failed tries."""
     waiting: int
-    """How many messages were not sent to it yet. No column: `notifications.services` counts them."""
-
-    class Meta:
-        without_rowid = True
+    """The number of messages that were not sent yet. It is not a column: `notifications.services` counts."""
 
 
-class NotifyAddressRow(TableRow):
+class NotifyAddressRow(KeyedRow):
     id = TextField(primary_key=True)
     name = TextField()
     url = BlobField()
     """Sealed."""
     added_at = TextField()
 
-    class Meta:
-        without_rowid = True
 
-
-class ToldCauseRow(TableRow):
-    """An alert that was sent, or that the daily limit held back."""
+class ToldCauseRow(KeyedRow):
+    """An alert that was sent, or that the daily limit delayed."""
 
     key = TextField(primary_key=True)
     subject = TextField()
@@ -560,23 +527,20 @@ class ToldCauseRow(TableRow):
     sentence = TextField()
     passes = Flag()
     since = TextField()
-    """When the cause was found, this time."""
+    """When the current occurrence of the problem began."""
     told_at = TextField(null=True)
-    """When the owner was last alerted. None: not since the cause came back."""
+    """When the owner was last alerted of the current occurrence."""
     ended_at = TextField(null=True)
-    """Since when the cause has not been found."""
+    """When the problem ended."""
     returns = IntegerField()
-    """How often it came back within a day. The alert is later each time."""
+    """How often the problem returned within a day. Each return delays the next alert."""
     held_back = Flag()
-
-    class Meta:
-        without_rowid = True
 
 
 # --- counters --------------------------------------------------------------------------------------------------------
 
 
-class EventCountRow(TableRow):
+class EventCountRow(KeyedRow):
     event = TextField()
     provider = TextField()
     kind = TextField()
@@ -585,20 +549,18 @@ class EventCountRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("event", "provider", "kind", "outcome")
-        without_rowid = True
 
 
-class DeliveryCountRow(TableRow):
+class DeliveryCountRow(KeyedRow):
     provider = TextField()
     outcome = TextField()
     deliveries = IntegerField()
 
     class Meta:
         primary_key = CompositeKey("provider", "outcome")
-        without_rowid = True
 
 
-class SendingDelayRow(TableRow):
+class SendingDelayRow(KeyedRow):
     provider = TextField()
     bucket = FloatField()
     deliveries = IntegerField()
@@ -606,10 +568,9 @@ class SendingDelayRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("provider", "bucket")
-        without_rowid = True
 
 
-class UsageRow(TableRow):
+class UsageRow(KeyedRow):
     day = TextField()
     kind = TextField()
     name = TextField()
@@ -617,4 +578,3 @@ class UsageRow(TableRow):
 
     class Meta:
         primary_key = CompositeKey("day", "kind", "name")
-        without_rowid = True

@@ -1,4 +1,4 @@
-"""Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
+"""Binds a database to its `secret.key`, so a start detects a wrong key before any token is decrypted."""
 
 import base64
 import json
@@ -20,22 +20,21 @@ from socialpub.db.tables import delivery_rows
 
 
 def lost_key_hint() -> str:
-    """Return what to do if the key of a database is lost for good."""
+    """Return the hint for a database whose key is lost."""
     new = commands.line("init", "--new-secret")
-    return f"If that key is lost for good, move this one away and run `{new}`. It says what is lost with the key."
+    return f"If that key is lost, move this key to another folder and run `{new}`. The command lists what is lost."
 
 
 def check_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
-    """Refuse a database that remembers another key. Comes before anything in it is changed."""
+    """Raise OperatorError for a database that belongs to another key. Call this before any write."""
     if _bound_key(Reader(connection)) not in (None, secrets.check_value):
         raise OperatorError(
-            "The database belongs to another secret.key.",
-            f"Put back the one that belongs to it. {lost_key_hint()}",
+            "The database belongs to another secret.key.", f"Restore the secret.key of this database. {lost_key_hint()}"
         )
 
 
 def _bound_key(reader: Reader) -> str | None:
-    """Return the check value of the key that the database belongs to. None: it is new."""
+    """Return the check value of the key that the database belongs to. None: the database is new."""
     return appliance_state.get(reader, appliance_state.SECRET_KEY) if reader.has_table(ApplianceRow) else None
 
 
@@ -54,13 +53,12 @@ def next_key_file(key_file: Path) -> Path:
 
 
 def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
-    """Have `key_file` be the one that the database belongs to, after a change that was cut off. Comes before it is
-    loaded. Raises OperatorError."""
+    """Finish or undo an interrupted change of `key_file`. Call this before the key is loaded. Raise OperatorError."""
     following = next_key_file(key_file)
     if not following.exists():
         return
     with upgrade.exclusive(run_dir):
-        if not following.exists():  # somebody else was faster
+        if not following.exists():  # another process was faster
             return
         try:
             at = _bound_since(database, following)
@@ -70,13 +68,13 @@ def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
                 following.unlink()
         except (OSError, sqlite3.Error) as error:
             raise OperatorError(
-                f"A change of {key_file} was cut off, and it cannot be finished: {error}.",
-                f"Check the disk and who owns the folder. Keep {following}: the database may belong to it already.",
+                f"A change of {key_file} was interrupted and cannot be finished: {error}.",
+                f"Check the disk and the owner of the folder. Keep {following}: the database may already use it.",
             ) from error
 
 
 def _bound_since(database: Path, key_file: Path) -> str | None:
-    """Return since when the database belongs to this key. None: it does not."""
+    """Return since when the database belongs to this key. None: the database belongs to another key."""
     if not database.exists():
         return None
     with closing(sqlite3.connect(database)) as connection:
@@ -87,10 +85,10 @@ def _bound_since(database: Path, key_file: Path) -> str | None:
 
 
 def swap_key_files(key_file: Path, at: str) -> Path:
-    """The next key becomes the present one; where the former one lies now. `at` is the instant of the change."""
+    """Replace the key by the next key. Return the file of the former key. `at` is the instant of the change."""
     former = key_file.with_name(f"{key_file.name}.until-{at.replace(':', '').replace('-', '')}")
     if key_file.exists():
-        former.unlink(missing_ok=True)  # half of it, from a change that was cut off
+        former.unlink(missing_ok=True)  # an incomplete file of an interrupted change
         with durable_files.create(former) as file:
             file.write(key_file.read_bytes())
             durable_files.flush(file)
@@ -100,11 +98,11 @@ def swap_key_files(key_file: Path, at: str) -> Path:
     return former
 
 
-# --- copies that were made before ------------------------------------------------------------------------------------
+# --- earlier backups -------------------------------------------------------------------------------------------------
 
 
 def note_former_key(tx: Tx) -> None:
-    """The database is about to belong to another key: copies that the present one made stay this installation's own."""
+    """Store the current key's check value before a change, so its backups still belong to this installation."""
     present = appliance_state.get(tx, appliance_state.SECRET_KEY)
     if present is not None:
         known = [*_former_keys(tx), present]
@@ -112,7 +110,7 @@ def note_former_key(tx: Tx) -> None:
 
 
 def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
-    """The check values of this installation's `secret.key` and of its former ones."""
+    """Return the check values of this installation's current and former keys."""
     return {secrets.check_value, *_former_keys(reader)}
 
 
@@ -120,7 +118,7 @@ def _former_keys(reader: Reader) -> list[str]:
     return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
 
 
-# --- everything that is sealed ---------------------------------------------------------------------------------------
+# --- sealed values ---------------------------------------------------------------------------------------------------
 
 _SEALED = (ProfileRow.access_token, ProfileRow.refresh_token, ConsentRow.verifier, NotifyAddressRow.url)
 
@@ -135,12 +133,11 @@ def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
     delivery_rows.reseal(tx, reseal)
 
 
-# --- addresses that were handed out before ---------------------------------------------------------------------------
+# --- signed URLs of former keys --------------------------------------------------------------------------------------
 
 
 def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
-    """What `old` signed counts until it ends, at the latest `until` (seconds since 1970). Only its key for addresses is
-    kept, sealed."""
+    """Store the sealed URL key of `old`: its signed URLs stay valid until they expire, at most until `until`."""
     kept = [(key, ends) for key, ends in _former(Reader(tx.connection), old) if ends > tx.now.timestamp()]
     kept.append((old.url_key, until))
     sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
@@ -148,7 +145,7 @@ def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
 
 
 def accept_former_urls(reader: Reader, secrets: Secrets) -> None:
-    """Addresses of before the last changes are valid until they end."""
+    """Accept signed URLs of former keys until they expire."""
     for key, until in _former(reader, secrets):
         secrets.accept_urls(key, until)
 
@@ -159,5 +156,5 @@ def _former(reader: Reader, secrets: Secrets) -> list[tuple[bytes, int]]:
         try:
             found.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
         except OperatorError:
-            continue  # the key was lost meanwhile: these addresses have ended with it
+            continue  # the key was lost, and these URLs are no longer valid
     return found

@@ -1,8 +1,7 @@
 """The states of posts, deliveries, profiles and artifacts, and the phases of a delivery.
 
-A state says what callers see, and how it is left. A phase is what the engine remembers of a delivery between two steps:
-it says what may be public and what the next run does. `publishing/delivery/transitions.py` has the table of all
-transitions between phases.
+Callers see states. The engine stores the phase of a delivery between two steps: what may be public, and what the next
+run does. `publishing/delivery/transitions.py` has the table of all transitions.
 """
 
 from dataclasses import dataclass, fields
@@ -10,49 +9,49 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 QUESTIONS = "questions"
-"""The scope (of holds) of what only asks: reading back, and polls."""
+"""The scope of holds for read-backs and polls."""
 
 READ_BACK = "read_back"
-"""How attempts show a read-back. It is no step of a plan."""
+"""The step name of read-backs in attempts. It is not a step of a plan."""
 
 
 class PostStatus(StrEnum):
     PENDING = "pending"
-    """Accepted and started, or to be started at once. Left when the last delivery settles."""
+    """The post is accepted and has started or starts at once. It ends when the last delivery settles."""
 
     SCHEDULED = "scheduled"
-    """Waits for its time. Left when the first delivery starts, or by cancel."""
+    """The post waits for its time. It ends when the first delivery starts or the post is canceled."""
 
     SETTLED = "settled"
     """Every delivery has an outcome. Final."""
 
     CANCELED = "canceled"
-    """Stopped before any delivery ran. Final."""
+    """The post was canceled before any delivery ran. Final."""
 
 
 class State(StrEnum):
-    """A delivery's state inside; `outside` is what the API calls it."""
+    """A delivery's internal state; `api_status` is its status in the API."""
 
     QUEUED = "queued"
-    """Waits for `run_at`: its time, a retry, a network's wait. Left by a claim or a cancel."""
+    """The delivery waits for `run_at`: its time, a retry, or a network's wait. It ends with a claim or a cancel."""
 
     RUNNING = "running"
-    """A process talks to the network for it. Left by settling, or by another process once that one's lock is free."""
+    """A process runs a step. It ends when the step settles, or when another process finds the process dead."""
 
     PUBLISHED = "published"
-    """Exactly one post is up. Final; `url` and `providerPostId` may still be filled in."""
+    """Exactly one post is public. Final; `url` and `providerPostId` may follow later."""
 
     FAILED = "failed"
-    """Certain that nothing was posted. Final."""
+    """It is certain that nothing was published. Final."""
 
     UNCONFIRMED = "unconfirmed"
-    """It may be public and the network cannot tell. Final; shown as failed, with a message that says so."""
+    """The post may be public, and the network cannot confirm it. Final; the API reports `failed` with a message."""
 
     CANCELED = "canceled"
-    """Stopped with its post before it ran. Final."""
+    """The post was canceled before the delivery ran. Final."""
 
     @property
-    def outside(self) -> str:
+    def api_status(self) -> str:
         match self:
             case State.QUEUED | State.RUNNING:
                 return "pending"
@@ -63,12 +62,12 @@ class State(StrEnum):
 
     @property
     def outcome(self) -> str:
-        """The same, but for what may be public: `unknown`. As lists of posts are filtered (contract 1.16)."""
-        return "unknown" if self is State.UNCONFIRMED else self.outside
+        """The status for filters of posts, with `unknown` for a post that may be public (contract 1.16)."""
+        return "unknown" if self is State.UNCONFIRMED else self.api_status
 
     @property
     def letter(self) -> str:
-        """The outcome as a post holds it, one letter per delivery."""
+        """The outcome in the column `post.outcomes`, which has one letter per delivery."""
         return OUTCOME_LETTERS[self.outcome]
 
     @property
@@ -81,24 +80,23 @@ OUTCOME_LETTERS = {"pending": ".", "published": "p", "failed": "f", "unknown": "
 
 class ProfileStatus(StrEnum):
     ACTIVE = "active"
-    """Usable."""
 
     REAUTH_REQUIRED = "reauthRequired"
-    """The owner must connect the account again. Left when that happens, or by an import of tokens for it."""
+    """The owner must connect the account again, or import tokens."""
 
     DISCONNECTED = "disconnected"
-    """No longer linked. Final."""
+    """Final."""
 
 
 class ArtifactStatus(StrEnum):
     RESERVED = "reserved"
-    """An id and a place for bytes. Left by `complete`."""
+    """The artifact has an id and waits for bytes. It ends with `complete`."""
 
     VERIFIED = "verified"
-    """Examined and usable in posts. Final."""
+    """The file is valid, and posts can use it. Final."""
 
     REJECTED = "rejected"
-    """Examined and refused; its bytes are gone. Final."""
+    """The file is not valid and was removed. Final."""
 
 
 # --- phases ----------------------------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ class PhaseName(StrEnum):
 
 
 class _Absent:
-    """The values of fields that a phase does not have."""
+    """Default values of fields that a phase does not have."""
 
     __slots__ = ()
     commits = 0
@@ -137,12 +135,12 @@ class Phase(_Absent):
     reads_back: ClassVar[bool] = False
     """The next run searches the account instead of running a step of the plan."""
     may_be_public: ClassVar[bool] = False
-    """A call that publishes may have reached the network before the next run."""
+    """A call that publishes may have reached the network."""
     inherited: ClassVar[bool] = False
-    """The delivery came with a restored backup: another installation may have published it."""
+    """The delivery comes from a restored backup, so another installation may have published it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON of this phase, without the fields that have no value."""
+        """Return the JSON of this phase, without empty fields."""
         found = {field.name: value for field in fields(self) if (value := getattr(self, field.name))}
         return {"phase": self.name.value, **found}
 
@@ -152,23 +150,23 @@ class Phase(_Absent):
 
 @dataclass(frozen=True, slots=True)
 class Preparing(Phase):
-    """Runs the steps before the commit. Nothing is public."""
+    """The steps before the commit run. Nothing is public."""
 
     name = PhaseName.PREPARING
 
 
 @dataclass(frozen=True, slots=True)
 class Committing(Phase):
-    """Makes the call that publishes, for the first time. The row announces the call before it is sent."""
+    """The first call that publishes is next. The row announces the call before it is sent."""
 
     name = PhaseName.COMMITTING
     dated_since: str | None = None
-    """When the call was announced, on the network's clock. None: that clock was not known."""
+    """When the call was announced, on the network's clock. None: that clock was unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processing(Phase):
-    """The network accepted the call and processes the post. The steps after the commit ask for the result."""
+    """The network accepted the call and processes the post. The steps after the commit poll the result."""
 
     name = PhaseName.PROCESSING
     may_be_public = True
@@ -176,7 +174,7 @@ class Processing(Phase):
     since: str | None = None
     dated_since: str | None = None
     message: str | None = None
-    """Of a closed delivery, which makes no further call: the message with which it fails."""
+    """The error message of a closed delivery, which makes no further call."""
 
 
 # --- a call has an unknown outcome -----------------------------------------------------------------------------------
@@ -184,7 +182,7 @@ class Processing(Phase):
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome(Phase):
-    """What every phase keeps after a call of unknown outcome."""
+    """A call has an unknown outcome."""
 
     may_be_public = True
     commits: int
@@ -192,40 +190,40 @@ class UnknownOutcome(Phase):
     why: str
     """Why the outcome is unknown."""
     since: str
-    """When the first of these calls was announced. The search of the account begins there."""
+    """When the first of these calls was announced. Read-backs search the account from this instant on."""
     dated_since: str | None = None
-    """The same instant on the network's clock, if it was known."""
+    """The same instant on the network's clock. None: that clock was unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingBack(UnknownOutcome):
-    """The outcome of a call is unknown. Searches the account until `publishing.resend_after` is over."""
+    """Read-backs search the account until `publishing.resend_after` has passed."""
 
     name = PhaseName.READING_BACK
     reads_back = True
     readbacks: int = 0
-    """Answered read-backs in this round."""
+    """Read-backs of this round that the network answered."""
     read_back_seconds: float = 0.0
     """The length of this round on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommittingAgain(UnknownOutcome):
-    """The account does not show the post. Makes the second call, after a read-back at most one minute old."""
+    """The account does not show the post. The second call follows a read-back that is at most one minute old."""
 
     name = PhaseName.COMMITTING_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
 class PreparingAgain(UnknownOutcome):
-    """The network asked for earlier steps again before it takes the second call."""
+    """The network requires earlier steps again before the second call."""
 
     name = PhaseName.PREPARING_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Confirming(UnknownOutcome):
-    """Something delayed the second call. Searches the account once more before that call."""
+    """Something delayed the second call. One read-back precedes that call."""
 
     name = PhaseName.CONFIRMING
     reads_back = True
@@ -233,12 +231,12 @@ class Confirming(UnknownOutcome):
 
 @dataclass(frozen=True, slots=True)
 class Closing(UnknownOutcome):
-    """No further call is made. Searches the account for a last round, then the delivery ends."""
+    """No further call is made. After a last round of read-backs, the delivery ends."""
 
     name = PhaseName.CLOSING
     reads_back = True
     message: str = ""
-    """The message with which it fails if the account does not show the post."""
+    """The error message if the account does not show the post."""
     readbacks: int = 0
     read_back_seconds: float = 0.0
 
@@ -248,20 +246,20 @@ class Closing(UnknownOutcome):
 
 @dataclass(frozen=True, slots=True)
 class Inherited(Phase):
-    """The delivery came with a backup and is due later. One read-back precedes its first step."""
+    """The delivery comes from a backup and is due later. One read-back precedes its first step."""
 
     name = PhaseName.INHERITED
     may_be_public = True
     inherited = True
     since: str = ""
-    """The instant of the backup. The search of the account begins there."""
+    """The instant of the backup. Read-backs search the account from this instant on."""
     earlier: tuple[dict[str, Any], ...] = ()
-    """Former contents that the other installation may have published: body, media (ids and alt), options."""
+    """Former versions that the other installation may have published: body, media (ids and alt), options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmingInherited(Inherited):
-    """Searches the account once before the first step of a delivery that came with a backup."""
+    """The read-back before the first step of a delivery that comes from a backup is next."""
 
     name = PhaseName.CONFIRMING_INHERITED
     reads_back = True
@@ -269,7 +267,7 @@ class ConfirmingInherited(Inherited):
 
 @dataclass(frozen=True, slots=True)
 class ReadingBackInherited(Phase):
-    """The delivery came with a backup and was due before the resume. It is read back, and never sent."""
+    """The delivery comes from a backup and was due before the resume. It is read back and never sent."""
 
     name = PhaseName.READING_BACK_INHERITED
     reads_back = True
@@ -280,14 +278,14 @@ class ReadingBackInherited(Phase):
     why: str = ""
     commits: int = 0
     message: str | None = None
-    """The message with which it fails if the account does not show the post. None: that of a restore."""
+    """The error message if the account does not show the post. None: the message of a restore."""
     readbacks: int = 0
     read_back_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessingInherited(Phase):
-    """The network processes a post that another installation may have sent as well. The delivery never goes back."""
+    """The network processes a post that another installation may also have sent. The delivery repeats no step."""
 
     name = PhaseName.PROCESSING_INHERITED
     may_be_public = True
@@ -302,7 +300,7 @@ class ProcessingInherited(Phase):
 
 @dataclass(frozen=True, slots=True)
 class WaitingForReconnect(Phase):
-    """The owner must connect the account again. Then the delivery continues in the phase that it had."""
+    """The owner must connect the account again. Then the delivery continues in its former phase."""
 
     name = PhaseName.WAITING_FOR_RECONNECT
     resumes: Phase = Preparing()
@@ -321,7 +319,7 @@ PHASES: dict[str, type[Phase]] = {
 
 
 READING_BACK = ", ".join(f"'{phase.name}'" for phase in PHASES.values() if phase.reads_back)
-"""The phases that read back, as SQL compares them with the column `phase`."""
+"""The phases that read back, as an SQL list."""
 
 
 def read_phase(stored: dict[str, Any]) -> Phase:

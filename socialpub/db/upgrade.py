@@ -1,7 +1,7 @@
-"""Bring a database to this version's shape, one starter at a time, and refuse one from the future.
+"""Upgrades a database to the schema of this version, and rejects a database of a newer version.
 
-Migrations are numbered, append-only, and say why. A history row without a file was written by a newer socialpub: what
-that one changed is unknown here, so this one does not touch the database at all.
+Migrations have numbers and never change. An applied migration that this version does not know comes from a newer
+socialpub, so this version does not write to the database.
 """
 
 import sqlite3
@@ -29,46 +29,43 @@ log = logging.get_logger("socialpub.upgrade")
 
 @contextmanager
 def exclusive(run_dir: Path) -> Iterator[None]:
-    """Two processes that start together would both apply the same migration."""
+    """Keep other processes from starting or migrating."""
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with FileLock(run_dir / "upgrade.lock"):
         yield
 
 
 def list_applied(connection: sqlite3.Connection) -> list[str]:
-    """The names of the migrations that a database has."""
     return [row[0] for row in connection.execute("SELECT name FROM schema_migration")]
 
 
 def list_unknown(applied: Iterable[str]) -> list[str]:
-    """Those of the applied migrations that this version does not know: a newer one made them."""
+    """Return the applied migrations of a newer version."""
     return sorted(set(applied) - list_known())
 
 
 def describe_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_backups.FIRST_VERSION) -> str:
-    """The sentence for a database with migrations that this version does not know. `made_by` is the newer version."""
+    """Return the sentence for a database with unknown migrations. `made_by` is the newer version."""
     newer = "a newer socialpub" if made_by == upgrade_backups.FIRST_VERSION else f"a newer socialpub, {made_by}"
-    return f"{what} was made by {newer}: it has {', '.join(unknown)}, unknown to {version.current()}."
+    return f"{what} was made by {newer}: {version.current()} does not know its migrations {', '.join(unknown)}."
 
 
 def list_missing(applied: Iterable[str]) -> list[str]:
-    """The migrations that the next start applies."""
+    """Return the migrations that the next start applies."""
     return sorted(list_known() - set(applied))
 
 
 def list_known() -> set[str]:
-    """The names of the migrations of this version."""
-    # A glob hides that a folder cannot be opened, such as with too many open files: every database would be newer.
+    # A glob would hide the error of a folder that cannot be opened, and every database would seem newer.
     names = (path.name for path in MIGRATIONS.iterdir())
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
 def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
-    """Apply what is missing, after a copy; the names applied. Inside `exclusive`.
+    """Back up the database and apply the missing migrations. Return their names. Call this inside `exclusive`.
 
-    Each migration is one transaction. Raises OperatorError for a newer database, and while a process of a former
-    version works on an older one. Statements of migrations may call `reseal(sealed, table, id, column)`, which is
-    `Secrets.reseal`.
+    Each migration is one transaction. Migrations may call the SQL function `reseal` (`Secrets.reseal`). Raise
+    OperatorError for a newer database, and while a process of a former version runs.
     """
     connection = database.connection()  # type: ignore[no-untyped-call]
     connection.create_function("reseal", 4, secrets.reseal)
@@ -81,7 +78,7 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
         if newer:
             raise OperatorError(
                 describe_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
-                "Install the newer version again, or restore a backup that this version made.",
+                "Install the newer version again, or restore a backup of this version.",
             )
         if not list_missing(before):
             return []
@@ -90,37 +87,37 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
             appliance_state.put(connection, appliance_state.VERSION, version.current())
             return names
         _refuse_former_processes(run_dir)
-        copy = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
+        backup = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
         try:
             names = list(runner.up())
         except (PeeweeException, sqlite3.Error) as error:
             raise OperatorError(
-                f"The database could not be brought up to date: {error}.",
-                f"The failed update was undone. Check the disk and start again. To go back: run "
-                f"`{commands.line('restore', str(copy.path))}`, then install {copy.version} again.",
+                f"The upgrade of the database failed: {error}.",
+                "The failed migration was undone. Check the disk and start again. To return to the former version, run "
+                f"`{commands.line('restore', str(backup.path))}`, then install {backup.version} again.",
             ) from error
     appliance_state.put(connection, appliance_state.VERSION, version.current())
     log.info(
-        "brought the database up to date",
+        "upgraded the database",
         migrations=names,
-        from_version=copy.version,
+        from_version=backup.version,
         to_version=version.current(),
-        copy=str(copy.path),
+        backup=str(backup.path),
     )
     return names
 
 
 def _refuse_former_processes(run_dir: Path) -> None:
-    # What it reads next would have a shape that it does not know: a token that it cannot open fails a post for good.
+    # A former process would read the new schema: a token that it cannot decrypt would make a post fail.
     names = living_processes(run_dir / "owners")
     if names:
         raise OperatorError(
             f"A process of a former version still runs: {', '.join(names)}.",
-            f"{commands.here().restart()}. The update begins when that process has ended.",
+            f"{commands.here().restart()}. The upgrade begins when that process has ended.",
         )
 
 
-# --- databases from elsewhere ----------------------------------------------------------------------------------------
+# --- foreign databases -----------------------------------------------------------------------------------------------
 
 _IS_NO_ID = "length({0}) <> 36 OR {0} GLOB '*[^0-9a-f-]*'"
 _IS_NO_PROCESS = "{0} GLOB '*[^A-Za-z0-9_-]*'"
@@ -131,12 +128,12 @@ _FILE_NAMES = {
     ("delivery", "owner"): _IS_NO_PROCESS,
     ("idempotency", "owner"): _IS_NO_PROCESS,
 }
-"""Columns whose values become names of files, and what no value of ours looks like."""
+"""Columns whose values become file names, and the conditions that a valid value never meets."""
 
 
 @prepared("columns by name")
 def find_foreign_name(reader: Reader) -> str | None:
-    """Return a value of these columns that is not ours. None: there is none."""
+    """Return an invalid value of these columns, or None."""
     for (table, column), wrong in _FILE_NAMES.items():
         found = reader.value(
             f"""SELECT quote({column}) FROM {table} WHERE {column} IS NOT NULL

@@ -1,8 +1,8 @@
-"""Backups of the database from before an upgrade, in `data_dir/upgrades`. Restoring one undoes the upgrade.
+"""Backups of the database before an upgrade, in `data_dir/upgrades`. Restoring a backup undoes the upgrade.
 
-A backup contains every row as of one instant, and no media, which no migration changes. Nothing is migrated before it
-is on the disk and sound. The newest backup of each schema is kept, so repeated failures remove no other one. A file
-with a finished name is complete. The name contains the last migration, the instant and the two versions.
+A backup contains every row of one instant, and no media, which migrations do not change. Migrations begin after the
+backup is on the disk and verified. The newest backup of each schema stays, so repeated failures do not remove other
+backups. A file name contains the last migration, the instant and the two versions.
 """
 
 import re
@@ -24,7 +24,7 @@ KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
 WATCHED_STEP_PAGES = 4096
 FIRST_VERSION = "1.0.0"
-"""The version of a database that names none."""
+"""The version of a database without a stored version."""
 _TO = "-to-"
 _VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
 LARGE_BYTES = 64 << 20
@@ -37,11 +37,11 @@ log = logging.get_logger("socialpub.upgrade")
 class UpgradeBackup:
     path: Path
     schema: str
-    """Its last migration."""
+    """The last migration."""
     instant: str
     size_bytes: int
     version: str | None
-    """The version that worked with this database. Version 1.0.0 wrote none into the name."""
+    """The version that used this database. None: the file name has no version, as in version 1.0.0."""
 
 
 def backup_folder(database: Path) -> Path:
@@ -61,7 +61,7 @@ def list_all(database: Path) -> list[UpgradeBackup]:
 
 
 def needed_bytes(connection: sqlite3.Connection) -> int:
-    """Return the largest space of an upgrade: the backup, and as much again for what migrations rewrite."""
+    """Return the largest space for an upgrade: the backup, and the same again for rewritten tables."""
     return 2 * database_bytes(connection)
 
 
@@ -76,7 +76,7 @@ def free_bytes(database: Path) -> int:
 
 
 def read_version(store: Reader) -> str:
-    """Return the version that last worked with this database. It is safe as a part of a file name."""
+    """Return the version that last used this database, safe as a part of a file name."""
     written = appliance_state.get(store, appliance_state.VERSION)
     if written is None:
         return FIRST_VERSION
@@ -93,11 +93,9 @@ def create(
 ) -> UpgradeBackup:
     """Back up the database at `schema` before the upgrade to `following`. Remove older backups except `spare`.
 
-    Inside `migrate.exclusive`.
-
-    Raises OperatorError, and then nothing was changed.
+    Call this inside `upgrade.exclusive`. Raise OperatorError without any change.
     """
-    _check_room(connection, database)
+    _check_space(connection, database)
     folder = backup_folder(database)
     version = read_version(Reader(connection))
     instant = stamp(now).replace(":", "").replace("-", "")
@@ -107,7 +105,7 @@ def create(
         folder.mkdir(mode=0o700, exist_ok=True)
         _remove_unfinished(folder)
         with durable_files.create(unfinished) as file:  # SQLite keeps the mode of an empty file
-            _copy(connection, unfinished, stamp(now))
+            _back_up(connection, unfinished, stamp(now))
             durable_files.flush(file)
         unfinished.replace(target)
         durable_files.flush_folder(folder)
@@ -115,27 +113,26 @@ def create(
     except (OSError, sqlite3.Error) as error:
         _remove_unfinished(folder)
         raise OperatorError(
-            f"Before it is brought up to date, the database is copied to {folder}, and that failed: "
-            f"{reason_for(error)}.",
+            f"The backup before the upgrade, in {folder}, failed: {reason_for(error)}.",
             "Nothing was changed. Check the disk and the folder's permissions, and start again.",
         ) from error
     _forget_older(database, schema, {target, spare})
-    log.info("copied the database before the upgrade", copy=str(target), size_bytes=target.stat().st_size)
+    log.info("backed up the database before the upgrade", backup=str(target), size_bytes=target.stat().st_size)
     return UpgradeBackup(target, schema, stamp(now), target.stat().st_size, version)
 
 
-def _check_room(connection: sqlite3.Connection, database: Path) -> None:
+def _check_space(connection: sqlite3.Connection, database: Path) -> None:
     needed, free = needed_bytes(connection), free_bytes(database)
     if free < needed:
         raise OperatorError(
-            f"To bring the database up to date, {units.size(needed)} of room are needed for {database.parent}, half "
-            f"of it for a copy from before. {units.size(free)} are free, {units.size(needed - free)} too few.",
-            f"Nothing was changed. Make room (backups of earlier upgrades in {backup_folder(database)} can be "
-            "removed), and start again; until then the former version still works.",
+            f"The upgrade of the database needs {units.size(needed)} in {database.parent}, half of it for a backup. "
+            f"{units.size(free)} are free, so {units.size(needed - free)} are missing.",
+            "Nothing was changed, and the former version still works. Free some space and start again. "
+            f"You can remove backups of earlier upgrades in {backup_folder(database)}.",
         )
 
 
-def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
+def _back_up(connection: sqlite3.Connection, target: Path, at: str) -> None:
     reported = 0
 
     def report(_: int, remaining: int, total: int) -> None:
@@ -143,19 +140,19 @@ def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
         done = 10 * (total - remaining) // max(total, 1)
         if done > reported:
             reported = done
-            log.info("copying the database before the upgrade", percent=10 * done)
+            log.info("backing up the database before the upgrade", percent=10 * done)
 
     result = copy_rows(connection, target, report if database_bytes(connection) > LARGE_BYTES else None)
     if result != "ok":
-        raise sqlite3.DatabaseError(f"the copy is damaged ({result})")
+        raise sqlite3.DatabaseError(f"the backup is damaged ({result})")
     with closing(sqlite3.connect(target, isolation_level=None)) as copied:
         copied.execute("PRAGMA synchronous = off")
         appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
 
 
 def copy_rows(source: sqlite3.Connection, target: Path, watch: Callable[[int, int, int], None] | None = None) -> str:
-    """Copy a database to a file as of one instant. The caller flushes it. Return "ok", or how the copy is damaged."""
-    # One step is one read transaction: between two steps, a write of another process makes SQLite start again.
+    """Copy all rows of one instant to a file, which the caller flushes. Return "ok", or the damage of the copy."""
+    # One step is one read transaction. If another process writes between two steps, SQLite starts again.
     step_pages = -1 if watch is None else WATCHED_STEP_PAGES
     with closing(sqlite3.connect(target, isolation_level=None)) as copied:
         copied.execute("PRAGMA synchronous = off")
@@ -165,7 +162,6 @@ def copy_rows(source: sqlite3.Connection, target: Path, watch: Callable[[int, in
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove what a killed process left."""
     for path in folder.glob(f"{UNFINISHED}*"):
         path.unlink(missing_ok=True)
 

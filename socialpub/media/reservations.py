@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from socialpub.core import locks
-from socialpub.core.errors import Unavailable
+from socialpub.core.errors import Unavailable, disk_full
 
 RESERVATION_SUFFIX = ".promised"
 
@@ -31,16 +31,12 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
-def disk_full() -> Unavailable:
-    return Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
-
-
 def as_unavailable(error: OSError) -> Exception:
     """Return Unavailable when the disk is at fault, otherwise the error itself."""
     if error.errno in _FULL:
         return disk_full()
     if error.errno in _BROKEN:
-        return Unavailable("The media folder cannot be written. Look at the disk.", retry_after_seconds=60)
+        return Unavailable("The media folder cannot be written. Check the disk.", retry_after_seconds=60)
     return error
 
 

@@ -1,1 +1,1 @@
-"""Reads that join tables, as SQL text: peewee knows no INDEXED BY, and the lists of the API are hot."""
+"""Reads that join tables, as SQL text: peewee has no INDEXED BY, and the API runs these reads often."""

@@ -1,7 +1,7 @@
-"""What the API shows, built by SQLite as JSON text: no object per row, one statement per answer.
+"""The API's JSON, built by SQLite: one statement per response, and no Python object per row.
 
-Every name and order here is the specification's (section 2); a field without a value is left out. Times are stored in
-the API's own form, so they go into the JSON as they are. This is the one room of camelCase below the doors.
+Names and order are those of the specification (section 2). A field without a value is absent. Times are stored in the
+API's form. Only this file of db/ contains camelCase.
 """
 
 from collections.abc import Sequence
@@ -14,30 +14,30 @@ from socialpub.db.tables.audience_rows import Scope
 
 
 def _text(name: str, column: str) -> tuple[str, str]:
-    """`"name": <column as JSON text>`, for a column that always has a value."""
+    """Return the template and the value of a text field that always has a value."""
     return f'"{name}":%s', f"json_quote({column})"
 
 
 def _plain(name: str, column: str) -> tuple[str, str]:
-    """The same for ids, enums and stamps, which need no escaping."""
+    """Do the same for ids, enums and stamps, which need no escaping."""
     return f'"{name}":"%s"', column
 
 
 def _raw(name: str, column: str) -> tuple[str, str]:
-    """The same for what is JSON or a number already."""
+    """Do the same for JSON and numbers."""
     return f'"{name}":%s', column
 
 
 def _maybe(name: str, column: str, plain: bool = False) -> tuple[str, str]:
-    """The same for a column that may be null: then nothing, comma included."""
+    """Do the same for a column that may be null. Null gives an empty text, without a comma."""
     value = f"""'"' || {column} || '"'""" if plain else f"json_quote({column})"
     return "%s", f"""iif({column} IS NULL, '', ',"{name}":' || {value})"""
 
 
 def _object(*fields: tuple[str, str]) -> str:
-    """A JSON object of these fields; those that may be missing bring their own comma and follow one that may not.
+    """Return the SQL expression of a JSON object. Optional fields contain their comma and follow a required field.
 
-    One `format` instead of a chain of `||`, each of which would copy all that is before it.
+    One `format` is faster than a chain of `||`, each of which copies the text before it.
     """
     form = ""
     for part, _ in fields:
@@ -54,7 +54,7 @@ _MEDIA = _object(
     _maybe("alt", "m.alt"),
 )
 
-_STATE = "CASE d.state " + " ".join(f"WHEN '{state}' THEN '{state.outside}'" for state in State) + " END"
+_STATE = "CASE d.state " + " ".join(f"WHEN '{state}' THEN '{state.api_status}'" for state in State) + " END"
 
 _DELIVERY = _object(
     _plain("provider", "d.provider"),
@@ -70,7 +70,7 @@ _DELIVERY = _object(
     _maybe("errorMessage", "d.error_message"),
 )
 
-# The index holds them by position, so that they come in their order without being sorted.
+# The index has the order of the positions, so no sort is needed.
 _MEDIA_OF_POST = f"""(SELECT ifnull(group_concat({_MEDIA}, ','), '')
     FROM media m INDEXED BY media_of_post CROSS JOIN artifact a ON a.id = m.artifact_id WHERE m.post_id = p.id)"""
 
@@ -93,7 +93,7 @@ _ONE_POST = f"SELECT CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
 
 
 def post(reader: Reader, post_id: str) -> bytes | None:
-    """The post as the API shows it, or None."""
+    """Return the JSON of the post, or None."""
     shown: bytes | None = reader.value(_ONE_POST, (post_id,))
     return shown
 
@@ -137,9 +137,9 @@ _KEPT_BACK = f"""
 
 
 def attempts(reader: Reader, post_id: str, now: str) -> bytes:
-    """Return every attempt of the post's deliveries, by when it started.
+    """Return the attempts of the post's deliveries in the order of their start.
 
-    What keeps a due delivery back (a pause, a hold, a wait of its profile's queue) is shown as its last attempt.
+    The last attempt of a due delivery shows why it waits: a pause, a hold, or a wait of its profile's queue.
     """
     paused = appliance_state.paused_at(reader)
     row = reader.connection.execute(
@@ -175,7 +175,7 @@ def profile(reader: Reader, profile_id: str) -> bytes | None:
 
 
 def profiles(reader: Reader, scope: Scope) -> bytes:
-    """All that the key sees, oldest first."""
+    """Return the profiles in the scope, oldest first."""
     rows = reader.all(f"SELECT id, provider, {_PROFILE} FROM profile ORDER BY created_at, id")
     return b"[" + b",".join(str(row[2]).encode() for row in rows if scope.sees(row[1], row[0])) + b"]"
 
@@ -198,12 +198,12 @@ _LOG_ENTRY = _object(
 )
 
 
-_MOST_PARTS = 200
-"""SQLite takes 500 terms in one compound statement; beyond this many a plain search is as good."""
+_MAX_PARTS = 200
+"""SQLite allows 500 terms in a compound statement. Above this number, a plain search is as fast."""
 
 
 def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
-    """The newest entries of deliveries that the key sees, as a JSON array."""
+    """Return the newest entries of the profiles in the scope."""
     newest = "ORDER BY n DESC LIMIT ? OFFSET ?"
     if not scope.limited:
         numbers, params = f"SELECT n FROM log_entry {newest}", [limit, offset]
@@ -211,7 +211,7 @@ def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
         seen = [row.id for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
         if not seen:
             return b"[]"
-        if len(seen) > _MOST_PARTS:
+        if len(seen) > _MAX_PARTS:
             numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) {newest}"
             params = [*seen, limit, offset]
         else:
@@ -223,9 +223,9 @@ def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
 
 
 def _array(reader: Reader, objects: str, params: Sequence[Value]) -> bytes:
-    """The objects `j` of this statement, in its order, as a JSON array.
+    """Return the JSON array of the column `j` of this statement.
 
-    SQLite hands over bytes: text would become a Python string and bytes again.
+    SQLite returns bytes: a text would become a Python string and then bytes again.
     """
     sql = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({objects})"
     shown: bytes = reader.value(sql, params)

@@ -1,7 +1,7 @@
-"""Posts by day, as a calendar shows them.
+"""Posts by day, for the calendar.
 
-A post's time is the time that it is scheduled for, or else when it was accepted. The caller gives the instants at which
-days begin: the time zone is theirs, and a day may have 23 or 25 hours.
+A post's time is its scheduled time, or the time at which it was accepted. The caller passes the instants at which days
+begin, in the caller's time zone. A day may have 23 or 25 hours.
 """
 
 import json
@@ -14,7 +14,7 @@ from socialpub.db.states import State
 
 MAX_TEXT = 100
 MAX_COUNTED = 1000
-"""At most this number of posts that are not shown is counted: counting them all takes long."""
+"""Counting all posts that are not shown would take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,7 @@ class CalendarDelivery:
     profile_name: str
     outcome: str
     """`State.outcome`: pending, published, failed, unknown, canceled."""
-    mode: str | None = None
-    """The option `mode`."""
+    mode: str | None = None  # the option
     provider_post_id: str | None = None
 
 
@@ -37,13 +36,11 @@ class CalendarPost:
     text: str | None
     """The first 100 characters."""
     media: int
-    """The number of media."""
+    """The number of media. The next three fields describe the first one."""
     artifact_id: str | None
-    """The first medium."""
     kind: str | None
-    """`image` or `video`."""
     storage_key: str | None
-    """Of the first medium, as long as its bytes are stored."""
+    """None: the bytes were removed."""
     updated_at: str
 
 
@@ -53,7 +50,7 @@ class CalendarDay:
     posts: tuple[CalendarPost, ...]
     """Oldest first."""
     more: int
-    """How many later posts are not shown. The largest number that is counted means that or more."""
+    """The number of later posts that are not shown, counted up to `MAX_COUNTED`."""
 
 
 _IN_TIME = """
@@ -92,7 +89,7 @@ def load_days(
 ) -> list[CalendarDay]:
     """Return the days between these stamps, each with at most `most` posts.
 
-    Many days with thousands of posts take some ten milliseconds: not on the event loop.
+    Many days with thousands of posts take tens of milliseconds. Do not call this on the event loop.
     """
     return [_day(reader, begin, end, most, most_counted) for begin, end in pairwise(midnights)]
 
@@ -102,18 +99,18 @@ def _day(reader: Reader, begin: str, end: str, most: int, most_counted: int) -> 
     posts = _posts(reader, _IN_TIME, {**span, "most": most})
     more = 0
     if len(posts) == most:
-        counted = reader.one(f"SELECT count(*) FROM ({_IN_TIME} LIMIT :most)", {**span, "most": most + most_counted})
-        more = int(counted[0]) - most if counted else 0
+        counted = f"SELECT count(*) FROM ({_IN_TIME} LIMIT :most)"
+        more = int(reader.value(counted, {**span, "most": most + most_counted})) - most
     return CalendarDay(begin, posts, more)
 
 
 def upcoming_posts(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
-    """Return the next scheduled posts from this instant on."""
+    """Return the next scheduled posts after this instant."""
     return _posts(reader, _UPCOMING, {"begin": since, "most": most})
 
 
 def pending_posts(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
-    """Return the last pending posts, oldest first."""
+    """Return the newest pending posts, oldest first."""
     return _posts(reader, _PENDING, {"most": most})
 
 

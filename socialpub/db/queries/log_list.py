@@ -1,8 +1,8 @@
-"""The delivery history as its owner reads it: filtered, newest first, page by page.
+"""The delivery log for the owner: filtered, newest first, page by page.
 
-A page begins below the number of the last entry before it: what is added meanwhile moves nothing, and a deep page costs
-no more than the first. What is rare has an index: entries that failed or were canceled, and messages. Entries are in
-the order of their time, and no index knows that time: a window of it is looked for among all of them.
+A page begins below the number of the previous page's last entry, so new entries change no page, and a deep page takes
+no more time than the first page. Failed and canceled entries and messages have an index. Entries are in the order of
+time without an index of time, so a time filter scans all entries.
 """
 
 import json
@@ -19,30 +19,30 @@ TYPES = ("pending", "published", "failed", "canceled")
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which entries, newest first; None is any. `since` (inclusive) and `until` (exclusive) are stamps."""
+    """The filter of a page. None: any value. `since` (inclusive) and `until` (exclusive) are stamps."""
 
     provider: str | None = None
     profile_id: str | None = None
     type: str | None = None
     """One of `TYPES`."""
     only_outcomes: bool = False
-    """Leave out that a delivery was accepted."""
+    """Leave out the entries about accepted deliveries."""
     since: str | None = None
     until: str | None = None
     error: str | None = None
-    """What the error message must hold, capitals or not."""
+    """A part of the error message, in any case."""
     below: int | None = None
-    """The number of the last entry of the page before."""
+    """The number of the previous page's last entry."""
     per_page: int = 50
 
     @property
-    def long(self) -> bool:
-        """Whether answering may take more than a moment: then it belongs off the event loop."""
+    def is_slow(self) -> bool:
+        """Whether the query may take too long for the event loop."""
         return any((self.provider, self.type, self.only_outcomes, self.since, self.until, self.error))
 
     @property
     def of_network_alone(self) -> bool:
-        """Whether the newest entries of its profiles are the ones: nothing else keeps many of them out."""
+        """Whether the newest entries of the network's profiles match, because no other filter excludes many entries."""
         return bool(self.provider) and not (self.profile_id or self.since or self.until)
 
 
@@ -63,19 +63,19 @@ class LogEntry:
     provider_post_id: str | None
     error: str | None
     mode: str | None
-    """The option `mode` of the delivery, as long as the delivery is stored."""
+    """The option `mode`. None: the delivery has no such option or was removed."""
 
 
 _RARE = ("failed", "canceled")
 _IS_RARE, _HAS_MESSAGE = "type IN ('failed', 'canceled')", "error_message IS NOT NULL"
-"""As the indexes of these entries say it: only so are they used."""
+"""The conditions of the indexes. SQLite uses an index only with its exact condition."""
 _OF_NETWORK = """n IN (SELECT e.n FROM profile CROSS JOIN log_entry e ON e.n IN (
         SELECT n FROM log_entry INDEXED BY log_entry_of_profile WHERE profile_id = profile.id AND {}
         ORDER BY n DESC LIMIT ?)
     WHERE profile.provider = ?)"""
-"""The newest of each profile: where a network's entries are few, the newest of them may lie far behind others."""
+"""The newest entries of each profile: the few entries of a network may be far behind other entries."""
 _SHORT = 100
-"""A longer page, such as the parts that a file is read in, costs less by going through all entries."""
+"""For a longer page, such as a part of an export, a scan of all entries is faster."""
 
 _COLUMNS = f"""n, occurred_at, type, provider, profile_id, profile_name, post_id, delivery_id,
     substr(post_body, 1, {MAX_TEXT}), post_scheduled_at, release_url, provider_post_id, error_message,
@@ -86,11 +86,10 @@ _COLUMNS = f"""n, occurred_at, type, provider, profile_id, profile_name, post_id
 class LogPage:
     entries: list[LogEntry]
     below: int | None
-    """Where the next page begins; None when this is the last one."""
+    """The start of the next page. None: this is the last page."""
 
 
 def load_page(reader: Reader, query: LogFilter) -> LogPage:
-    """One page."""
     conditions, params = ["type <> 'pending'" if query.only_outcomes else "1"], list[Value]()
     for condition, value in (
         ("provider = ?", query.provider),
@@ -123,13 +122,13 @@ def load_page(reader: Reader, query: LogFilter) -> LogPage:
 
 
 _NEWEST_READ = 5000
-"""The search for publications reads this number of the newest entries. A burst of new posts can precede them."""
+"""The search for publications reads only this number of the newest entries."""
 
 
 def published(
     reader: Reader, most: int, providers: Collection[str] | None = None, since: str | None = None
 ) -> list[LogEntry]:
-    """Return the last deliveries that were published, newest first: to these networks, since this stamp."""
+    """Return the last published deliveries to these networks since this stamp, newest first."""
     conditions, params = "type = 'published'", list[Value]()
     if providers is not None:
         conditions += " AND provider IN (SELECT value FROM json_each(?))"
@@ -159,12 +158,12 @@ class FailedDelivery:
     profile_name: str
     failed_at: str
     unknown: bool
-    """The outcome is unknown: it may be public."""
+    """Whether the outcome is unknown, so the post may be public."""
     error: str
     text: str | None
-    """The first 100 characters of its post."""
+    """The first 100 characters of the post."""
     content_refused: bool
-    """Whether the post itself was refused."""
+    """Whether the network rejected the content of the post."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +171,20 @@ class FailedDeliveries:
     newest: list[FailedDelivery]
     failed: int
     unknown: int
-    """Both counts together go up to `MAX_FAILURES`: beyond that they are the newest ones."""
+    """The counts include at most the newest `MAX_FAILURES`."""
 
 
 _FAILED_COLUMNS = f"""d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state = 'unconfirmed',
     ifnull(d.error_message, ''), (SELECT substr(body, 1, {MAX_TEXT}) FROM post WHERE id = d.post_id),
     d.content_refused"""
 _NOT_RETRIED = "NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)"
-"""The last try counts for all of them."""
+"""Only the last try of a delivery counts."""
 _IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
-"""As the index of rare entries says it."""
+"""With the exact condition of the index."""
 
 
 def recent_failures(reader: Reader, since: str, most: int) -> FailedDeliveries:
-    """Return what has failed since and was not tried again."""
+    """Return the deliveries that failed since this instant and were not retried."""
     found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
     return _failures(reader, found, (since,), most)
@@ -197,7 +196,7 @@ def newest_failure(reader: Reader) -> int:
 
 
 def failures_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
-    """Return what the log reports after this entry: failed since, was not tried again, and does not say `meant`."""
+    """Return the failures after this log entry that were not retried and do not have the message `meant`."""
     found = f"""FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
         WHERE {_IS_FAILURE.replace("type", "e.type")} AND e.n > ? AND d.failed_at >= ? AND d.error_message IS NOT ?
         AND {_NOT_RETRIED} ORDER BY e.n DESC"""

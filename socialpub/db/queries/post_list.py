@@ -1,11 +1,10 @@
-"""Lists of posts: which posts a page shows, and how many there are in all.
+"""Lists of posts: the posts of a page, and the total.
 
-A post belongs to a group: its audience, its status, and what became of its deliveries. Groups are counted
-(`tables/audience_rows.py`), and within each one the newest come straight from an index: a page of what any filter lets
-through is the newest of a few groups, and its total a sum of their counts. Only a window of time is searched through,
-and so is what holds a text: looking into 100,000 posts takes 15 to 50 milliseconds. An index of texts (FTS5, trigrams)
-was measured and left: it made each new post 0.8 milliseconds dearer, took three times the room of the texts, and no
-copy could hold it, since nothing may run by itself in one.
+Posts with the same audience, status and outcomes form a group. Groups are counted (`tables/audience_rows.py`), and an
+index has the newest posts of each group. A page is therefore the newest posts of a few groups, and its total a sum of
+counts. Only a time window and a text search scan posts: a scan of 100,000 posts takes 15 to 50 ms. A text index (FTS5,
+trigrams) was measured and rejected: it needs 0.8 ms for each new post, three times the space of the texts, and
+triggers, which backups do not allow.
 """
 
 import json
@@ -18,8 +17,7 @@ from socialpub.db.queries.api_json import POST
 from socialpub.db.states import OUTCOME_LETTERS
 
 MAX_PAGE_BYTES = 1 << 19
-"""What a page may take at once, and keep in memory for a reader who is slow; the rest of a longer one is read post by
-post."""
+"""The memory of a page for a slow caller. The other posts of a longer page are read one by one."""
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 
@@ -28,14 +26,16 @@ _GOING_OUT = """rowid IN (SELECT rowid FROM post INDEXED BY post_scheduled
     UNION ALL SELECT rowid FROM post INDEXED BY post_newest
         WHERE created_at BETWEEN ? AND ? AND scheduled_at IS NULL)"""
 _FIRST, _LAST = "", "~"
-"""Before and behind every stamp."""
+"""Texts before and after every stamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilter:
-    """Which posts, newest first. `audiences` None: every one. With `outcome` (pending, published, failed, unknown,
-    canceled) one delivery must have it, which goes to one of `profiles` and `providers` where those are given. Stamps
-    are inclusive; pages start at 0."""
+    """The filter of a page. `audiences` None: all audiences. Stamps are inclusive, and pages start at 0.
+
+    One delivery must have the `outcome` (pending, published, failed, unknown, canceled) and match `profiles` and
+    `providers`.
+    """
 
     audiences: tuple[int, ...] | None = None
     status: str | None = None
@@ -45,9 +45,9 @@ class PostFilter:
     scheduled_after: str | None = None
     scheduled_before: str | None = None
     or_accepted: bool = False
-    """The window also holds what was to go out at once, by when it was accepted: the time of a calendar."""
+    """The time window also contains posts without a scheduled time, by their creation, as in the calendar."""
     text: str | None = None
-    """What the post's text must hold, capitals or not; a text of its user, in which nothing has a meaning."""
+    """A part of the post's text, in any case."""
     page: int = 0
     per_page: int = 20
 
@@ -56,20 +56,19 @@ class PostFilter:
         return self.scheduled_after is not None or self.scheduled_before is not None
 
     @property
-    def long(self) -> bool:
-        """Whether answering may take more than a moment: then it belongs off the event loop."""
+    def is_slow(self) -> bool:
+        """Whether the query may take too long for the event loop."""
         return self.windowed or bool(self.text) or self.page * self.per_page > 2000
 
     @property
     def grouped(self) -> bool:
-        """Whether groups have to be looked up: what no index has in order by itself."""
+        """Whether the filter needs groups, because no index has the order."""
         return self.outcome is not None or self.audiences is not None
 
 
 @dataclass(frozen=True, slots=True)
 class PostPage:
-    """The posts as JSON objects as far as they fit into `MOST_BYTES`, the ids of the others, and the count of all
-    pages."""
+    """The posts as JSON objects up to `MAX_PAGE_BYTES`, the ids of the other posts, and the total of all pages."""
 
     shown: Sequence[bytes]
     rest: Sequence[str]
@@ -77,14 +76,13 @@ class PostPage:
 
 
 def load_page(reader: Reader, query: PostFilter) -> PostPage:
-    """A page and its total."""
     if query.audiences == ():
         return PostPage((), (), 0)
     groups = _groups(reader, query) if query.grouped else None
     if groups is not None and not groups.count:
         return PostPage((), (), 0)
     if query.text:
-        return _read_holding(reader, query, groups, query.text)
+        return _search_text(reader, query, groups, query.text)
     page, params = _page(query, groups)
     shown, rest = _show(reader, page, params)
     return PostPage(shown, rest, _total(reader, query, groups))
@@ -92,15 +90,18 @@ def load_page(reader: Reader, query: PostFilter) -> PostPage:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups whose posts a filter lets through, windows aside. They may be as many as the posts, so they stay in
-    the database: `source` is what follows FROM to have them, by the columns that they share with their posts."""
+    """The groups that match a filter, apart from its time window.
+
+    There may be as many groups as posts, so they stay in the database. `source` is the SQL text after FROM, and
+    `columns` are the columns that groups share with posts.
+    """
 
     columns: tuple[str, ...]
     source: str
     params: list[Value]
     count: int
     one: Sequence[Value]
-    """The only one, where `count` is 1."""
+    """The values of the only group if `count` is 1."""
     posts: int
 
 
@@ -110,7 +111,7 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
         conditions.append("audience_id IN (SELECT value FROM json_each(?))")
         params.append(json.dumps(query.audiences))
     if query.status is None and query.outcome is None:
-        # Whatever its status and outcomes are, the posts of an audience are in order.
+        # The index has the posts of an audience in order, also across status and outcomes.
         audiences, source = query.audiences or (), "(SELECT value AS audience_id FROM json_each(?))"
         counted = f"SELECT ifnull(sum(posts), 0) FROM audience_count WHERE {conditions[1]}"
         return Groups(("audience_id",), source, params, len(audiences), audiences[:1], reader.value(counted, params))
@@ -139,11 +140,11 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
 
 
 _FEW = 2000
-"""Sorting this number of posts is faster than searching the newest of them backwards in time."""
+"""Sorting at most this number of posts is faster than a search from the newest post on."""
 
 
-def _read_holding(reader: Reader, query: PostFilter, groups: Groups | None, text: str) -> PostPage:
-    """The posts are looked through once; where many hold the text, the newest are met soon."""
+def _search_text(reader: Reader, query: PostFilter, groups: Groups | None, text: str) -> PostPage:
+    """Scan the posts once. If many posts match, a second search finds the newest soon."""
     where, params = _where(query, groups)
     holding, patterns = contains("body", text)
     found = reader.one(
@@ -175,24 +176,26 @@ def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:
 
 
 def _page(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
-    """What follows FROM to have the posts of the page as `p`, in their order."""
+    """Return the SQL text after FROM for the posts of the page as `p`, in order, and its parameters."""
     skipped = query.page * query.per_page
     part = f"LIMIT {query.per_page} OFFSET {skipped}"
     if query.windowed or groups is None or groups.count == 1:
         where, params = _where(query, groups)
         if not skipped and not query.windowed:
             return f"post p WHERE {where} {_NEWEST} LIMIT {query.per_page}", params  # straight from an index
-        # What is skipped or has to be sorted is looked at without showing it.
+        # Skipped posts and posts to sort are not converted to JSON.
         ids = f"SELECT id FROM post WHERE {where} {_NEWEST} {part}"
     else:
         ids, params = _newest_of(groups, skipped + query.per_page, part), groups.params
-    # The `+` keeps SQLite from walking a whole index in this order to find the few.
+    # The `+` keeps SQLite from scanning a whole index in this order.
     return f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params
 
 
 def _newest_of(groups: Groups, last: int, part: str) -> str:
-    """The ids of a part of the `last` newest posts of all groups. The newest of each group come straight from its
-    index, and only as many groups as posts can have one among them: those whose newest post is newest."""
+    """Return the SQL text for the ids of a part of the `last` newest posts of all groups.
+
+    An index has the newest posts of each group. At most `last` groups matter: those with the newest posts.
+    """
     columns = ", ".join(groups.columns)
     some = f"SELECT {columns} FROM {groups.source}"
     of_group = " AND ".join(f"{column} = {{0}}.{column}" for column in groups.columns)
@@ -227,9 +230,9 @@ def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
 
 
 def _show(reader: Reader, page: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
-    """The posts as far as they fit, and the ids of the others."""
+    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts."""
     cursor = reader.connection.cursor()
-    cursor.row_factory = None  # a tuple is less than a row
+    cursor.row_factory = None  # a tuple is smaller than a row
     cursor.execute(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
     shown: list[bytes] = []
     size = 0
@@ -245,32 +248,31 @@ def _show(reader: Reader, page: str, params: Sequence[Value]) -> tuple[list[byte
 
 # --- text ------------------------------------------------------------------------------------------------------------
 #
-# SQLite's LIKE is fast and folds the case of ASCII letters only. Every other letter that has a case is searched in both
-# cases. If there are many such letters, the search uses the ways in which people write: as given, lower case,
-# capitalized, title case, upper case.
+# SQLite's LIKE is fast and ignores the case of ASCII letters only. Other letters are searched in both cases. For many
+# such letters, the search uses the usual spellings: as given, lower case, capitalized, title case, upper case.
 
 MAX_SEARCH_LENGTH = 10_000
-"""A pattern of SQLite may have 50,000 bytes."""
+"""A pattern in SQLite may have 50,000 bytes."""
 
 _SIGNS = "\\%_"
 _MAX_FOREIGN = 3
-"""Up to this number of letters, every mixture of their cases is searched."""
+"""Up to this number of letters, every combination of cases is searched."""
 
 
 def contains(column: str, text: str) -> tuple[str, list[str]]:
-    """Return the condition that `column` contains `text`, whatever its case, and the parameters of the condition.
+    """Return the condition that `column` contains `text` in any case, and its parameters.
 
-    No letter of `text` has a meaning. The condition is false for a text that no column can contain.
+    No character of `text` is a wildcard. The condition is false for a text that no column can contain.
     """
     if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         return "0", []
     if text.lower() == text.upper():
-        return f"instr({column}, ?)", [text]  # without capitals, such as 日本 and 🌅
+        return f"instr({column}, ?)", [text]  # without case, such as 日本 and 🌅
     foreign = [letter for letter in text if _is_foreign(letter)]
     if not foreign:
         return _like(column), [_pattern(text)]
     if _is_foreign(text[0]):
-        # LIKE is slow with such a beginning, so it is only tried where that letter is met.
+        # LIKE is slow with such a first letter, so it only runs on texts that contain the letter.
         first = _cases(text[0])
         narrow, params = " OR ".join([f"instr({column}, ?)"] * len(first)), [*first]
     else:
@@ -285,7 +287,7 @@ def _like(column: str) -> str:
 
 
 def _pattern(text: str, foreign: str | None = None) -> str:
-    """Return the pattern. `foreign` replaces each letter that LIKE does not fold."""
+    """Return the pattern for LIKE. `foreign` replaces each letter whose case LIKE does not ignore."""
     escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
     return f"%{''.join(foreign if foreign and _is_foreign(letter) else letter for letter in escaped)}%"
 
@@ -295,7 +297,7 @@ def _is_foreign(letter: str) -> bool:
 
 
 def _cases(letter: str) -> tuple[str, ...]:
-    """Return the letter in each case that is one letter, lower case first."""
+    """Return the letter in its cases, lower case first."""
     return tuple(dict.fromkeys(one for one in (letter.lower(), letter.upper(), letter) if len(one) == 1))
 
 

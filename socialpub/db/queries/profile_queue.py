@@ -1,8 +1,8 @@
-"""The queue of each profile: what of it is due, and what waits. Only read here.
+"""Reads the queue of each profile: due and waiting deliveries.
 
-A queue has a line for each value of `waits_on` (and `next_scope`): deliveries whose next step calls the same endpoint.
-A wait of that endpoint (`not_before`) or a hold keeps the whole line back, however many deliveries are in it. So the
-statements here look at the head of each line. Only `find_overdue` counts.
+A queue has a line for each `waits_on` and `next_scope`: deliveries whose next step calls the same endpoint. A wait of
+that endpoint (`not_before`) or a hold delays the whole line. Statements therefore read only the head of each line, even
+if a line is long. Only `find_overdue` counts deliveries.
 """
 
 import json
@@ -12,21 +12,19 @@ from socialpub.db.delivery import Delivery
 
 _HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = line.provider AND hold.probe_at > {}
     AND (scope = line.next_scope OR (scope = '' AND line.next_scope <> 'questions')))"""
-"""What `publishing/holds.py` holds of a line, until its probe."""
+"""Whether a hold delays a line until its probe."""
 
 WAIT_APPLIES = """waiting.waits_on <> '' AND (endpoint IN ('', ltrim(waiting.waits_on, '+'))
     OR (endpoint = 'commit' AND waiting.waits_on LIKE '+%'))"""
-"""Whether a row of `not_before` is a wait of what `waiting` does next (a delivery or a line of its profile)."""
+"""Whether a row of `not_before` delays the next step of `waiting` (a delivery or a line of its profile)."""
 
-_ALL, _ONE = "true", "p.id = :profile"
-"""Which profiles."""
+_ALL, _ONE = "true", "p.id = :profile"  # conditions for profiles
 
 
 def _lines(profiles: str) -> str:
-    """Return the queues of these profiles, a row for each line: what waits on the same, in the order of `turn_at`.
+    """Return the lines of these profiles' queues.
 
-    `until` is when the last wait of a line ends or ended. While it lasts, what is older than `outlasts` ends at once.
-    However long a line is, only the rows at its head are read.
+    `until` is the end of the last wait of a line. During the wait, deliveries older than `outlasts` end at once.
     """
     return f"""WITH RECURSIVE waiting (profile_id, provider, active, waits_on, next_scope) AS (
         SELECT p.id, p.provider, p.status = 'active', d.waits_on, d.next_scope
@@ -49,10 +47,10 @@ def _lines(profiles: str) -> str:
 
 
 def _due(profiles: str) -> str:
-    """Return the oldest due delivery of each line; of a line that waits, only one that would wait too long.
+    """Return the oldest due delivery of each line, or, of a waiting line, a delivery that would wait too long.
 
-    Where the probe of a hold is due, the order is that of `run_at`: a delivery whose probe was refused comes last.
-    `refused_at` is when the last delivery of such a line ran.
+    A line with a due probe has the order of `run_at`, so a delivery whose probe was rejected comes last. `refused_at`
+    is the last run of such a line.
     """
     of_line = """FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued'
             AND d.profile_id = line.profile_id AND d.waits_on = line.waits_on AND d.next_scope = line.next_scope"""
@@ -74,9 +72,9 @@ def _due(profiles: str) -> str:
 
 
 def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
-    """Return the next delivery of this profile's queue that neither waits for its network nor is held.
+    """Return the next delivery of this profile's queue without a wait or a hold.
 
-    When there is none, return one that would have to wait for too long: its claim ends it.
+    Otherwise, return a delivery that would wait too long, so that its claim ends it.
     """
     row = reader.one(
         f"""{_due(_ONE)} SELECT {Delivery.COLUMNS} FROM delivery
@@ -87,9 +85,9 @@ def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
 
 
 def due_per_profile(reader: Reader, now: str) -> list[str]:
-    """Return a due delivery of each profile, the longest waiting first; none that is held or waits for its network.
+    """Return a due delivery of each profile without a wait or a hold, oldest first.
 
-    The profile whose probe was refused last comes last.
+    The profile with the last rejected probe comes last.
     """
     rows = reader.all(
         f"{_due(_ALL)} SELECT min(id) FROM due GROUP BY profile_id ORDER BY max(refused_at), min(turn_at)",
@@ -100,19 +98,19 @@ def due_per_profile(reader: Reader, now: str) -> list[str]:
 
 def next_run_at(reader: Reader, now: str) -> str | None:
     """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
-    row = reader.one(
+    at: str | None = reader.value(
         """SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
             UNION ALL SELECT min(until) FROM not_before n WHERE until > :now AND EXISTS (SELECT 1 FROM delivery d
                 WHERE d.profile_id = n.profile_id AND d.state = 'queued' AND d.run_at <= :now))""",
         {"now": now},
     )
-    return None if row is None else row[0]
+    return at
 
 
 def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
-    """Return how many deliveries are overdue, since when the longest waits, and its network. None: there are none.
+    """Return the number of overdue deliveries, and the instant and network of the oldest one, or None.
 
-    Overdue is what waits to be taken up since before `due_before`, and what runs since before `taken_up_before`.
+    Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`.
     """
     params = {"now": due_before, "running": taken_up_before}
     held = _HELD.format("''")
@@ -139,11 +137,13 @@ def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple
 
 
 def list_open(reader: Reader, profile_id: str, most: int) -> list[Row]:
-    """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
-    due_at, started_at, waits_for_reconnect (0 or 1)."""
+    """Return the open deliveries to this profile, running ones first, then by `run_at`.
+
+    The rows have id, post_id, body, due_at, run_at, started_at and waits_for_reconnect (0 or 1).
+    """
     columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
         ifnull(json_extract(d.progress, '$.phase') = 'waiting_for_reconnect', 0) AS waits_for_reconnect"""
-    # Each from its own index: most deliveries have ended.
+    # Each state has its own index: most deliveries have ended.
     running, queued = (
         f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id
             WHERE d.profile_id = ? AND d.state = '{state}' ORDER BY {order} LIMIT ?"""
@@ -154,9 +154,11 @@ def list_open(reader: Reader, profile_id: str, most: int) -> list[Row]:
 
 
 def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
-    """How many deliveries to this profile have no outcome yet (`waiting`), and how many of them wait for the owner
-    (`held`), for their time (`scheduled`), or are past their commit (`committed`). What runs after `soon` is taken to
-    wait for its time, so that a long plan is counted and not read."""
+    """Count the open deliveries to this profile: all (`waiting`), those that wait for the owner (`held`) or for their
+    time (`scheduled`), and those past their commit (`committed`).
+
+    Deliveries that run after `soon` count as scheduled without being read.
+    """
     row = reader.one(
         """SELECT near.waiting + later.waiting AS waiting, near.held, near.ahead + later.waiting AS scheduled,
                 (SELECT count(*) FROM delivery WHERE profile_id = :profile AND committed_at IS NOT NULL
@@ -175,7 +177,7 @@ def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
 
 
 def count_queued_by_profile(reader: Reader) -> list[tuple[str, int]]:
-    """How many deliveries wait for each profile that has any."""
+    """Return each profile with queued deliveries, and their number."""
     rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
     return [(row[0], row[1]) for row in rows]
 
@@ -188,7 +190,7 @@ def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
 
 
 def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
-    """How many to each network wait though their time has come."""
+    """Return each network with due queued deliveries, and their number."""
     rows = reader.all(
         "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
     )
@@ -196,9 +198,12 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
 
 
 def count_posts_due_before(store: Reader, instant: str) -> int:
-    """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
-    put off, and what waited for the profile's own queue all that time. Includes what waits for its account."""
-    row = store.one(
+    """Count the posts with a delivery that was due before this instant and has not started.
+
+    Deliveries that a network delayed, or that waited for the profile's own queue all the time, do not count. Deliveries
+    that wait for a reconnection count.
+    """
+    found = store.value(
         f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
             AND (json_extract(progress, '$.phase') = 'waiting_for_reconnect'
             AND json_extract(progress, '$.reconnected_at') IS NULL
@@ -210,22 +215,21 @@ def count_posts_due_before(store: Reader, instant: str) -> int:
                 WHERE own_wait.profile_id = waiting.profile_id AND until > due_at))""",
         {"instant": instant},
     )
-    return int(row[0]) if row else 0
+    return int(found)
 
 
-def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: str | None) -> list[str]:
-    """The times of the open deliveries to this profile that are due by then, oldest first: those that have made nothing
-    public yet, and not of the post `besides`."""
+def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, except_post: str | None) -> list[str]:
+    """Return when open deliveries before their commit to this profile are due, up to this instant, oldest first."""
     rows = reader.all(
         """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running')
             AND committed_at IS NULL AND due_at <= ? AND post_id IS NOT ? ORDER BY due_at""",
-        (profile_id, instant, besides),
+        (profile_id, instant, except_post),
     )
     return [row[0] for row in rows]
 
 
 def oldest_open_call(reader: Reader) -> str | None:
-    """Return since when an open delivery may have made something public with an unknown outcome, or None."""
+    """Return the earliest call with an unknown outcome of an open delivery, or None."""
     at: str | None = reader.value(
         """SELECT min(min(ifnull(committed_at, '~'), coalesce(json_extract(progress, '$.since'),
                 json_extract(progress, '$.resumes.since'), '~'))) FROM delivery

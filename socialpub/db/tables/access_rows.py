@@ -1,7 +1,4 @@
-"""Who has access: API keys, browsers that are signed in, links that work once, and attempts to connect an account.
-
-The tables `api_key`, `session`, `sign_in_link` and `consent`.
-"""
+"""Statements about access: the tables `api_key`, `session`, `sign_in_link` and `consent`."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -15,14 +12,13 @@ from socialpub.db.models import ApiKeyRow, ConsentRow, SessionRow, SignInLinkRow
 
 
 def list_keys(reader: Reader) -> list[ApiKeyRow]:
-    """Return every key, oldest first."""
     return reader.rows(ApiKeyRow.select().order_by(ApiKeyRow.created_at, ApiKeyRow.id))
 
 
 def unrevoked_keys(reader: Reader) -> list[ApiKeyRow]:
-    """Return every key that is not revoked, oldest first: id, name, scope, expires_at, last_used_at.
+    """Return the keys that are not revoked, oldest first: id, name, scope, expires_at, last_used_at.
 
-    The query names only columns of the first schema, because a backup may come from any former version.
+    The query uses only columns of the first schema, because a backup may have any former version.
     """
     key = ApiKeyRow
     query = key.select(key.id, key.name, key.scope, key.expires_at, key.last_used_at)
@@ -45,7 +41,7 @@ def find_key(reader: Reader, key_id: str) -> Row | None:
 
 @prepared("each second while callers wait")
 def valid_keys(reader: Reader, key_ids: Collection[str], now: str) -> set[str]:
-    """Return those of these keys that are neither revoked nor expired."""
+    """Return the keys among these that are neither revoked nor expired."""
     rows = reader.all(
         f"""SELECT id FROM api_key WHERE id IN ({placeholders(key_ids)}) AND revoked_at IS NULL
             AND (expires_at IS NULL OR expires_at > ?)""",
@@ -74,20 +70,20 @@ def find_session(reader: Reader, token_hash: bytes, instance_id: str, seen_after
 
 
 def list_sessions(reader: Reader, instance_id: str, seen_after: str) -> list[SessionRow]:
-    """Return the sessions, the last used first."""
+    """Return the sessions, last used first."""
     query = SessionRow.select().where((SessionRow.instance_id == instance_id) & (SessionRow.last_seen_at > seen_after))
     return reader.rows(query.order_by(SessionRow.last_seen_at.desc(), SessionRow.id))
 
 
 def delete_session(tx: Tx, session_id: str) -> str | None:
-    """Delete the session. Return its browser, or None."""
+    """Delete the session. Return its user agent, or None."""
     found = tx.get(SessionRow, session_id)
     tx.delete(SessionRow, SessionRow.id == session_id)
     return None if found is None else found.user_agent
 
 
 def replace_link(tx: Tx, purpose: str, **columns: Any) -> None:
-    """Insert a link. Delete the former links of its purpose, and the expired ones."""
+    """Insert a link. Delete former links of its purpose and expired links."""
     tx.delete(SignInLinkRow, (SignInLinkRow.purpose == purpose) | (SignInLinkRow.expires_at <= tx.stamp))
     tx.add(SignInLinkRow, purpose=purpose, created_at=tx.stamp, **columns)
 
@@ -107,7 +103,7 @@ def _is_valid(token_hash: bytes, purpose: str, instance_id: str, now: str) -> Ex
     return is_this & (link.expires_at > now)
 
 
-# --- attempts to connect an account through the page of its network --------------------------------------------------
+# --- attempts to connect an account through a consent page -----------------------------------------------------------
 
 
 def find_consent(reader: Reader, provider: str, state_hash: bytes) -> ConsentRow | None:

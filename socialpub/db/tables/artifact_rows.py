@@ -17,7 +17,7 @@ def find(store: Reader, artifact_id: str) -> Row | None:
 
 
 _NEWEST_READ = 200
-"""The search for images reads this number of the newest artifacts."""
+"""The search for images reads only this number of the newest artifacts."""
 
 
 def newest_images(reader: Reader, most: int) -> list[ArtifactRow]:
@@ -43,16 +43,10 @@ def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **col
 
 
 def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
-    """Note that bytes have arrived for this row, for the first time or again."""
+    """Record that bytes have arrived for this row."""
     generation = artifact.generation + 1
-    tx.update(
-        "artifact",
-        artifact.id,
-        generation=generation,
-        stored_generation=generation,
-        storage_key=storage_key,
-        etag=etag,
-    )
+    columns = {"generation": generation, "stored_generation": generation, "storage_key": storage_key, "etag": etag}
+    tx.update("artifact", artifact.id, **columns)
     if artifact.storage_key is None:
         _count(tx, 1, artifact.declared_bytes)
 
@@ -60,26 +54,16 @@ def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
 def verify(
     tx: Tx, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
 ) -> None:
-    """Note what was found in the bytes of this generation. Do nothing when other bytes came meanwhile."""
+    """Store the facts about the bytes of this generation, unless newer bytes have arrived."""
     tx.execute(
-        """UPDATE artifact SET status = ?, kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
-           WHERE id = ? AND status = ? AND stored_generation = ?""",
-        (
-            ArtifactStatus.VERIFIED,
-            kind,
-            mime_type,
-            size_bytes,
-            facts,
-            tx.stamp,
-            artifact_id,
-            ArtifactStatus.RESERVED,
-            generation,
-        ),
+        """UPDATE artifact SET status = 'verified', kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
+           WHERE id = ? AND status = 'reserved' AND stored_generation = ?""",
+        (kind, mime_type, size_bytes, facts, tx.stamp, artifact_id, generation),
     )
 
 
 def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
-    """Refuse the bytes of this generation. Return whether they are still the same."""
+    """Reject the bytes of this generation. Return False if newer bytes have arrived."""
     row = find(tx, artifact_id)
     if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
         return False
@@ -111,16 +95,16 @@ _EARLIER_OF_OPEN = """
      UNION ALL SELECT progress FROM delivery WHERE state = 'running') d,
     json_each(coalesce(json_extract(d.progress, '$.earlier'), json_extract(d.progress, '$.resumes.earlier'))) e,
     json_each(e.value, '$.media') m"""
-"""The media with which another installation may have published open deliveries: each an id and an alt text."""
+"""The media (id and alt text) with which another installation may have published open deliveries."""
 
 _OPTIONS_OF_OPEN = """
     (SELECT options FROM delivery WHERE state = 'queued'
      UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
-"""Every value in the options of open deliveries, ids of artifacts among them."""
+"""Every value in the options of open deliveries, including ids of artifacts."""
 
 
 def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
-    """Count these artifacts as unused since then, unless another post uses them. Other ids are ignored."""
+    """Record that these artifacts are unused since then, unless another post uses them. Ignore unknown ids."""
     tx.many(
         "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
         [(at, artifact_id) for artifact_id in sorted(artifact_ids)],
@@ -128,25 +112,25 @@ def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
 
 
 def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
-    """Return the artifacts of that age that no post references."""
+    """Return the artifacts of this age that no post references."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
     return _without_named(reader, [row[0] for row in rows])
 
 
 def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
-    """Delete those of these that are still unused. Return the storage keys of their bytes."""
+    """Delete the artifacts among these that are still unused. Return the storage keys of their bytes."""
     times = (reserved_before, others_before, others_before)
     return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
 
 
 def settled(reader: Reader, before: str) -> list[str]:
-    """Return the artifacts whose bytes are stored and whose posts all settled before that."""
+    """Return the artifacts with stored bytes whose posts all settled before that."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
     return _without_named(reader, [row[0] for row in rows])
 
 
 def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
-    """Note that the bytes of those that are still settled are gone. Return their storage keys."""
+    """Record that the bytes of the artifacts that are still settled are removed. Return their storage keys."""
     change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
     return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
 
@@ -166,7 +150,7 @@ def _change_if_still(
 
 
 def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
-    """Leave out what open deliveries name, in their options or as what another installation may have published."""
+    """Leave out artifacts that open deliveries name, in their options or in their former versions."""
     if not artifact_ids:
         return []
     rows = store.all(
@@ -181,7 +165,7 @@ LATELY_SECONDS = 31 * 86400.0
 
 
 def shift_timestamps(tx: Tx, seconds: float) -> None:
-    """Move the times of recent uploads: the clock was set by this number of seconds."""
+    """Shift the times of recent uploads after the clock was set by this number of seconds."""
     moved = SHIFTED.format("created_at")
     tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
     tx.execute(
@@ -196,26 +180,26 @@ def shift_timestamps(tx: Tx, seconds: float) -> None:
 
 
 def storage_keys(reader: Reader) -> Iterator[str]:
-    """Yield the storage keys that rows name. There may be very many."""
+    """Yield the storage keys of all rows, which may be many."""
     for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
         yield row[0]
 
 
 def stored(store: Reader) -> tuple[int, int]:
-    """Return how many files rows name, and their total size as declared, which is the size that arrives."""
+    """Return the number of stored files, and their total declared size, which is also their real size."""
     row = store.one("SELECT files, size_bytes FROM stored_media")
     assert row is not None
     return row.files, row.size_bytes
 
 
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
-    """Return those of these storage keys that a row names."""
+    """Return the storage keys among these that a row contains."""
     rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
     return [row[0] for row in rows]
 
 
 def note_removed(tx: Tx, storage_key: str) -> bool:
-    """Note that these bytes are gone. Return False, and change nothing, if an open post needs them."""
+    """Record that these bytes are removed. Return False without a change if an open post needs them."""
     row = tx.one(
         f"""UPDATE artifact SET storage_key = NULL,
             removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,

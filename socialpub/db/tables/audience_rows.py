@@ -1,8 +1,7 @@
-"""Statements about audiences: each distinct set of target profiles is stored once, and a post carries its number.
+"""Statements about audiences: each distinct set of target profiles is stored once, and a post has its id.
 
-Counters per audience, status and outcomes change in the write that changes a post, and so do the totals by status. The
-scope of a key and the filters by profile and provider are therefore a short list of audiences, and a total is a short
-sum. All statements here are hot.
+A write that changes a post also changes the counters by audience, status and outcomes and the totals by status. So the
+scope of a key and filters by profile and provider are short lists of audiences, and a total is a short sum.
 """
 
 import json
@@ -17,7 +16,7 @@ MANY_AUDIENCES = 300
 
 
 class Scope(Protocol):
-    """The profiles that a caller may see. None: no limit."""
+    """The visible profiles of a caller. None: no limit."""
 
     @property
     def limited(self) -> bool: ...
@@ -47,7 +46,7 @@ def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
 
 
 def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
-    """Count one post more with this status and these outcomes."""
+    """Count an additional post with this status and these outcomes."""
     tx.execute(
         "INSERT INTO audience_count VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
         (audience, status, outcomes),
@@ -56,7 +55,7 @@ def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
 
 
 def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
-    """Count one post less. A counter at zero is removed, because posts only pass through many sets of outcomes."""
+    """Count one post less. Delete a counter at zero, because posts have many temporary outcomes."""
     key = (audience, status, outcomes)
     of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
     tx.execute(f"UPDATE audience_count SET posts = posts - 1 {of_these}", key)
@@ -65,19 +64,18 @@ def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
 
 
 def forget_unused(tx: Tx, audience: int) -> None:
-    """Delete the audience if no post has it any more."""
+    """Delete the audience if no post has it."""
     if tx.one("SELECT 1 FROM audience_count WHERE audience_id = ? LIMIT 1", (audience,)) is None:
         tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
         tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
 
 
 def are_many(reader: Reader) -> bool:
-    """Return whether reading all audiences, or their counters, takes too long for the event loop."""
+    """Return whether reading all audiences or their counters takes too long for the event loop."""
     return reader.one("SELECT 1 FROM audience_count LIMIT 1 OFFSET ?", (MANY_AUDIENCES,)) is not None
 
 
 def count_posts(reader: Reader) -> list[tuple[str, int]]:
-    """Return the number of posts in each status."""
     rows = reader.all("SELECT status, posts FROM post_count WHERE posts > 0 ORDER BY status")
     return [(row[0], row[1]) for row in rows]
 
@@ -88,9 +86,9 @@ def visible_audiences(
     profiles: Collection[str] | None = None,
     providers: Collection[str] | None = None,
 ) -> tuple[int, ...] | None:
-    """Return the audiences that the scope and the filters allow. None: all.
+    """Return the audiences that the scope and the filters allow. None: all audiences.
 
-    A limited scope contains an audience if it contains every member. With both filters, one member must match both.
+    A limited scope allows an audience if it contains every member. With both filters, one member must match both.
     """
     if not scope.limited and profiles is None and providers is None:
         return None
@@ -100,7 +98,7 @@ def visible_audiences(
         ("profile_id", profiles, scope.profiles),
         ("provider", providers, scope.providers),
     ):
-        # Every member is in the scope, so the limit narrows the search as a filter does.
+        # Every member must be in the scope, so the limit also restricts the search like a filter.
         for values in (filtered, limit):
             if values is not None:
                 wanted.append(f"{column} IN ({placeholders(values)})")

@@ -1,11 +1,10 @@
-"""The audit log: what owners and commands did. It keeps facts, and `ops/audit_text.py` puts them into words.
+"""The audit log of changes by owners and commands. It stores facts; `ops/audit_text.py` has the sentences.
 
 Each change records its entry in the same transaction:
 
     audit_log.record(tx, AuditAction.KEY_CREATED, key_id, name, scope=scope)
 
-The transaction knows the actor (`Tx.actor`) from the entry point. Labels and details contain no secret: no key, no
-token, no password, no set-up link.
+The transaction has the actor (`Tx.actor`) from the entry point. Labels and details contain no secret.
 """
 
 import json
@@ -23,7 +22,7 @@ MAX_LABEL = 80
 
 
 class AuditAction(StrEnum):
-    """What was done. What stands before the point is what it was done to, but for `session`."""
+    """An action. The word before the point is the kind of the subject, except for `session`."""
 
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
@@ -74,7 +73,7 @@ class AuditEntry:
     at: str
     actor: str
     action: str
-    """An `AuditAction`, or one of a newer version."""
+    """An `AuditAction`, or an action of a newer version."""
     subject_id: str | None
     label: str | None
     detail: dict[str, Any]
@@ -97,8 +96,10 @@ def record(
     by: str | None = None,
     **detail: Any,
 ) -> None:
-    """Note what `tx.actor` does, or `by`, in this transaction. `label` is what the subject is called now; details are
-    what JSON can hold, and None is left out."""
+    """Record an action of `tx.actor`, or of `by`. `label` is the current name of the subject.
+
+    Details are JSON values. None is left out.
+    """
     if label is not None and len(label) > MAX_LABEL:
         label = f"{label[:MAX_LABEL]}…"
     facts = {name: value for name, value in detail.items() if value is not None}
@@ -117,9 +118,9 @@ def record(
 def record_once(
     tx: Tx, action: AuditAction, subject_id: str, label: str, since: str, max_entries: int, *, by: str, **detail: Any
 ) -> None:
-    """Note what strangers can repeat without limit: once for each subject since then, and `max_entries` times in all.
+    """Record an action that strangers can repeat: once for each subject since then, and at most `max_entries` times.
 
-    The subjects beyond them have one entry together, without a subject.
+    All further subjects share one entry without a subject.
     """
     if is_recorded(tx, action, subject_id, since):
         return
@@ -131,7 +132,7 @@ def record_once(
 
 
 def is_recorded(reader: Reader, action: AuditAction, subject_id: str, since: str) -> bool:
-    """Return whether this was done with the subject after that instant."""
+    """Return whether the subject has an entry of this action after this instant."""
     return reader.first(_done_since(action, since).where(TrailRow.subject_id == subject_id)) is not None
 
 
@@ -140,25 +141,24 @@ def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
 
 
 def oldest_entry_at(reader: Reader) -> str | None:
-    """Return when the first entry was made."""
     at: str | None = reader.scalar(TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1))
     return at
 
 
 def forget_oldest(tx: Tx, before: str) -> int:
-    """Delete the oldest entries as far as they are that old. Return how many, at most `BATCH_ROWS`."""
+    """Delete the oldest entries up to this instant, at most `BATCH_ROWS`. Return how many."""
     rows = tx.rows(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS))
     last = next((row.id for row in reversed(rows) if row.at <= before), None)
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
 def exists(reader: Reader) -> bool:
-    """Return whether this database has an audit log. One of a former version may have none."""
+    """Return whether this database has an audit log, which a database of a former version may not have."""
     return reader.has_table(TrailRow)
 
 
 def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
-    """Return a page, newest first, and the number of entries; with `kinds` only of these."""
+    """Return a page of these kinds or of all kinds, newest first, and the total."""
     query = TrailRow.select()
     if kinds:
         query = query.where(TrailRow.action.in_([action.value for action in AuditAction if action.kind in kinds]))
@@ -167,7 +167,7 @@ def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_pa
 
 
 def list_of_subject(reader: Reader, subject_id: str) -> list[AuditEntry]:
-    """Return what was done to it, oldest first."""
+    """Return the entries about this subject, oldest first."""
     return _entries(reader, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
 
 

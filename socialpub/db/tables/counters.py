@@ -1,4 +1,4 @@
-"""Counters for the metrics and the usage page, kept in the write of what they count."""
+"""Counters for the metrics and the usage page. The write that changes a row also changes its counter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from socialpub.db.models import DeliveryCountRow, EventCountRow, SendingDelayRow
 
 class Event(StrEnum):
     ATTEMPT = "attempt"
-    """A run of a delivery's step; `kind` is that of the step."""
+    """A run of a delivery's step; `kind` is the kind of the step."""
     REFRESH = "refresh"
-    """A network was asked for new tokens."""
+    """A request for new tokens."""
 
 
 @prepared("each step")
@@ -28,35 +28,34 @@ def count_event(tx: Tx, event: Event, provider: str, outcome: str, kind: str = "
 
 
 def events(reader: Reader, event: Event) -> list[tuple[str, str, str, int]]:
-    """Return each network, kind and outcome that occurred, and how often."""
+    """Return each network, kind and outcome, and its number of events."""
     row = EventCountRow
     query = row.select(row.provider, row.kind, row.outcome, row.count).where(row.event == event)
     return [(provider, kind, outcome, count) for provider, kind, outcome, count in reader.tuples(query)]
 
 
 REQUESTS = "requests"
-"""Of an API key, by its id."""
+"""Requests of API keys."""
 CALLS = "calls"
-"""To a network: every HTTP request that was begun."""
+"""HTTP requests to networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """What was used on one day; what was not used is missing."""
+    """The usage of one day in UTC (`2026-11-21`)."""
 
     day: str
-    """`2026-11-21`, UTC."""
     requests: dict[str, int] = field(default_factory=dict)
     """By the id of the key."""
     calls: dict[str, int] = field(default_factory=dict)
     """By network."""
     ended: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Deliveries, by network and outcome: published, failed, unknown, canceled."""
+    """Deliveries by network and outcome: published, failed, unknown, canceled."""
 
 
 @prepared("each final outcome")
 def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
-    """Add to what was used today, by name. The kind of an ended delivery is its outcome, and its name the network."""
+    """Add to today's usage, by name. For an ended delivery, `kind` is the outcome and the name is the network."""
     tx.many(
         "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
         [(tx.stamp[:10], kind, name, count) for name, count in counts.items()],
@@ -64,7 +63,7 @@ def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
 
 
 def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]:
-    """Return today and the days before it, newest first. A day without anything is included."""
+    """Return the last days including today, newest first, also days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
     for row in reader.rows(UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0]))):
@@ -111,7 +110,7 @@ def count_sending_delay(tx: Tx, delivery: Delivery) -> None:
 
 
 def sending_delays(reader: Reader, provider: str) -> tuple[list[tuple[float, int]], float]:
-    """Return for each bucket how many deliveries were sent within it, and the seconds of all of them."""
+    """Return the number of deliveries within each bucket, and the sum of their seconds."""
     rows = reader.rows(SendingDelayRow.select().where(SendingDelayRow.provider == provider))
     found = {row.bucket: row.deliveries for row in rows}
     cumulated, count = [], 0

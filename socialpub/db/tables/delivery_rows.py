@@ -32,7 +32,7 @@ def find_network_and_profile(reader: Reader, delivery_id: str) -> tuple[str, str
 
 
 def reload_state(store: Reader, delivery_id: str) -> Row | None:
-    """Return what may have changed during its call.
+    """Return the columns that may change during a call.
 
     The row has state, held_by, due_at, run_at, started_at, committed_at, progress (JSON) and profile_status.
     """
@@ -45,13 +45,12 @@ def reload_state(store: Reader, delivery_id: str) -> Row | None:
 
 
 def queued_until(reader: Reader, delivery_id: str) -> str | None:
-    """Return when a queued delivery runs, or None."""
+    """Return when a queued delivery runs. None: the delivery is not queued."""
     at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
     return at
 
 
 def is_open(reader: Reader, delivery_id: str) -> bool:
-    """Return whether it has no outcome yet."""
     return reader.one(f"SELECT 1 FROM delivery WHERE id = ? AND {_OPEN}", (delivery_id,)) is not None
 
 
@@ -63,15 +62,15 @@ def insert(tx: Tx, **columns: Value) -> None:
 
 
 def update(tx: Tx, delivery_id: str, **columns: Value) -> None:
-    """Set columns; `options`, `plan`, `memo`, `progress` as JSON (`as_json`), `owner` is the process that has it.
+    """Set columns. `options`, `plan`, `memo` and `progress` are JSON (`as_json`), and `owner` is the process.
 
-    Raises sqlite3.IntegrityError for a `provider_post_id` that another delivery of the account has.
+    Raise sqlite3.IntegrityError for a `provider_post_id` of another delivery of the account.
     """
     tx.update("delivery", delivery_id, **columns)
 
 
 def store(tx: Tx, delivery: Delivery) -> None:
-    """Write back everything that claiming and settling change."""
+    """Store all values that claim and settle change."""
     tx.update(
         "delivery",
         delivery.id,
@@ -88,7 +87,7 @@ def store(tx: Tx, delivery: Delivery) -> None:
 
 
 def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
-    """Replace every sealed address of an upload by `reseal(sealed, table, id, column)`."""
+    """Replace every sealed upload URL by `reseal(sealed, table, id, column)`."""
     address = "$.upload.address"
     rows = tx.all(
         "SELECT id, json_extract(memo, ?) AS sealed FROM delivery WHERE json_type(memo, ?) = 'text'", (address, address)
@@ -99,7 +98,7 @@ def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
 
 
 def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
-    """Store the id, and the URL if none is known. Raises sqlite3.IntegrityError."""
+    """Store the id, and the URL if the row has none. Raise sqlite3.IntegrityError."""
     tx.execute(
         """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
             WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
@@ -112,10 +111,10 @@ _moved_by = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, {})".format
 
 
 def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
-    """The clock was set: move what deliveries wait for, and since when. The times that owners chose stay.
+    """Shift the waits and ages of open deliveries after the clock was set. The owners' times stay.
 
-    The time of a post that was accepted before the machine started, at `booted_at`, and has not begun moves by
-    `of_former_runs` seconds: the machine may have been off. What was accepted since then is as old as before.
+    A post that was accepted before this boot (`booted_at`) and has not started shifts by `of_former_runs` seconds,
+    because the machine may have been off.
     """
     shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
         WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
@@ -124,7 +123,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     path = "iif(json_type(progress, '$.resumes') IS NULL, '$.since', '$.resumes.since')"
     since = f"json_extract(progress, {path})"
     params = {"by": shift_by(seconds), "of_former_runs": shift_by(of_former_runs), "booted_at": booted_at}
-    # One for each of the indexes that find them: most deliveries have ended.
+    # One statement for each index: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
@@ -151,24 +150,24 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
 
 
 def list_of_post(store: Reader, post_id: str) -> list[Row]:
-    """Return the deliveries of a post, in their order."""
+    """Return the deliveries of a post in their order."""
     return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
 
 
 def list_open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
-    """Return the deliveries of a post that have no outcome yet."""
+    """Return the deliveries of a post without an outcome."""
     rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
     return [Delivery.from_row(row) for row in rows]
 
 
 def list_states(tx: Tx, post_id: str) -> list[tuple[str, State]]:
-    """Return the network and the state of each delivery, in the order of the profiles' ids."""
+    """Return network and state of each delivery, in the order of the profiles' ids."""
     rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
     return [(row[0], State(row[1])) for row in rows]
 
 
 def named_in_options(tx: Tx, post_id: str) -> set[str]:
-    """Return the ids in the options of a post's deliveries, which are ids of artifacts."""
+    """Return the ids of artifacts in the options of a post's deliveries."""
     rows = tx.all(
         """SELECT DISTINCT o.value FROM delivery d, json_each(d.options) o
             WHERE d.post_id = ? AND o.type = 'text' AND length(o.value) = 36""",
@@ -178,7 +177,7 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
 
 
 def list_retries(store: Reader, delivery: Row) -> list[Row]:
-    """Return id, post_id and state of every try of this delivery, itself included."""
+    """Return id, post_id and state of every try of this delivery, including itself."""
     first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
@@ -198,7 +197,7 @@ def running_in(store: Reader, profile_id: str) -> list[Row]:
 
 
 def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return when other open deliveries of equal content announced their commit, and their ids."""
+    """Return the commit announcements and ids of other open deliveries with equal content."""
     rows = tx.all(
         f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
             AND committed_at IS NOT NULL AND {_OPEN}""",
@@ -208,7 +207,7 @@ def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
 
 
 def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: str | None) -> bool:
-    """Return whether this post at the network belongs to another delivery."""
+    """Return whether this post of the network belongs to another delivery."""
     row = reader.one(
         "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
         (delivery.provider, delivery.account_id, provider_post_id, delivery.id),
@@ -219,7 +218,7 @@ def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: 
 def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
     """Return whether another delivery to this profile may have published a post without a known id.
 
-    It is open past its commit, or its outcome has been unknown since this one's commit.
+    Such a delivery is open past its commit, or its outcome became unknown after this delivery's commit.
     """
     sql = f"""SELECT 1 FROM delivery WHERE profile_id = ? AND id <> ? AND committed_at IS NOT NULL
         AND ({_OPEN} OR (state = 'unconfirmed' AND failed_at >= ?)) LIMIT 1"""
@@ -249,17 +248,17 @@ def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
 
 
 def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
-    """Make due what waits for a reconnection: the account is connected again, or never will be."""
+    """Make deliveries due that wait for a reconnection: the account was connected again or disconnected."""
     _wake(tx, profile_id, _WAITS_FOR_RECONNECT, progress="json_set(progress, '$.reconnected_at', :now)")
 
 
 def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
-    """Make due what was postponed until this instant."""
+    """Make deliveries due that were postponed until this instant."""
     _wake(tx, profile_id, "run_at = :until", until=until)
 
 
 def wake_begun(tx: Tx, profile_id: str) -> None:
-    """Make due what has begun and waits, to end it: nothing is sent for this profile any more."""
+    """Make started deliveries due so that they end: this profile can no longer publish."""
     _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)", run_at=":now")
 
 
@@ -277,7 +276,7 @@ def _wake(
 
 
 def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
-    """Return the deliveries without an outcome that came with a backup: posts that count fewer restores."""
+    """Return the open deliveries that come from a backup: their posts have a lower `restore_count`."""
     rows = store.all(
         f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN}
             AND post_id IN (SELECT id FROM post WHERE restore_count < ?)""",
@@ -287,8 +286,7 @@ def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
 
 
 def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:
-    """Published deliveries whose public id is not known yet, oldest first: id, post_id, profile_id, provider,
-    published_at, options, memo (JSON)."""
+    """Return the published deliveries without a public id, oldest first."""
     return reader.all(
         f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
             WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
@@ -298,8 +296,7 @@ def published_without_id(reader: Reader, since: str, providers: Collection[str])
 
 
 def drafts_in_inbox(reader: Reader, since: str) -> list[Row]:
-    """Drafts that arrived in a network's app since, and that no post has come of yet, oldest first: id, post_id,
-    provider, profile_name, text (the first 100 characters)."""
+    """Return the unpublished drafts in a network's app since then, oldest first. `text` is the post's beginning."""
     return reader.all(
         """SELECT d.id, d.post_id, d.provider, d.profile_name, substr(p.body, 1, 100) AS text
             FROM delivery d JOIN post p ON p.id = d.post_id

@@ -1,4 +1,4 @@
-"""Statements about the table `hold`: a network refuses the whole app, and its deliveries wait for a probe."""
+"""Statements about the table `hold`: a network rejects the whole app, and its deliveries wait for a probe."""
 
 from peewee import Expression, fn
 
@@ -11,40 +11,40 @@ from socialpub.db.tables import delivery_rows
 
 
 def step_endpoint(step_name: str) -> str:
-    """The step's family: `upload:3` and `upload:4` ask the same endpoint."""
+    """Return the endpoint of a step: `upload:3` and `upload:4` call the same endpoint."""
     return step_name.partition(":")[0]
 
 
 PUBLISHING = ""
-"""The scope of everything that leads to a post."""
+"""The scope of all steps of a plan."""
 
 PROBE_SECONDS = 15 * 60
-"""How often one delivery asks whether what is held is taken again."""
+"""The interval in which one delivery tests whether the network accepts the app again."""
 
 
 def describe_hold(scope: str) -> str:
-    """What a hold of this scope keeps back, in words."""
+    """Return the effect of a hold of this scope."""
     match scope:
         case "":
             return "its deliveries are held"
         case "questions":
-            return "it is asked nothing, and posting goes on"
+            return "read-backs and polls are held, and posting continues"
         case _:
             return f"its deliveries are held at the step {scope}"
 
 
 def describe_release(scope: str) -> str:
-    """What the end of such a hold means."""
-    return "it is asked again" if scope == QUESTIONS else "held deliveries are sent"
+    """Return the effect of the end of a hold."""
+    return "read-backs and polls continue" if scope == QUESTIONS else "held deliveries are sent"
 
 
 def next_scopes(delivery: Delivery) -> tuple[str, ...]:
-    """The scopes of what this delivery does next."""
+    """Return the scopes of this delivery's next step."""
     return (QUESTIONS,) if delivery.asks else (PUBLISHING, step_endpoint(delivery.step_name))
 
 
 def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> str:
-    """Hold what is in this scope. Return when the next probe is due."""
+    """Hold this scope. Return when the next probe is due."""
     probe_at = after(tx.stamp, PROBE_SECONDS)
     hold = HoldRow.insert(provider=provider, scope=scope, reason=reason, code=code, since=tx.stamp, probe_at=probe_at)
     key, changes = [HoldRow.provider, HoldRow.scope], [HoldRow.reason, HoldRow.code, HoldRow.probe_at]
@@ -53,13 +53,13 @@ def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> s
 
 
 def release(tx: Tx, provider: str, scope: str) -> bool:
-    """End the hold: the network accepts this again. Return whether there was one."""
+    """End the hold. Return whether there was a hold."""
     return tx.delete(HoldRow, HoldRow.provider == provider, HoldRow.scope == scope) == 1
 
 
 @prepared("each claim")
 def held_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
-    """When what holds this delivery's next step is probed, and why it is held; None when nothing does."""
+    """Return the next probe and the reason of a hold on this delivery's next step, or None."""
     scopes = next_scopes(delivery)
     row = tx.one(
         f"""SELECT probe_at, reason FROM hold WHERE provider = ? AND scope IN ({placeholders(scopes)}) AND probe_at > ?
@@ -70,12 +70,12 @@ def held_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
 
 
 def claim_probe(tx: Tx, delivery: Delivery) -> None:
-    """Make this delivery the probe of what is held. The next one waits."""
+    """Make this delivery the probe of the hold, and let the next probe wait."""
     tx.run(HoldRow.update(probe_at=after(tx.stamp, PROBE_SECONDS)).where(_in(delivery.provider, next_scopes(delivery))))
 
 
 def release_probe(tx: Tx, provider: str, scopes: tuple[str, ...], at: str) -> None:
-    """Let the next probe begin at `at`, if that is earlier: this one showed nothing."""
+    """Let the next probe begin at `at` or earlier: the last probe had no result."""
     tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, at)).where(_in(provider, scopes)))
 
 
@@ -84,12 +84,11 @@ def _in(provider: str, scopes: tuple[str, ...]) -> Expression:
 
 
 def probe_all(tx: Tx) -> None:
-    """Let everything that is held be probed at once: the operator has fixed the cause."""
+    """Let all holds be probed at once: the operator has fixed the cause."""
     tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, tx.stamp)))
 
 
 def is_held(reader: Reader, provider: str, scope: str = PUBLISHING) -> bool:
-    """Return whether this scope of the network is held."""
     return reader.first(HoldRow.select().where(_in(provider, (scope,)))) is not None
 
 
@@ -99,7 +98,7 @@ def any_hold(store: Reader) -> bool:
 
 
 def drop_unasked(tx: Tx) -> None:
-    """Delete holds of questions and of steps that no delivery waits for: no probe would ever end them."""
+    """Delete holds that no delivery waits for, because no probe would end them. Holds of the whole app stay."""
     for hold in list_all(tx):
         if hold.scope != PUBLISHING and not delivery_rows.any_waiting_for(tx, hold.provider, hold.scope):
             release(tx, hold.provider, hold.scope)
@@ -110,5 +109,5 @@ def list_all(reader: Reader) -> list[HoldRow]:
 
 
 def held_networks(reader: Reader) -> frozenset[str]:
-    """Return the networks that refuse this app."""
+    """Return the networks that reject this app."""
     return frozenset(row.provider for row in list_all(reader) if row.scope == PUBLISHING)

@@ -23,14 +23,14 @@ FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.
 
 @prepared("each final outcome")
 def record(tx: Tx, delivery_id: str, type: str) -> None:
-    """Write down that a delivery reached this state, with what it, its post and its profile are by now."""
+    """Record that a delivery reached this state, with the current data of the delivery, its post and its profile."""
     tx.execute(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
 
 
 def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int, str] | None:
-    """Return the number of the last row of the next batch beyond this number, and when its oldest row was written.
+    """Return the last number of the next batch after this number, and the instant of its oldest row.
 
-    `written_at` is the column of log entries or of attempts.
+    `written_at` is a column of log entries or of attempts.
     """
     row = written_at.model
     batch = row.select(row.n, written_at.alias("at")).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS)
@@ -40,10 +40,9 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
 
 
 def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Delete the entries of this batch that are as old as that and belong to no open post. Return how many.
+    """Delete the old entries of this batch that belong to no open post. Return how many.
 
-    An entry whose post was removed goes at any age. The newest entry stays: its number says how far the log has come,
-    and is not given twice.
+    Entries of removed posts are deleted at any age. The newest entry stays, so no number is used twice.
     """
     entry = LogEntryRow
     status = fn.IFNULL(PostRow.select(PostRow.status).where(PostRow.id == entry.post_id), "")
@@ -64,7 +63,7 @@ class AttemptOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run of one step, as it is written down."""
+    """The record of a run of a step."""
 
     step: str
     started_at: str
@@ -77,7 +76,7 @@ class Attempt:
 
 @prepared("each step")
 def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
-    """Write an attempt down. Runs of one step that go on (chunks, polls) extend the row of the first."""
+    """Record an attempt. Further runs of a step (chunks, polls) update the row of the first run."""
     counters.count_event(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
     last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
     values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
@@ -97,12 +96,11 @@ def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
 
 @prepared("each post that is removed")
 def delete_attempts_of_post(tx: Tx, post_id: str) -> None:
-    """Before its deliveries go."""
     tx.execute("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
 
 
 def delete_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Delete the attempts of this batch that are as old as that and belong to no open delivery. Return how many."""
+    """Delete the old attempts of this batch that belong to no open delivery. Return how many."""
     attempt, delivery = AttemptRow, DeliveryRow
     state = fn.IFNULL(delivery.select(delivery.state).where(delivery.id == attempt.delivery_id), "")
     in_batch = (attempt.n > beyond) & (attempt.n <= last) & (attempt.started_at <= before)

@@ -1,7 +1,7 @@
-"""Messages to the owner, the addresses that the owner added, and how far each service has been sent the messages.
+"""Statements about notifications: the tables `notification`, `notification_service`, `notify_address`, `told_cause`.
 
-The tables `notification`, `notification_service`, `notify_address` and `told_cause`. A service of the configuration is
-known by a digest of its address. A service that the owner added has the id of its row, in which the address is sealed.
+The id of a service in the configuration is a digest of its URL. The id of a service that the owner added is the id of
+its row in `notify_address`, with the sealed URL.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import NotificationRow, NotificationServiceRow, NotifyAddressRow, ToldCauseRow
 
 ADDRESS_PLACE = "notify_address", "url"
-"""Table and column of a sealed address."""
+"""Table and column of a sealed URL."""
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ def add(tx: Tx, title: str, body: str) -> None:
 
 
 def _newest(tx: Tx) -> int:
-    """Return the last id. Old messages are deleted, and no id is used again: services keep their place among them."""
+    """Return the last id, also of deleted messages, so no id is used twice."""
     last = tx.scalar(NotificationRow.select(fn.MAX(NotificationRow.id)))
     sent = tx.scalar(NotificationServiceRow.select(fn.MAX(NotificationServiceRow.sent_through)))
     return max(last or 0, sent or 0)
@@ -36,31 +36,31 @@ def count_since(reader: Reader, at: str) -> int:
 
 
 def waiting(reader: Reader, sent_through: int) -> list[NotificationRow]:
-    """Return what a service has not been sent, oldest first."""
+    """Return the messages after the last sent message, oldest first."""
     return reader.rows(NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id))
 
 
 # --- services --------------------------------------------------------------------------------------------------------
 
 _WORKS = {"failing_since": None, "tries": 0, "next_at": None, "failure": None}
-"""The columns of a service that has no failure."""
+"""The columns of a service without a failure."""
 
 
 def forget_sending(tx: Tx) -> None:
-    """Delete every message. No service has a failure or a message that waits."""
+    """Delete all messages and failures."""
     tx.run(NotificationServiceRow.update(sent_through=_newest(tx), **_WORKS))
     tx.delete(NotificationRow)
 
 
 def services(reader: Reader) -> list[NotificationServiceRow]:
-    """Return the services, with the number of messages that are `waiting` for each."""
+    """Return the services, each with the number of `waiting` messages."""
     service = NotificationServiceRow
     waiting = NotificationRow.select(fn.COUNT()).where(NotificationRow.id > service.sent_through)
     return reader.rows(service.select(service, waiting.alias("waiting")).order_by(service.name))
 
 
 def set_services(tx: Tx, names: Mapping[str, str]) -> None:
-    """Store the services, by id. A new one is sent the messages that come from now on."""
+    """Store the services by id. A new service receives messages from now on."""
     tx.delete(NotificationServiceRow, NotificationServiceRow.id.not_in(list(names)))
     for id, name in names.items():
         _insert_if_new(tx, id, name)
@@ -72,7 +72,7 @@ def _insert_if_new(tx: Tx, id: str, name: str) -> None:
 
 
 def note_sent(tx: Tx, service_id: str, through: int, count: int) -> None:
-    """Note that the service took `count` messages, up to this one."""
+    """Record that the service accepted `count` messages, up to the message `through`."""
     service = NotificationServiceRow
     sent_through = fn.MAX(service.sent_through, through)
     tx.change(service, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + count, **_WORKS)
@@ -89,10 +89,8 @@ def _since(tx: Tx) -> object:
 
 
 def note_tested(tx: Tx, service_id: str, name: str, failure: str | None) -> None:
-    """Note how a test message went. If the service took it, what waits is tried at once. Otherwise, it keeps its time.
-
-    A service that no process has used yet is known from now on.
-    """
+    """Record the result of a test message, also for a new service. After a success, waiting messages are sent at
+    once."""
     others = NotificationServiceRow.select(NotificationServiceRow.name).where(NotificationServiceRow.id != service_id)
     taken = {row[0] for row in tx.tuples(others)}
     numbered = next(one for number in count(1) if (one := name if number == 1 else f"{name} ({number})") not in taken)
@@ -107,12 +105,11 @@ def note_tested(tx: Tx, service_id: str, name: str, failure: str | None) -> None
 
 
 def addresses(reader: Reader) -> list[NotifyAddressRow]:
-    """Return the addresses, oldest first."""
     return reader.rows(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id))
 
 
 def delete_address(tx: Tx, address_id: str) -> str | None:
-    """Delete the address and its service. Return its name, or None when there is none."""
+    """Delete the address and its service. Return its name, or None."""
     found = tx.get(NotifyAddressRow, address_id)
     tx.delete(NotifyAddressRow, NotifyAddressRow.id == address_id)
     tx.delete(NotificationServiceRow, NotificationServiceRow.id == address_id)
@@ -120,7 +117,7 @@ def delete_address(tx: Tx, address_id: str) -> str | None:
 
 
 def lose_addresses(tx: Tx) -> list[str]:
-    """Delete every address, because its `secret.key` is lost. Return their names."""
+    """Delete all addresses, because their `secret.key` is lost. Return their names."""
     if not tx.has_table(NotifyAddressRow):
         return []
     return [name for row in addresses(tx) if (name := delete_address(tx, row.id)) is not None]
@@ -131,7 +128,7 @@ def lose_addresses(tx: Tx) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SentAlert:
-    """A row of `told_cause` as a value that decisions compare (`ops/notify/schedule.py`). Instants are stamps."""
+    """A row of `told_cause` as a value for decisions (`ops/notify/schedule.py`). Instants are stamps."""
 
     key: str
     subject: str

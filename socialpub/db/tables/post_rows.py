@@ -1,6 +1,6 @@
-"""Statements about the tables `post`, `media` and `idempotency`. The API's view of them is in `queries/api_json.py`.
+"""Statements about the tables `post`, `media` and `idempotency`.
 
-A post's status never says more than the states of its deliveries, and the counters change in the same write.
+A post's status follows from the states of its deliveries, and the counters change in the same write.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ PREPARED = "each request, claim and settle"
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 _AT_ONCE = 500
-"""Every SQLite takes this number of parameters."""
+"""Every version of SQLite allows this number of parameters."""
 
 
 def find(store: Reader, post_id: str) -> Row | None:
@@ -26,10 +26,10 @@ def find(store: Reader, post_id: str) -> Row | None:
 
 
 def elsewhere_since(store: Reader, post_id: str) -> str | None:
-    """Return since when another installation may publish this post: the instant of a backup that contains it.
+    """Return since when another installation may publish this post: the instant of the earliest backup that contains
+    it.
 
-    The earliest backup counts, since every installation that was restored from one may publish. None: no other
-    installation has the post as it is now.
+    None: no other installation has the current version of the post.
     """
     row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
     restores = appliance_state.restores(store)[row[0] :] if row is not None else []
@@ -45,7 +45,7 @@ def update(tx: Tx, post_id: str, **columns: Value) -> None:
 
 
 def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
-    """Return those of these posts that are final."""
+    """Return the posts among these that are final."""
     found: list[str] = []
     for start in range(0, len(post_ids), _AT_ONCE):
         some = post_ids[start : start + _AT_ONCE]
@@ -58,7 +58,7 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
 
 
 def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
-    """Return id, scheduled_at and body of the posts of a backup that wait for a later time, the next one first."""
+    """Return id, scheduled_at and body of the posts from a backup that are scheduled after this instant."""
     post = PostRow
     waits = (post.status == PostStatus.SCHEDULED) & (post.scheduled_at > instant) & (post.restore_count < restore_count)
     query = post.select(post.id, post.scheduled_at, post.body).where(waits)
@@ -66,10 +66,7 @@ def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> lis
 
 
 def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int) -> list[Row]:
-    """Return the posts that have not changed since then, the first created first, beyond this creation and id.
-
-    The rows have id, created_at and the number of `deliveries`.
-    """
+    """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
     return reader.all(
         """SELECT id, created_at, length(outcomes) AS deliveries FROM post
             WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
@@ -85,7 +82,7 @@ def count_final_before(reader: Reader, before: str) -> int:
 
 def is_final(post: Row, before: str) -> bool:
     """Return whether the post is final, and was neither created nor changed since then."""
-    # Both times count: a post that was created before the clock was set back has changed before it was created.
+    # Both times count: after the clock was set back, a post can change before its creation.
     latest = max(post.created_at, post.updated_at)
     return post.status in FINAL and bool(latest <= before)
 
@@ -101,7 +98,7 @@ def count(reader: Reader) -> int:
 
 
 def count_since(reader: Reader, at: str) -> tuple[int, int]:
-    """Return how many posts were created after this instant, and how many of them are not over."""
+    """Return the number of posts that were created after this instant, and how many of them are not final."""
     query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
     counts = dict(reader.tuples(query))
     return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
@@ -121,21 +118,21 @@ def newest_created_at(reader: Reader) -> str | None:
 
 
 def set_status(tx: Tx, post_id: str, status: PostStatus) -> None:
-    """Set the status of a post and the outcomes of its deliveries, and note the time of the change."""
+    """Set the status of a post, the outcomes of its deliveries, and the time of the change."""
     post = find(tx, post_id)
     assert post is not None
     _put(tx, post, status, delivery_rows.list_states(tx, post_id))
 
 
 def begin(tx: Tx, post_id: str) -> None:
-    """Make a scheduled post pending: its first delivery starts."""
+    """Make a scheduled post pending because its first delivery starts."""
     post = find(tx, post_id)
     if post is not None and post.status == PostStatus.SCHEDULED:
         set_status(tx, post_id, PostStatus.PENDING)
 
 
 def settle_if_resolved(tx: Tx, post_id: str) -> None:
-    """Settle a post in the write that resolves its last delivery."""
+    """Settle a post if all its deliveries are final."""
     post = find(tx, post_id)
     assert post is not None
     states = delivery_rows.list_states(tx, post_id)
@@ -149,7 +146,7 @@ def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) ->
         audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes)
         audience_rows.add_post(tx, post.audience_id, status, outcomes)
     if status in FINAL and post.status not in FINAL:
-        # The post keeps its media. The artifacts that only its options name are unused from now on.
+        # The post keeps its media. Artifacts in its options are unused from now on.
         artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)
     for before, (provider, state) in zip(post.outcomes, states, strict=True):
         if state.final and before != state.letter:
@@ -160,7 +157,7 @@ def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) ->
 
 
 def insert_media(tx: Tx, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
-    """Rows of id, post_id, position, artifact_id, alt."""
+    """Insert rows of id, post_id, position, artifact_id and alt."""
     tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
 
 
@@ -169,7 +166,7 @@ def delete_media(tx: Tx, post_id: str) -> None:
 
 
 def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
-    """Return artifact id and alt text of each medium, in their order."""
+    """Return artifact id and alt text of each medium in order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
 
@@ -178,9 +175,9 @@ def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
 
 
 def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
-    """Return fingerprint, owner, created_at, and status, location, body of the response.
+    """Return fingerprint, owner, created_at, and the response (status, location, body).
 
-    Without a response it is running, or its process (`owner`) died.
+    A request without a response is running, or its process (`owner`) died.
     """
     return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
 

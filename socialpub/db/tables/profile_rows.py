@@ -1,4 +1,4 @@
-"""Statements about the table `profile`. The API's view of it is in `queries/api_json.py`."""
+"""Statements about the table `profile`."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Profile:
     refresh_expires_at: str | None = None
     reason: str | None = None
     account_name: str | None = None
-    """As the network names the account; None: not known. The label follows it until the owner changes the label."""
+    """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
 
     COLUMNS: ClassVar[str] = (
         "id, provider, account_id, name, status, username, scopes, facts, options, access_token, refresh_token, "
@@ -52,7 +52,7 @@ def find(store: Reader, profile_id: str) -> Profile | None:
 
 
 def connected(reader: Reader, provider: str, account_id: str) -> str | None:
-    """Return the profile of this account that is not disconnected. There is at most one."""
+    """Return the connected profile of this account. There is at most one."""
     of_account = (ProfileRow.provider == provider) & (ProfileRow.account_id == account_id)
     profile_id: str | None = reader.scalar(ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED))
     return profile_id
@@ -70,18 +70,15 @@ def update(tx: Tx, profile_id: str, **columns: Value) -> None:
 
 
 def require_reauth(tx: Tx, profile_id: str, reason: str) -> None:
-    """`active` becomes `reauthRequired`; other states stay."""
+    """Change `active` to `reauthRequired`. Other states stay."""
     change = ProfileRow.update(status=ProfileStatus.REAUTH_REQUIRED, reason=reason, updated_at=tx.stamp)
     tx.run(change.where((ProfileRow.id == profile_id) & (ProfileRow.status == ProfileStatus.ACTIVE)))
 
 
 def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
-    """Delete all tokens, which cannot be read any more. Return the names and networks of the connected profiles.
-
-    Each of them must be connected again.
-    """
+    """Delete all tokens. Return the names and networks of the profiles that the owner must connect again."""
     tx.run(ProfileRow.update(refresh_token=None, access_token=None).where(~_IS_CONNECTED))
-    # An empty token is none, and the profile is not taken for a disconnected one.
+    # A token of NULL would mean a disconnected profile.
     lost = {"refresh_token": None, "access_token": b"", "status": ProfileStatus.REAUTH_REQUIRED, "reason": reason}
     tx.run(ProfileRow.update(**lost, updated_at=tx.stamp).where(_IS_CONNECTED))
     query = ProfileRow.select(ProfileRow.name, ProfileRow.provider).where(_IS_CONNECTED)
@@ -90,46 +87,45 @@ def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
 
 @prepared("each publication")
 def count_post(tx: Tx, profile_id: str) -> None:
-    """Count one more published post."""
+    """Count an additional published post."""
     tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (profile_id,))
 
 
 def list_all(reader: Reader) -> list[ProfileRow]:
-    """Return every profile, oldest first."""
+    """Return all profiles, oldest first."""
     return reader.rows(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id))
 
 
 def not_warned_since(reader: Reader, instant: str) -> list[ProfileRow]:
-    """Return the connected profiles whose owner was not warned since, oldest first."""
+    """Return the connected profiles without a warning since then, oldest first."""
     return [row for row in list_all(reader) if row.is_connected and (row.warned_at or "") <= instant]
 
 
 def renewable(reader: Reader) -> list[ProfileRow]:
-    """Return the active profiles with a refresh token, the longest unrenewed first."""
+    """Return the active profiles with a refresh token, in the order of their last renewal."""
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & ~ProfileRow.refresh_token.is_null())
     return sorted(reader.rows(query), key=lambda row: (row.issued_at, row.id))
 
 
 def account_data_due(reader: Reader, before: str) -> list[ProfileRow]:
-    """Return the active profiles whose account data was not fetched since, the longest ago first."""
+    """Return the active profiles without new account data since then, in the order of their last read."""
     fetched_at = fn.IFNULL(ProfileRow.account_read_at, "")
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & (fetched_at <= before))
     return reader.rows(query.order_by(fetched_at, ProfileRow.id))
 
 
 def with_avatar(reader: Reader) -> list[ProfileRow]:
-    """Return the connected profiles whose network names an image."""
+    """Return the connected profiles with an avatar URL."""
     return [row for row in list_all(reader) if row.is_connected and row.picture_url is not None]
 
 
 def disconnected_with_tokens(reader: Reader) -> list[ProfileRow]:
-    """Return the disconnected profiles whose tokens are still stored."""
     has_token = ~ProfileRow.access_token.is_null() | ~ProfileRow.refresh_token.is_null()
     return reader.rows(ProfileRow.select().where(~_IS_CONNECTED, has_token))
 
 
 def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int]]:
-    """Return by network how many active profiles can publish only until then."""
+    """Return the number of active profiles that can publish only until then, by network."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)
     query = ProfileRow.select(ProfileRow.provider, fn.COUNT()).where(ends).group_by(ProfileRow.provider)
     return [(provider, count) for provider, count in reader.tuples(query)]
@@ -141,7 +137,7 @@ def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
     return [(provider, status, count) for provider, status, count in reader.tuples(query)]
 
 
-# --- labels of the values that an account can choose, in the words of the network ------------------------------------
+# --- the network's labels for values of options ----------------------------------------------------------------------
 
 
 def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
@@ -152,7 +148,7 @@ def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
 
 
 def put_choice_labels(tx: Tx, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
-    """Store these labels. A value that is no longer offered keeps its last label: older posts name it."""
+    """Store these labels. Former values keep their label, because older posts use them."""
     for value, label in labels.items():
         row = ChoiceLabelRow.insert(profile_id=profile_id, key=key, value=value, label=label)
         tx.run(row.on_conflict_replace())

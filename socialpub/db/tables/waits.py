@@ -1,4 +1,4 @@
-"""Statements about the tables `not_before` and `own_wait`: waits that a network or a profile's own queue causes."""
+"""Statements about the tables `not_before` and `own_wait`: waits because of a network or a profile's own queue."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -11,17 +11,16 @@ from socialpub.db.connection import Reader, Tx, placeholders, prepared
 from socialpub.db.models import DeliveryRow, NotBeforeRow, OwnWaitRow
 
 ANY_ENDPOINT = ""
-"""Under this name a profile asks nothing at all."""
+"""A wait under this name blocks all calls of a profile."""
 
 
 @prepared("each publication")
 def begin_cooldown(
     tx: Tx, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
 ) -> None:
-    """Ask this endpoint (`ANY_ENDPOINT`: none) not before `until` for this profile. A later time that is
-    known already stays.
+    """Block this endpoint (`ANY_ENDPOINT`: all) for this profile until `until`, or until a later stored instant.
 
-    With `give_up_after`, deliveries that would wait longer than that are due at once, to be ended by their claim.
+    With `give_up_after`, deliveries that would wait longer are due at once, so that their claim ends them.
     """
     outlasts = None if give_up_after is None else stamp(parse(until) - give_up_after)
     tx.execute(
@@ -35,7 +34,7 @@ def begin_cooldown(
 
 @prepared("each claim")
 def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
-    """Until when none of these endpoints is asked for this profile, and why; None when nothing has to wait."""
+    """Return the end and the reason of the longest wait of these endpoints for this profile, or None."""
     names = (ANY_ENDPOINT, *endpoints)
     row = store.one(
         f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({placeholders(names)})
@@ -46,43 +45,43 @@ def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], n
 
 
 def profiles_waiting(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
-    """Return the profiles that must not call one of these endpoints now."""
+    """Return the profiles with a wait of one of these endpoints."""
     wait = NotBeforeRow
     query = wait.select(wait.profile_id).where(wait.endpoint.in_(list(endpoints)) & (wait.until > now))
     return frozenset(row.profile_id for row in reader.rows(query))
 
 
 def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
-    """End the wait of this endpoint, and the waits that were refused together with it. Return when it was to end."""
+    """End the wait of this endpoint, and the waits with the same end. Return that end."""
     wait = NotBeforeRow
     of_endpoint = (wait.profile_id == profile_id) & (wait.endpoint == endpoint)
     until: str | None = tx.scalar(wait.select(wait.until).where(of_endpoint))
     if until is not None:
-        # The row stays for now: it explains why the posts behind it are late.
+        # The row stays for now, because it explains why posts are late.
         ended = wait.update(until=fn.MIN(wait.until, tx.stamp))
         tx.run(ended.where((wait.profile_id == profile_id) & (wait.until == until)))
     return until
 
 
 def delete_past_cooldowns(tx: Tx) -> int:
-    """Delete the waits that are over, unless they explain why a queued delivery is late. Return how many."""
+    """Delete past waits, unless they explain why a queued delivery is late. Return how many."""
     wait, delivery = NotBeforeRow, DeliveryRow
-    # The state is text of the statement: only so does SQLite use the index of queued deliveries.
+    # SQLite uses the index of queued deliveries only if the state is in the SQL text.
     late = (delivery.state == SQL("'queued'")) & (delivery.due_at < wait.until)
     explained = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & late)
     return tx.delete(wait, wait.until <= tx.stamp, ~fn.EXISTS(explained))
 
 
 _JOINED_SECONDS = 60.0
-"""A wait that begins so soon after the last one extends it."""
+"""A wait that begins within this time after the last wait extends the last wait."""
 _KEPT_SECONDS = 86400.0
 
 
 class OwnWait(StrEnum):
-    """What posts waited for."""
+    """The reason of a wait in a profile's own queue."""
 
     GAP = "gap"
-    """The least time between two posts of the profile."""
+    """The minimum time between two posts of the profile."""
 
     STEP = "step"
     """A long step of another post of the profile."""
@@ -90,7 +89,7 @@ class OwnWait(StrEnum):
 
 @prepared("each publication")
 def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: str) -> None:
-    """Note that the other posts of the profile wait for this between these two stamps."""
+    """Record that other posts of the profile wait between these stamps."""
     extended = tx.execute(
         """UPDATE own_wait SET until = max(until, :until) WHERE profile_id = :profile AND until >= :before
             AND kind = :kind AND since <= :since""",
@@ -102,7 +101,7 @@ def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: s
 
 @prepared("each late delivery")
 def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
-    """How long posts of the profile waited since this instant, and still will as far as that is known."""
+    """Return how long posts of the profile wait since this instant, including known future waits."""
     rows = store.all(
         f"""SELECT since, until FROM own_wait WHERE profile_id = ? AND kind IN ({placeholders(kinds)})
             AND until > ? ORDER BY since""",
@@ -117,7 +116,7 @@ def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Coll
 
 
 def delete_own_waits(tx: Tx) -> int:
-    """Delete the waits that ended a day ago, unless an open delivery was due in them. Return how many."""
+    """Delete the waits that ended a day ago, unless an open delivery was due during the wait. Return how many."""
     wait, delivery = OwnWaitRow, DeliveryRow
     is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)
     in_it = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & is_open)

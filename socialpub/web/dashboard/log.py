@@ -41,7 +41,7 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 async def index(rt: Runtime, visit: Visit) -> Answer:
     rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
-    found = await rt.read_in_thread(lambda reader: log_list.load_page(reader, query)) if query.long else None
+    found = await rt.read_in_thread(lambda reader: log_list.load_page(reader, query)) if query.is_slow else None
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,

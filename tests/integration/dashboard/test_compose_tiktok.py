@@ -265,7 +265,7 @@ def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandC
     assert "A draft is not public" in page.text
     owner.press("Publish")
     drain(rt, clock)
-    assert state_of(rt, rt.reader.value("SELECT id FROM post")).outside == "published"
+    assert state_of(rt, rt.reader.value("SELECT id FROM post")).api_status == "published"
 
 
 def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(

@@ -43,7 +43,8 @@ def former_version(folder: Path, clock: HandClock, *migrations: str) -> Iterator
         rt.close()
 
 
-MODELS = models.TableRow.__subclasses__()
+KEYED = models.KeyedRow
+MODELS = [*KEYED.__subclasses__(), *(model for model in models.TableRow.__subclasses__() if model is not KEYED)]
 
 
 def table(connection: sqlite3.Connection, name: str) -> dict[str, Any]:

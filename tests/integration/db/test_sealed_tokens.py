@@ -56,14 +56,14 @@ def test_a_token_carried_to_another_row_cannot_be_used_there(
 
 def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, profile: str) -> None:
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = refresh_token"))
-    with pytest.raises(OperatorError, match="cannot be read"):
+    with pytest.raises(OperatorError, match="cannot be decrypted"):
         tokens.load_fresh(rt, profile)
 
 
 def test_the_form_of_the_former_version_is_not_opened_any_more(rt: Runtime, profile: str) -> None:
     """It knows no place: one of an old copy would fit everywhere."""
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = ?", (former("access-0"),)))
-    with pytest.raises(OperatorError, match="cannot be read"):
+    with pytest.raises(OperatorError, match="cannot be decrypted"):
         tokens.load_fresh(rt, profile)
 
 
@@ -115,7 +115,7 @@ def test_what_the_former_version_sealed_is_sealed_anew_where_it_lies(old: Callab
         assert rt.secrets.open(good["access_token"], "profile", good["id"], "access_token") == "access-0"
         assert rt.secrets.open(good["refresh_token"], "profile", good["id"], "refresh_token") == "refresh-0"
         assert bad["access_token"] == BROKEN, "what cannot be opened is kept as it is"
-        with pytest.raises(OperatorError, match="cannot be read"):
+        with pytest.raises(OperatorError, match="cannot be decrypted"):
             tokens.load_fresh(rt, bad["id"])
         sealed = rt.reader.value("SELECT verifier FROM consent")
         assert rt.secrets.open(sealed, "consent", "c", "verifier") == "verifier"

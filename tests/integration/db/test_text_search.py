@@ -149,6 +149,6 @@ def test_a_text_that_was_changed_is_found_at_once_and_the_former_one_is_not(rt: 
 
 def test_a_search_is_long_and_an_empty_one_is_none(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
-    assert PostFilter(text="a").long
-    assert not PostFilter(text="").long
+    assert PostFilter(text="a").is_slow
+    assert not PostFilter(text="").is_slow
     assert post_list.load_page(rt.reader, PostFilter(text="")).total == 1

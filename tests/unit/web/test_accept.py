@@ -92,7 +92,7 @@ def test_an_empty_file_has_no_part():
     [
         (requests.ProfileStatus, set(ProfileStatus)),
         (requests.PostStatus, set(PostStatus)),
-        (requests.DeliveryStatus, {state.outside for state in State}),
+        (requests.DeliveryStatus, {state.api_status for state in State}),
         (requests.ArtifactStatus, set(ArtifactStatus)),
         (requests.MediaKind, set(ACCEPTED_TYPES.values())),
         (requests.AttemptOutcome, set(AttemptOutcome)),

@@ -94,7 +94,7 @@ async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
         return post_list.load_page(reader, replace(query, audiences=visible))
 
     looks_through = bool(query.profiles or query.providers or query.outcome)
-    is_long = query.long or (looks_through and audience_rows.are_many(rt.reader))
+    is_long = query.is_slow or (looks_through and audience_rows.are_many(rt.reader))
     return await rt.read_in_thread(read) if is_long else read(rt.reader)
 
 

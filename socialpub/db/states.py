@@ -17,10 +17,10 @@ READ_BACK = "read_back"
 
 class PostStatus(StrEnum):
     PENDING = "pending"
-    """The post is accepted and has started or starts at once. It ends when the last delivery settles."""
+    """The post is accepted and has started or starts at once. This status ends when the last delivery settles."""
 
     SCHEDULED = "scheduled"
-    """The post waits for its time. It ends when the first delivery starts or the post is canceled."""
+    """The post waits for its time. This status ends when the first delivery starts or the post is canceled."""
 
     SETTLED = "settled"
     """Every delivery has an outcome. Final."""
@@ -33,10 +33,10 @@ class State(StrEnum):
     """A delivery's internal state; `api_status` is its status in the API."""
 
     QUEUED = "queued"
-    """The delivery waits for `run_at`: its time, a retry, or a network's wait. It ends with a claim or a cancel."""
+    """The delivery waits for `run_at`: its time, a retry, or a network's wait. This state ends with a claim or a cancel."""
 
     RUNNING = "running"
-    """A process runs a step. It ends when the step settles, or when another process finds the process dead."""
+    """A process runs a step. This state ends when the step settles, or when another process finds this process dead."""
 
     PUBLISHED = "published"
     """Exactly one post is public. Final; `url` and `providerPostId` may follow later."""
@@ -80,17 +80,18 @@ OUTCOME_LETTERS = {"pending": ".", "published": "p", "failed": "f", "unknown": "
 
 class ProfileStatus(StrEnum):
     ACTIVE = "active"
+    """The account can publish."""
 
     REAUTH_REQUIRED = "reauthRequired"
-    """The owner must connect the account again, or import tokens."""
+    """The owner must connect the account again, or import its tokens."""
 
     DISCONNECTED = "disconnected"
-    """Final."""
+    """The account is no longer connected. Final."""
 
 
 class ArtifactStatus(StrEnum):
     RESERVED = "reserved"
-    """The artifact has an id and waits for bytes. It ends with `complete`."""
+    """The artifact has an id and waits for bytes. This status ends with `complete`."""
 
     VERIFIED = "verified"
     """The file is valid, and posts can use it. Final."""

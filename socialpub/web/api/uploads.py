@@ -23,10 +23,9 @@ from socialpub.publishing.media.uploads import VerifiedArtifact
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
-from socialpub.web.http import files
+from socialpub.web.http import files, problems
 from socialpub.web.http.answer import Answer, Header, created, ok
 from socialpub.web.http.endpoint import endpoint, write_once
-from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import Request
 
 
@@ -86,15 +85,14 @@ class RangeNotSatisfiable(InvalidRequest):
 
 @endpoint(scope=None, streams=True)
 async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
-    stream = RequestStream(request)
     try:
-        return await _receive(rt, request, stream)
+        return await _receive(rt, request)
     except SocialpubError as error:
-        await stream.refuse(error)
+        await problems.refuse_body(request, error)
         return None
 
 
-async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answer:
+async def _receive(rt: Runtime, request: Request) -> Answer:
     row = _find_reservation(rt, request)
     _check_head(row, request)
     expected_bytes: int = row.declared_bytes
@@ -111,7 +109,7 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
             reservation.spend(len(piece))
             incoming.write(piece)
 
-        await stream.feed(add)
+        await problems.receive_body(request, add)
         if incoming.size_bytes < expected_bytes:
             raise _too_few(incoming.size_bytes, expected_bytes)
         storage_key = rt.files.new_key(row.id, canonical_type(row.declared_type) or "")

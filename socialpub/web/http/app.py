@@ -19,7 +19,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser import visit as dashboard_page
 from socialpub.web.http import connection_limits, endpoint, problems
 from socialpub.web.http.answer import Answer
-from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Receive, Request, Send, WebState
 from socialpub.web.routes import routes, verification_routes
 
@@ -164,7 +163,7 @@ async def _answer_problem(problem: SocialpubError, request: Request) -> None:
     answer = await _page_of_missing(problem, request) or problems.answer_problem(problem, request)
     ends_connection = problem.status == 413 or length > MAX_BODY_BYTES or request.waits_for_continue
     if ends_connection and not request.is_whole:
-        await RequestStream(request).leave(answer)
+        await problems.answer_and_close(request, answer)
     else:
         await request.answer(answer)
 

@@ -107,15 +107,7 @@ class StaticFile:
         self._is_stored_compressed = path.suffix == ".gz"
         self.name = path.relative_to(FOLDER).as_posix().removesuffix(".gz")
         """The name in templates: `dashboard.css`, `vendored/htmx.org-4.0.1/htmx.min.js`."""
-        self._type = Path(self.name).suffix
-
-    @property
-    def is_served(self) -> bool:
-        return self._type in TYPES
-
-    @property
-    def content_type(self) -> bytes:
-        return TYPES[self._type]
+        self.suffix = Path(self.name).suffix
 
     @cached_property
     def _stored(self) -> bytes:
@@ -130,7 +122,7 @@ class StaticFile:
         """The gzipped bytes. None if gzip does not make the file smaller."""
         if self._is_stored_compressed:
             return self._stored
-        if self._type in COMPRESSED:
+        if self.suffix in COMPRESSED:
             return None
         found = gzip.compress(self._stored, mtime=0)
         return found if len(found) < len(self._stored) else None
@@ -140,20 +132,15 @@ class StaticFile:
         return hashlib.sha256(self._stored).hexdigest()[:HASH_CHARACTERS]
 
     @property
-    def etag(self) -> bytes:
-        """A weak tag, because compressed and plain bytes have the same tag."""
-        return b'W/"%s"' % self.hash.encode()
-
-    @property
     def address(self) -> str:
         """The name with the hash: `dashboard.0123456789abcdef.css`."""
-        return f"{self.name.removesuffix(self._type)}.{self.hash}{self._type}"
+        return f"{self.name.removesuffix(self.suffix)}.{self.hash}{self.suffix}"
 
 
 @cache
 def list_static() -> dict[str, StaticFile]:
     found = (StaticFile(path) for path in sorted(FOLDER.rglob("*")) if path.is_file())
-    return {file.name: file for file in found if file.is_served}
+    return {file.name: file for file in found if file.suffix in TYPES}
 
 
 def static_url(name: str) -> str:
@@ -161,9 +148,11 @@ def static_url(name: str) -> str:
     return f"static/{list_static()[name].address}"
 
 
+@cache
 def vendored_url(package: str, file_name: str) -> str:
     """Return the URL of a file of a third-party package. Raises KeyError."""
-    return static_url(f"{_vendored_folders()[package]}/{file_name}")
+    version = {one["package"]: one["version"] for one in vendored_packages()}[package]
+    return static_url(f"{vendored_folder(package, version)}/{file_name}")
 
 
 def vendored_packages() -> list[dict[str, Any]]:
@@ -177,11 +166,6 @@ def vendored_folder(package: str, version: str) -> str:
     return f"{VENDORED}/{package.removeprefix('@').replace('/', '-')}-{version}"
 
 
-@cache
-def _vendored_folders() -> dict[str, str]:
-    return {one["package"]: vendored_folder(one["package"], one["version"]) for one in vendored_packages()}
-
-
 def _find(address: str) -> StaticFile:
     name, _, ending = address.rpartition(".")
     file = list_static().get(f"{name.rpartition('.')[0]}.{ending}")
@@ -193,8 +177,10 @@ def _find(address: str) -> StaticFile:
 @endpoint(scope=None)
 async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
     file = _find(request.path_params["name"])
-    headers = ((b"content-type", file.content_type), (b"etag", file.etag), *_ALWAYS)
-    if _knows(request.headers.get(b"if-none-match", b""), file.etag):
+    etag = b'W/"%s"' % file.hash.encode()  # a weak tag, because compressed and plain bytes have the same tag
+    headers = ((b"content-type", TYPES[file.suffix]), (b"etag", etag), *_ALWAYS)
+    known_tags = [tag.strip() for tag in request.headers.get(b"if-none-match", b"").split(b",")]
+    if known_tags == [b"*"] or etag in known_tags or etag.removeprefix(b"W/") in known_tags:
         await request.start(304, headers)
         await request.send(b"", more=False)
         return None
@@ -210,8 +196,3 @@ async def show_static(rt: Runtime, caller: None, request: Request) -> Answer | N
     for at in range(0, len(body), PIECE_BYTES) or (0,):
         await request.send(body[at : at + PIECE_BYTES], more=at + PIECE_BYTES < len(body))
     return None
-
-
-def _knows(if_none_match: bytes, etag: bytes) -> bool:
-    tags = [tag.strip() for tag in if_none_match.split(b",")]
-    return tags == [b"*"] or etag in tags or etag.removeprefix(b"W/") in tags

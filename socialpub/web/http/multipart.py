@@ -29,9 +29,9 @@ from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
+from socialpub.web.http import problems
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.connection_limits import COMPLETE_SECONDS
-from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
 
 MAX_FILE_NAME = 255
@@ -138,7 +138,6 @@ async def receive_form(
 
     `refusal` renders that error. Raises InvalidRequest, PayloadTooLarge, Unavailable and the errors of the form.
     """
-    stream = RequestStream(request)
     try:
         length = request.content_length
         _check_length(rt, length)
@@ -150,13 +149,13 @@ async def receive_form(
             content_type = request.headers.get(b"content-type", b"")
             longest_part = None if whole else length or sys.maxsize
             parser = _FormParser(rt, form, content_type, reservation, longest_part, request.hold)
-            await stream.feed(parser.feed)
+            await problems.receive_body(request, parser.feed)
             parser.finish()
     except BaseException as error:
         form.__exit__(type(error), error, None)
         if not isinstance(error, SocialpubError):
             raise
-        await stream.refuse(error, refusal)
+        await problems.refuse_body(request, error, refusal)
         return None
     return form
 
@@ -202,9 +201,9 @@ class _FormParser:
             self._parser = MultipartParser(
                 boundary,
                 {
-                    "on_part_begin": self._on_part_begin,
-                    "on_header_field": self._on_header_field,
-                    "on_header_value": self._on_header_value,
+                    "on_part_begin": self._headers.clear,
+                    "on_header_field": lambda data, start, end: self._header_name.extend(data[start:end]),
+                    "on_header_value": lambda data, start, end: self._header_value.extend(data[start:end]),
                     "on_header_end": self._on_header_end,
                     "on_headers_finished": self._on_headers_finished,
                     "on_part_data": self._on_part_data,
@@ -233,15 +232,6 @@ class _FormParser:
         self._form.finish()
 
     # --- callbacks, in the order in which the parser calls them ---
-
-    def _on_part_begin(self) -> None:
-        self._headers = {}
-
-    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
-        self._header_name.extend(data[start:end])
-
-    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._header_value.extend(data[start:end])
 
     def _on_header_end(self) -> None:
         self._headers[bytes(self._header_name).lower()] = bytes(self._header_value)
@@ -308,11 +298,19 @@ def _text(raw: bytes) -> str:
 
 async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> list[Facts | MediaRejected]:
     """Return the facts of each file, or why it is rejected. Files of all keys take turns. Raises Unavailable."""
+    limits = uploads.media_limits(rt.settings)
+    checks = [
+        client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
+        for part in parts
+        if part.incoming is not None
+    ]
     # This waits for all checks, also if one fails: a child process must not outlive the file that it reads.
-    results = await asyncio.gather(*(_examine(rt, part, key_id) for part in parts))
+    results = await asyncio.gather(*checks, return_exceptions=True)
     found: list[Facts | MediaRejected] = []
     for result in results:
-        if isinstance(result, Unavailable):
+        if isinstance(result, client.DecoderFailed):
+            raise Unavailable("The files cannot be verified at the moment. Send the request again.") from result
+        if isinstance(result, BaseException) and not isinstance(result, MediaRejected):
             raise result
         found.append(result)
     return found
@@ -326,16 +324,3 @@ async def store_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
     await asyncio.to_thread(part.incoming.keep, storage_key)
     declared_type = part.declared or facts.mime_type
     return Examined(artifact_id, part.file_name, declared_type, storage_key, facts, part.incoming)
-
-
-async def _examine(rt: Runtime, part: FormPart, key_id: str) -> Facts | MediaRejected | Unavailable:
-    assert part.incoming is not None
-    try:
-        limits = uploads.media_limits(rt.settings)
-        return await client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
-    except MediaRejected as refused:
-        return refused
-    except client.DecoderFailed as error:
-        unavailable = Unavailable("The files cannot be verified at the moment. Send the request again.")
-        unavailable.__cause__ = error
-        return unavailable

@@ -60,63 +60,61 @@ MAX_DISCARDED_BYTES = 8 * 1024 * 1024
 MAX_DISCARDED_SECONDS = 2.0
 
 
-class RequestStream:
-    def __init__(self, request: Request) -> None:
-        self._request = request
+async def receive_body(request: Request, sink: Callable[[bytes], None]) -> None:
+    """Pass every piece to `sink`, on the event loop.
 
-    async def feed(self, sink: Callable[[bytes], None]) -> None:
-        """Pass every piece to `sink`, on the event loop. Raises ClientGone, InvalidRequest for a stalled body, and the
-        exceptions of `sink`."""
-        loop = asyncio.get_running_loop()
-        request, more = self._request, True
-        request.send_body_to_file()
-        try:
-            async with asyncio.timeout(STALL_SECONDS) as timeout:
-                renewed_at = loop.time()
-                while more:
-                    piece, more = await request.receive()
-                    sink(piece)
-                    request.release(len(piece))
-                    if loop.time() - renewed_at > 1:
-                        renewed_at = loop.time()
-                        timeout.reschedule(renewed_at + STALL_SECONDS)
-        except TimeoutError:
-            message = f"No data arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
-            raise InvalidRequest.at(message=message) from None
+    Raises ClientGone, InvalidRequest for a stalled body, and the exceptions of `sink`.
+    """
+    loop, more = asyncio.get_running_loop(), True
+    request.send_body_to_file()
+    try:
+        async with asyncio.timeout(STALL_SECONDS) as timeout:
+            renewed_at = loop.time()
+            while more:
+                piece, more = await request.receive()
+                sink(piece)
+                request.release(len(piece))
+                if loop.time() - renewed_at > 1:
+                    renewed_at = loop.time()
+                    timeout.reschedule(renewed_at + STALL_SECONDS)
+    except TimeoutError:
+        message = f"No data arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
+        raise InvalidRequest.at(message=message) from None
 
-    async def refuse(self, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None) -> None:
-        """Send `error` at once if the body has not arrived yet, otherwise raise it. `refusal` renders the response."""
-        request = self._request
-        if request.is_whole:
-            raise error
-        if error.status >= 500:
-            fields = {"path": request.logged_path, "request_id": request.id.decode()}
-            log.warning(error.detail, exc_info=error.__cause__, **fields)
-        await self.leave(answer_problem(error, request) if refusal is None else refusal(error))
 
-    async def leave(self, answer: Answer) -> None:
-        """Send the response at once, discard some of the body, then close the connection."""
-        request = self._request
-        headers = (
-            (b"content-type", answer.content_type),
-            (b"content-length", b"%d" % len(answer.body)),
-            *(header for header in answer.headers if header != CLOSE),
-            CLOSE,
-        )
-        with contextlib.suppress(ClientGone):
-            await request.start(answer.status, headers)
-            await request.send(answer.body, more=True)
-            if not request.waits_for_continue:
-                await self._discard_body()
-            await request.send(b"", more=False)
+async def refuse_body(
+    request: Request, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None
+) -> None:
+    """Send `error` at once if the body has not arrived yet, otherwise raise it. `refusal` renders the response."""
+    if request.is_whole:
+        raise error
+    if error.status >= 500:
+        fields = {"path": request.logged_path, "request_id": request.id.decode()}
+        log.warning(error.detail, exc_info=error.__cause__, **fields)
+    await answer_and_close(request, answer_problem(error, request) if refusal is None else refusal(error))
 
-    async def _discard_body(self) -> None:
-        left, more = MAX_DISCARDED_BYTES, True
-        try:
-            async with asyncio.timeout(MAX_DISCARDED_SECONDS):
-                while more and left > 0:
-                    piece, more = await self._request.receive()
-                    self._request.release(len(piece))
-                    left -= len(piece)
-        except (TimeoutError, ClientGone):
-            return
+
+async def answer_and_close(request: Request, answer: Answer) -> None:
+    """Send the response at once, discard some of the body, then close the connection."""
+    headers = (
+        (b"content-type", answer.content_type),
+        (b"content-length", b"%d" % len(answer.body)),
+        *(header for header in answer.headers if header != CLOSE),
+        CLOSE,
+    )
+    with contextlib.suppress(ClientGone):
+        await request.start(answer.status, headers)
+        await request.send(answer.body, more=True)
+        if not request.waits_for_continue:
+            await _discard_body(request)
+        await request.send(b"", more=False)
+
+
+async def _discard_body(request: Request) -> None:
+    left, more = MAX_DISCARDED_BYTES, True
+    with contextlib.suppress(TimeoutError, ClientGone):
+        async with asyncio.timeout(MAX_DISCARDED_SECONDS):
+            while more and left > 0:
+                piece, more = await request.receive()
+                request.release(len(piece))
+                left -= len(piece)

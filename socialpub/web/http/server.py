@@ -50,7 +50,11 @@ def open_for(rt: Runtime) -> list[socket.socket]:
         )
     for listener in sockets:
         listener.setblocking(False)
-    if not _is_configured(sockets, rt.settings):
+    try:
+        configured = {address[:2] for *_, address in _resolve(rt.settings)}
+    except OSError:
+        configured = set()
+    if {listener.getsockname()[:2] for listener in sockets} != configured:
         log.warning(
             "the web process uses the address of systemd's socket instead of `listen`",
             remedy=f"{commands.here().move_socket()}.",
@@ -58,15 +62,6 @@ def open_for(rt: Runtime) -> list[socket.socket]:
             listen=rt.settings.listen,
         )
     return sockets
-
-
-def _is_configured(sockets: list[socket.socket], settings: Settings) -> bool:
-    """Return whether the sockets have the addresses of `listen`. An unknown host name counts as false."""
-    try:
-        configured = {address[:2] for *_, address in _resolve(settings)}
-    except OSError:
-        return False
-    return {listener.getsockname()[:2] for listener in sockets} == configured
 
 
 def addresses(sockets: list[socket.socket]) -> str:

@@ -18,7 +18,7 @@ from socialpub.web.http.request import Request
 from socialpub.web.http.shapes import Query, Shape
 from socialpub.web.openapi import operations
 from socialpub.web.openapi.operations import EXAMPLES, OPERATIONS, PATH_PARAMETERS, Operation
-from socialpub.web.openapi.schemas import ProblemSchema
+from socialpub.web.openapi.schemas import PostAnswer, ProblemSchema
 from socialpub.web.pages.pages import PROBLEM_PAGES, ReferencePages
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -53,22 +53,26 @@ def _option_schema(label: str, table: Table) -> dict[str, Any]:
 def _option(option: Option) -> dict[str, Any]:
     # Only the description names the default. Generators send a `default` with every post, and it would override the
     # options that the owner stored with the profile.
-    words = option.meaning if option.default is None else f"{option.meaning} Default: `{_json(option.default)}`."
-    return {**_value(option), "description": words}
+    default = option.default
+    shown = str(default).lower() if isinstance(default, bool) else default
+    description = option.meaning if default is None else f"{option.meaning} Default: `{shown}`."
+    return {**_value(option), "description": description}
 
 
 def _value(option: Option) -> dict[str, Any]:
+    max_length = {} if option.maximum is None else {"maxLength": option.maximum}
     match option.type:
         case OptionType.BOOLEAN:
             return {"type": "boolean"}
         case OptionType.INTEGER:
-            return {"type": "integer", "minimum": option.minimum, **_limit("maximum", option)}
+            maximum = {} if option.maximum is None else {"maximum": option.maximum}
+            return {"type": "integer", "minimum": option.minimum, **maximum}
         case OptionType.TEXT:
-            return {"type": "string", "pattern": r"\S", **_limit("maxLength", option)}
+            return {"type": "string", "pattern": r"\S", **max_length}
         case OptionType.DIGITS:
-            return {"type": "string", "pattern": "^[0-9]+$", **_limit("maxLength", option)}
+            return {"type": "string", "pattern": "^[0-9]+$", **max_length}
         case OptionType.LINK:
-            return {"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://\S+$", **_limit("maxLength", option)}
+            return {"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://\S+$", **max_length}
         case OptionType.COLOUR:
             return {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"}
         case OptionType.CHOICE:
@@ -78,14 +82,6 @@ def _value(option: Option) -> dict[str, Any]:
             return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
         case OptionType.ARTIFACT:
             return {"type": "string", "format": "uuid"}
-
-
-def _limit(name: str, option: Option) -> dict[str, int]:
-    return {} if option.maximum is None else {name: option.maximum}
-
-
-def _json(value: bool | int | str) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # --- components ------------------------------------------------------------------------------------------------------
@@ -133,8 +129,7 @@ def named_schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, 
     forms: list[type[Shape]] = []
     for target, operation in described:
         forms += [target.form.shape] if target.form else []
-        answers = (shape for _, shape, _ in operation.answers.values())
-        shapes += [shape for shape in (target.body, target.query, *forms, *answers) if shape is not None]
+        shapes += [shape for shape in (target.body, target.query, *forms, operation.success.shape) if shape is not None]
     _, schema = models_json_schema(
         [(shape, "validation") for shape in dict.fromkeys(shapes)],
         ref_template=PREFIX + "{model}",
@@ -230,23 +225,23 @@ def header_parameters(target: Endpoint) -> list[dict[str, Any]]:
 
 _ALWAYS = ("X-Request-Id",)
 _RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-_OF_PROBLEMS: Mapping[int, tuple[str, ...]] = {
+_PROBLEM_HEADERS: Mapping[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
     429: ("Retry-After", *_RATE),
     503: ("Retry-After",),
 }
-_OF_STATUS: Mapping[int, type[errors.SocialpubError]] = {kind.status: kind for kind in errors.ALL}
+_ERROR_BY_STATUS: Mapping[int, type[errors.SocialpubError]] = {kind.status: kind for kind in errors.ALL}
 
 
 def responses(base_url: str, target: Endpoint, operation: Operation) -> dict[str, Any]:
-    responses: dict[str, Any] = {}
-    for status, (description, shape, example) in operation.answers.items():
-        replayed = ("Idempotency-Replayed",) if target.replay is not None else ()
-        headers = (*_ALWAYS, *_RATE, *operation.headers.get(status, ()), *replayed)
-        responses[str(status)] = {"description": description, "headers": _headers(*headers)}
-        if shape is not None:
-            responses[str(status)]["content"] = {"application/json": {"schema": ref(shape), "example": example}}
+    status, meaning, shape, example = operation.success
+    replayed = ("Idempotency-Replayed",) if target.replay is not None else ()
+    location = ("Location",) if shape is PostAnswer and status == 201 else ()
+    success = {"description": meaning, "headers": _headers(*_ALWAYS, *_RATE, *location, *replayed)}
+    if shape is not None:
+        success["content"] = {"application/json": {"schema": ref(shape), "example": example}}
+    responses = {str(status): success}
     for status in sorted({*_usual_problems(target), *operation.problems}):
         responses[str(status)] = _problem(base_url, status, target, operation)
     return responses
@@ -264,7 +259,7 @@ def _usual_problems(target: Endpoint) -> set[int]:
 
 
 def _problem(base_url: str, status: int, target: Endpoint, operation: Operation) -> dict[str, Any]:
-    kind = _OF_STATUS[status]
+    kind = _ERROR_BY_STATUS[status]
     meaning = operation.problems.get(status, PROBLEM_PAGES[kind.slug].meaning)
     example: dict[str, Any] = {
         "type": f"{base_url}/problems/{kind.slug}",
@@ -278,7 +273,7 @@ def _problem(base_url: str, status: int, target: Endpoint, operation: Operation)
         example |= {"detail": f"{name} {message}.", "errors": [{"path": [name], "message": message}]}
     return {
         "description": meaning,
-        "headers": _headers(*_ALWAYS, *_OF_PROBLEMS.get(status, ())),
+        "headers": _headers(*_ALWAYS, *_PROBLEM_HEADERS.get(status, ())),
         "content": {"application/problem+json": {"schema": ref(ProblemSchema), "example": example}},
     }
 

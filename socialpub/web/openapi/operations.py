@@ -4,7 +4,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -57,13 +57,19 @@ contains the same id. If your request has this header, the appliance uses your i
 # --- operations ------------------------------------------------------------------------------------------------------
 
 
+class Success(NamedTuple):
+    status: int
+    meaning: str
+    shape: type[Shape] | None
+    example: Any
+
+
 @dataclass(frozen=True)
 class Operation:
     id: str
     tag: str
     summary: str
-    answers: dict[int, tuple[str, type[Shape] | None, Any]]
-    """By status: the description, the shape and an example."""
+    success: Success
     problems: dict[int, str] = field(default_factory=dict)
     """By status: descriptions of problems that only this operation has, or that have a special meaning here."""
     request: Any = None
@@ -73,8 +79,6 @@ class Operation:
     query: str = ""
     """An example of the query."""
     notes: str = ""
-    headers: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Additional response headers by status."""
 
 
 EXAMPLES: dict[str, Any] = orjson.loads(resources.files(__package__).joinpath("examples.json").read_bytes())
@@ -92,11 +96,10 @@ OPERATIONS = {
         "createPost",
         "Posts",
         "Create a post",
-        {201: ("The post was accepted. Read the post to see its outcome", schemas.PostAnswer, _data("post"))},
+        Success(201, "The post was accepted. Read the post to see its outcome", schemas.PostAnswer, _data("post")),
         problems={409: _KEY_CLASH},
         request=EXAMPLES["draft"],
         payload=EXAMPLES["payload"],
-        headers={201: ("Location",)},
         notes="Publishes now, or at `post.scheduledAt`. A post has a body, media, or both. You can upload media first "
         "and name each file by `artifactId`. You can also send the files with the post, as a multipart form. The text "
         "field `payload` then contains the JSON, and each media item names its file part by `fileField`. If a network "
@@ -106,13 +109,12 @@ OPERATIONS = {
         "listPosts",
         "Posts",
         "List posts",
-        {
-            200: (
-                "A page of posts, newest first",
-                schemas.PostsAnswer,
-                {"data": [EXAMPLES["post"]], "pagination": EXAMPLES["pagination"]},
-            )
-        },
+        Success(
+            200,
+            "A page of posts, newest first",
+            schemas.PostsAnswer,
+            {"data": [EXAMPLES["post"]], "pagination": EXAMPLES["pagination"]},
+        ),
         query="status=scheduled&page=0",
         notes="Pages are numbered from 0.",
     ),
@@ -120,13 +122,9 @@ OPERATIONS = {
         "validatePost",
         "Posts",
         "Check a post without publishing it",
-        {
-            200: (
-                "What each network would refuse. Nothing is stored",
-                schemas.ValidationAnswer,
-                _data("validation"),
-            )
-        },
+        Success(
+            200, "What each network would refuse. Nothing is stored", schemas.ValidationAnswer, _data("validation")
+        ),
         request=EXAMPLES["draft"],
         notes="Accepts the JSON body of `POST /posts`. If `POST /posts` would refuse the body with 400, so "
         "does this endpoint.",
@@ -135,7 +133,7 @@ OPERATIONS = {
         "getPost",
         "Posts",
         "Get a post",
-        {200: ("The post, with the status of each delivery", schemas.PostAnswer, _data("settledPost"))},
+        Success(200, "The post, with the status of each delivery", schemas.PostAnswer, _data("settledPost")),
         query="wait=30",
         notes="With `wait`, the response is sent as soon as the post is settled or canceled. After that many seconds, "
         "the response contains the current state. You do not need a polling loop.",
@@ -144,7 +142,7 @@ OPERATIONS = {
         "updatePost",
         "Posts",
         "Change a scheduled post",
-        {200: ("The changed post", schemas.PostAnswer, _data("post"))},
+        Success(200, "The changed post", schemas.PostAnswer, _data("post")),
         problems={409: "The post is not scheduled for a future time"},
         request=EXAMPLES["change"],
         notes="At least one field is required. Omitted fields do not change. `post.scheduledAt: null` publishes the "
@@ -154,7 +152,7 @@ OPERATIONS = {
         "cancelPost",
         "Posts",
         "Cancel a scheduled post",
-        {200: ("The canceled post", schemas.PostAnswer, _data("canceledPost"))},
+        Success(200, "The canceled post", schemas.PostAnswer, _data("canceledPost")),
         problems={409: "The post is not scheduled, or publishing has started"},
         notes="Cancels the deliveries of the post also. The request needs no body.",
     ),
@@ -162,10 +160,9 @@ OPERATIONS = {
         "retryPost",
         "Posts",
         "Publish the failed deliveries of a post again",
-        {201: ("The new post, which is published now", schemas.PostAnswer, _data("retriedPost"))},
+        Success(201, "The new post, which is published now", schemas.PostAnswer, _data("retriedPost")),
         problems={409: f"No delivery of the post can be retried. {_KEY_CLASH}"},
         request=EXAMPLES["retryRequest"],
-        headers={201: ("Location",)},
         notes="Creates a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
         "Deliveries that failed with `Outcome unknown:` may already be public. They are omitted unless "
         "`includeUnknown` is `true`. A delivery is not retried while an earlier retry is pending, or after a retry was "
@@ -176,7 +173,7 @@ OPERATIONS = {
         "listAttempts",
         "Posts",
         "List the attempts of a post",
-        {200: ("Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]})},
+        Success(200, "Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]}),
         notes="Explains the state of a post. The last attempt of a waiting delivery says what the delivery waits for, "
         "and until when. The deliveries inside a post have no id. `profileId` and `provider` identify the delivery of "
         "an attempt. Log entries have the same `deliveryId`. A post that waits for its scheduled time has no attempts.",
@@ -185,7 +182,7 @@ OPERATIONS = {
         "reserveUpload",
         "Uploads",
         "Reserve an upload",
-        {201: ("The URL for the bytes, for one PUT", schemas.ReservationAnswer, _data("reservation"))},
+        Success(201, "The URL for the bytes, for one PUT", schemas.ReservationAnswer, _data("reservation")),
         problems={
             409: _KEY_CLASH,
             503: "There is no space for the file at the moment. The disk is full, or media uses the whole quota that "
@@ -199,7 +196,7 @@ OPERATIONS = {
         "completeUpload",
         "Uploads",
         "Complete an upload",
-        {200: ("The verified artifact", schemas.ArtifactAnswer, _data("artifact"))},
+        Success(200, "The verified artifact", schemas.ArtifactAnswer, _data("artifact")),
         problems={409: "Another PUT request for this upload is still running"},
         request=EXAMPLES["completeRequest"],
         notes="Verifies the bytes, which can take a moment. If the file does not match its declared type, the upload "
@@ -210,27 +207,26 @@ OPERATIONS = {
         "listProfiles",
         "Profiles",
         "List profiles",
-        {
-            200: (
-                "Every profile in the scope of the key, oldest first",
-                schemas.ProfilesAnswer,
-                {"data": [EXAMPLES["profile"]]},
-            )
-        },
+        Success(
+            200,
+            "Every profile in the scope of the key, oldest first",
+            schemas.ProfilesAnswer,
+            {"data": [EXAMPLES["profile"]]},
+        ),
         notes="Use the profile ids as targets of posts. The owner connects accounts; the API cannot connect them.",
     ),
     "GET /api/v1/profiles/{id}": Operation(
         "getProfile",
         "Profiles",
         "Get a profile",
-        {200: ("The profile", schemas.ProfileAnswer, _data("profile"))},
+        Success(200, "The profile", schemas.ProfileAnswer, _data("profile")),
         notes="Shows whether the account can be used, and until when.",
     ),
     "POST /api/v1/profiles/{id}/disconnect": Operation(
         "disconnectProfile",
         "Profiles",
         "Disconnect a profile",
-        {204: ("The profile is disconnected permanently", None, None)},
+        Success(204, "The profile is disconnected permanently", None, None),
         notes="Repeating the request changes nothing. The request needs no body. Scheduled posts to the profile fail "
         "at their scheduled time.",
     ),
@@ -238,7 +234,9 @@ OPERATIONS = {
         "listLogs",
         "Publishing logs",
         "List publishing logs",
-        {200: ("What happened to the deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]})},
+        Success(
+            200, "What happened to the deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]}
+        ),
         query="limit=50&offset=0",
         notes="Attempts have the same `deliveryId`. `offset` is counted from 0.",
     ),
@@ -249,11 +247,11 @@ OPERATIONS = {
 
 _KEY = '-H "Authorization: Bearer $KEY"'
 _JSON = "-H 'Content-Type: application/json'"
-_OF_PATH = {"{id}": EXAMPLES["profile"]["id"], "{postId}": EXAMPLES["post"]["id"]}
+_EXAMPLE_IDS = {"{id}": EXAMPLES["profile"]["id"], "{postId}": EXAMPLES["post"]["id"]}
 
 
 def code_samples(base_url: str, method: str, path: str, operation: Operation) -> list[dict[str, str]]:
-    address = base_url + re.sub(r"{\w+}", lambda name: _OF_PATH[name[0]], path)
+    address = base_url + re.sub(r"{\w+}", lambda name: _EXAMPLE_IDS[name[0]], path)
     if operation.query:
         address += f"?{operation.query}"
     is_plain = method == "GET" or (method == "POST" and operation.request is not None)

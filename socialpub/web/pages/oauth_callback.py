@@ -42,8 +42,13 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         if isinstance(error, connect.UnknownState):
             request.state.rate_limits.count_guess(request.client_address)
         finished = error
-    place = _place(connect.origin(rt, provider.name, query))
-    visit = await _signed_in(request, place)
+    origin, place = connect.origin(rt, provider.name, query), None
+    visit: Visit | None = None
+    if origin is not None and origin.surface is Surface.DASHBOARD:
+        place = f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
+        visit = await read_visit(request)
+        visit.headers += PRIVATE
+        visit = visit if visit.session is not None else None
     way_back = rt.settings.base_url + place if place else None
     if isinstance(finished, OperatorError):
         if visit is not None:
@@ -56,18 +61,3 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     values = {"account": profiles.handle(profile), "profile_name": profile.name, "finished": finished}
     page = pages.render("connected.html", label=provider.label, way_back=way_back, **values)
     return Answer(200, page, headers, pages.HTML)
-
-
-def _place(origin: connect.StartedFrom | None) -> str | None:
-    """Return the dashboard page on which the connection was started; None if it was started elsewhere."""
-    if origin is None or origin.surface is not Surface.DASHBOARD:
-        return None
-    return f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
-
-
-async def _signed_in(request: Request, place: str | None) -> Visit | None:
-    if place is None:
-        return None
-    visit = await read_visit(request)
-    visit.headers += PRIVATE
-    return visit if visit.session is not None else None

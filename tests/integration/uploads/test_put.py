@@ -253,7 +253,7 @@ def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
         monkeypatch.setattr("socialpub.web.http.problems.MAX_DISCARDED_SECONDS", 0.01)
         return await caller.asking("PUT", reservation["uploadUrl"], [b"x", b"y"], told, before_last=never)
 
-    assert "Nothing arrived" in problem(caller.run(story()), 400, "invalidRequest")
+    assert "No data arrived" in problem(caller.run(story()), 400, "invalidRequest")
     assert files_of(rt) == []
 
 

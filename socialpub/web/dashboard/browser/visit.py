@@ -31,9 +31,8 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms, security, times
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.security import Notice
-from socialpub.web.http import files
+from socialpub.web.http import files, problems
 from socialpub.web.http.answer import Answer, Header, accepts_gzip
-from socialpub.web.http.problems import RequestStream
 from socialpub.web.http.request import MAX_BODY_BYTES, Request
 from socialpub.web.pages import pages
 
@@ -251,7 +250,7 @@ class Page:
             if not request.has_body:
                 return _redirect_to_sign_in(visit)
             # Without a session no form is read, however large it is.
-            await RequestStream(request).leave(_redirect_to_sign_in(visit))
+            await problems.answer_and_close(request, _redirect_to_sign_in(visit))
             return None
         if self.streams and request.method == "POST":
             security.check_origin(request)  # refused as a problem, which scripts can read and browsers show
@@ -267,7 +266,7 @@ class Page:
             if error.status >= 500:
                 raise
             if isinstance(error, PayloadTooLarge) and not request.is_whole:
-                await RequestStream(request).leave(visit.show_failure(error))
+                await problems.answer_and_close(request, visit.show_failure(error))
                 return None
             return visit.show_failure(error)
         except OperatorError as error:

@@ -59,7 +59,7 @@ def _value(option: Option) -> str:
             return "id, digits in quotes"
         case OptionType.LINK:
             return "http or https address" + (f", at most {most} characters" if most else "")
-        case OptionType.COLOUR:
+        case OptionType.COLOR:
             return "color"
         case OptionType.CHOICE:
             return "one of the values"

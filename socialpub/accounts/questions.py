@@ -25,7 +25,7 @@ from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import SECRET, Board, BoardSection
 from socialpub.providers.responses import AuthExpired, NoAnswer, ProviderError, Rejected
 from socialpub.providers.tiktok import TikTok
-from socialpub.providers.tiktok.creator import BARS, CreatorInfo
+from socialpub.providers.tiktok.creator import POSTING_BLOCKS, CreatorInfo
 from socialpub.providers.tiktok.options import CREATOR
 from socialpub.runtime import Runtime
 
@@ -120,7 +120,7 @@ def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) 
                 rt.write(_end_wait, profile_id)
             return info
         except ProviderError as error:
-            why = BARS.get(error.code or "")
+            why = POSTING_BLOCKS.get(error.code or "")
             if why is None:
                 raise
             return PostingBarred(why)

@@ -1,1 +1,1 @@
-"""The networks' adapters: each with the same core files and a few of its own, and what they share."""
+"""The adapters of the networks, and their shared code."""

@@ -1,4 +1,4 @@
-"""A network as the rest of socialpub sees it: the content and the job that it is given, its outcomes, and `Provider`.
+"""The interface of a network: `Provider`, the content and job that it receives, and its outcomes.
 
 Outcomes describe the post. Exceptions (`responses.py`) describe the call.
 """
@@ -20,12 +20,12 @@ from socialpub.providers.oauth import OAuth
 from socialpub.providers.preview import Preview
 from socialpub.providers.responses import HttpResponse
 
-# --- what is published, and by whom -----------------------------------------------------------------------------------
+# --- content and account ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """One media item. `facts` was measured at `complete`; keys that do not apply are missing.
+    """One media item. `facts` has the values measured at `complete`, without keys that do not apply.
 
     width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec and audio_codec
     (FFmpeg's names)
@@ -49,12 +49,11 @@ class MediaFile:
 @dataclass(frozen=True, slots=True)
 class Content:
     text: str
-    """The post's body, `""` when it has none."""
     media: tuple[MediaFile, ...] = ()
     option_files: Mapping[str, MediaFile] = field(default_factory=dict)
-    """The verified artifacts that options name, by id. One that is not in here has no bytes."""
+    """The verified artifacts that options name, by id, without those whose files were removed."""
     served_from: str | None = None
-    """The address from which a network fetches media that are not sent to it; None: not known."""
+    """The address from which networks fetch media; None: unknown."""
 
     @property
     def has_video(self) -> bool:
@@ -63,7 +62,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """The limits of a fitted image; `types` in order of preference."""
+    """The limits of a fitted image. `types` are in order of preference."""
 
     types: tuple[str, ...]
     max_bytes: int
@@ -74,15 +73,15 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The profile as the network sees it. `facts` is what the network said at connect time (X: `subscription_type`)."""
+    """The profile at the network. `facts` are the network's data about the account (X: `subscription_type`)."""
 
     id: str
     username: str | None = None
     scopes: frozenset[str] = frozenset()
-    """Granted scopes; empty when the network or the owner did not say: then nothing is concluded from it."""
+    """Granted scopes. An empty set means that they are unknown."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     profile_id: str | None = None
-    """The id of the profile here, for commands in messages."""
+    """For commands in messages."""
 
 
 CODEC_NAMES: Mapping[str, str] = {
@@ -106,30 +105,31 @@ def codec_name(codec: str) -> str:
 # --- outcomes of a step and of a read-back ----------------------------------------------------------------------------
 
 Memo = dict[str, Any]
-"""A delivery's state between steps: JSON, no secrets. `notes` has sentences for the owner. `LABELS` has the network's
-names for the values of options, by key."""
+"""A delivery's state between steps: JSON without secrets. `notes` has sentences for the owner."""
 LABELS = "labels"
+"""In the memo: the network's names for the values of options, by option key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The step is through; `memo` is kept for the next ones."""
+    """The step is complete. `memo` is stored for the next steps."""
 
     memo: Memo = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """The step goes on at once (more chunks)."""
+    """The step continues at once (more chunks)."""
 
     memo: Memo
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Back to an earlier step, at most `limit` times per delivery for this `reason`; then `otherwise`.
+    """Go back to an earlier step, at most `limit` times per delivery and `reason`; then `otherwise`.
 
-    The engine counts per `reason`, word by word also across an upgrade, and an adapter asks `Job.times`."""
+    The engine counts by the text of `reason`. An adapter reads the count with `Job.times`.
+    """
 
     step: str
     memo: Memo
@@ -137,7 +137,7 @@ class Again:
     limit: int = 1
     seconds: float = 0.0
     otherwise: "Outcome | None" = None
-    """None: refused, with `reason` as the message."""
+    """None: a refusal with `reason` as the message."""
 
     def after(self, times: int) -> "Outcome":
         """Return the outcome for a delivery that went back `times` times for this reason."""
@@ -148,7 +148,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Ask the same step again in `seconds`; waiting is not failing. `reason` is shown ("X is processing the video")."""
+    """Run the same step again in `seconds`. Waiting is no failure. `reason` is shown ("X is processing the video")."""
 
     seconds: float
     reason: str
@@ -157,8 +157,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The app, not this post: hold the whole network and probe slowly. From a query (read-back, poll) it holds queries
-    only. `this_step`: hold only the steps of this name."""
+    """The app is refused, not this post: hold the network and probe slowly.
+
+    A query (read-back, poll) holds only queries. `this_step`: hold only the steps of this name.
+    """
 
     reason: str
     code: str | None = None
@@ -167,7 +169,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Exactly one post is up."""
+    """Exactly one post is public."""
 
     post_id: str | None
     url: str | None = None
@@ -175,12 +177,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
+    """Nothing was posted, for certain. `message` says what to change. `reauth`: the owner must connect again.
 
-    `rest_seconds`: leave this profile alone for that long (a suspended or cooling account). `verdict`: the network
-    said of this very post that it failed; only then does it count from a poll after the commit. `content`: the post
-    itself was refused, so the same post would be refused again. `too_long`: it may be too long for this account, so
-    the account data is fetched again."""
+    `rest_seconds`: pause this profile for that long (a suspended or restricted account). `verdict`: the network
+    reported that this post failed. A refusal from a poll after the commit counts only as a verdict. `content`: the
+    network would refuse the same post again. `too_long`: the post may be too long for this account, so the account
+    data is fetched again.
+    """
 
     message: str
     code: str | None = None
@@ -193,7 +196,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may be up: read the account back. `memo` is kept for a second call, should the account not show it."""
+    """The post may be public: read the account back. `memo` is stored for a second call."""
 
     message: str
     code: str | None = None
@@ -205,22 +208,22 @@ Outcome = Done | More | Again | Wait | Held | Published | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """An answered, readable read-back of the account. A read-back that was not answered raises instead."""
+    """The result of a read-back. A read-back without a readable response raises instead."""
 
     candidates: tuple[Published, ...] = ()
-    """Everything on the account that could be this post, oldest first. The caller decides what an empty one means."""
+    """Every post on the account that could be this post, oldest first."""
     whole: bool = True
-    """False: only one task was asked about, not the account."""
+    """False: the read-back covers only one task, not the account."""
     similar: tuple[str, ...] = ()
-    """Ids of posts of the same kind and time with other words. If the network has no duplicate protection, they turn
-    "absent" into "cannot tell", unless they belong to other deliveries."""
+    """Ids of posts of the same kind and time with other text. At a network without duplicate protection, they turn
+    "absent" into "unknown", unless they belong to other deliveries."""
     vague: tuple[str, ...] = ()
-    """Ids of candidates that do not show all of our words. One that another delivery may have made is only similar."""
+    """Ids of candidates that do not show all of our text. A vague candidate of another delivery is only similar."""
 
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """The network cannot answer. `hint` says where the owner can check."""
+    """The network cannot decide. `hint` says where the owner can check."""
 
     hint: str
 
@@ -229,16 +232,16 @@ class CannotTell:
 
 
 class Kind(StrEnum):
-    """What running a step twice would do."""
+    """The effect of running a step twice."""
 
     PREPARE = "prepare"
-    """An orphaned upload at worst."""
+    """At worst an unused upload."""
 
     POLL = "poll"
-    """Nothing."""
+    """None."""
 
     COMMIT = "commit"
-    """A second public post. Exactly one per plan."""
+    """A second public post. Each plan has exactly one commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,17 +269,13 @@ class CallTrace:
     request_id: str | None = None
     code: str | None = None
     message: str | None = None
-    """Shown with a step that went well; never a secret."""
+    """Shown with a successful step; never a secret."""
     answered: bool = False
-    """Whether any call was answered; noted by the engine."""
+    """Whether any call was answered; set by the engine."""
     grant: bytes | None = field(default=None, repr=False)
-    """The sealed access token of these calls; noted by the engine."""
+    """The sealed access token of these calls; set by the engine."""
     started_at: str | None = None
-    """When the run began; noted by the engine."""
-
-
-Call = Callable[..., HttpResponse]
-"""`Http.call` with the gate before it."""
+    """When the run began; set by the engine."""
 
 
 def _not_given(_: object) -> str:
@@ -289,39 +288,39 @@ def _no_commit() -> datetime:
 
 @dataclass(slots=True)
 class Job:
-    """Everything one run of one step may know and use."""
+    """The data and functions of one run of one step."""
 
     content: Content
     options: Mapping[str, Any]
-    """As accepted by the adapter's `read_options`: canonical camelCase keys only."""
+    """The result of `read_options`: only canonical camelCase keys."""
     account: Account
     memo: Memo
     token: str = field(repr=False)
-    call: Call
-    """Raises `Withdrawn` when the profile was disconnected or the post stopped meanwhile."""
+    call: Callable[..., HttpResponse]
+    """`Http.call`. Raises `Withdrawn` when the profile has been disconnected or the post stopped."""
     fit: Callable[[MediaFile, ImageLimits], MediaFile]
-    """A version of the image within the limits and without metadata (the file itself when it is so). Raises `Unfit`."""
+    """Returns a version of the image within the limits and without metadata, or the same file. Raises `Unfit`."""
     now: datetime
-    """When this run began, on a clock that ignores changes of the wall clock: for pauses and ages in the memo. Dates of
-    the network are compared with `since` and with the `Date` of its answers."""
+    """When this run began, on a clock that ignores changes of the wall clock: for pauses and ages in the memo. The
+    network's dates are compared with `since` and with the `Date` of its responses."""
     slice_over: Callable[[], bool]
-    """True when this run has had its ten seconds: return `More` and come back."""
+    """Returns True after ten seconds: return `More` to continue in another run."""
     committed_at: datetime | None = None
-    """When the commit was announced, on the clock of `now`; where its outcome is unknown, the first of the two."""
+    """When the commit was announced, on the clock of `now`. After an unknown outcome, the first of the two times."""
     since: Callable[[], datetime] = field(default=_no_commit, repr=False)
-    """The earliest moment, on the network's own clock, at which what the commit made can be dated; a margin is in it.
-    It becomes narrower once the network has answered in this run: ask again after the answer."""
+    """The earliest time, on the network's clock and with a margin, at which the network can have dated the post. The
+    time becomes more exact after a response in this run, so call this function again then."""
     unknown_before: bool = False
-    """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
+    """An earlier run of the commit had an unknown outcome. A "duplicate" response then suggests that it succeeded."""
     public_url: Callable[[MediaFile], str] = field(default=_not_given, repr=False)
-    """A signed address under which the network can fetch exactly this file, an original or a fitted version. It is a
-    secret: created for each call and never stored."""
+    """Returns a signed address from which the network can fetch this original or fitted file. The address is a secret:
+    it is created for each call and never stored."""
     seal: Callable[[str], str] = field(default=_not_given, repr=False)
-    """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
+    """Encrypts a secret for the memo (a signed upload address)."""
     open: Callable[[str], str] = field(default=_not_given, repr=False)
-    """The text of `seal`."""
+    """Decrypts the result of `seal`."""
     times_back: Mapping[str, int] = field(default_factory=dict)
-    """How often this delivery went back to an earlier step, per reason."""
+    """How often this delivery went back to an earlier step, by reason."""
     trace: CallTrace = field(default_factory=CallTrace)
 
     def times(self, reason: str) -> int:
@@ -329,28 +328,28 @@ class Job:
 
 
 class Withdrawn(Exception):
-    """Nothing may be sent any more: the profile was disconnected or the post stopped."""
+    """The call was not sent, because the profile was disconnected or the post stopped."""
 
 
 class Unfit(Exception):
-    """No version of this file satisfies the limits; the message says which limit and the found value."""
+    """No version of this file is within the limits. The message names the limit and the value."""
 
 
-# --- where the bytes of a video may go -------------------------------------------------------------------------------
+# --- upload addresses ------------------------------------------------------------------------------------------------
 #
 # The network names the address at run time, and the owner lists the hosts. The address is a credential: messages show
 # only its host and port.
 
 UPLOAD_ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
-"""Stricter than URLs are: no user, no backslash, nothing that two readers could read in two ways."""
+"""Stricter than URLs: no user, no backslash, nothing that two parsers could read differently."""
 
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def refuse_upload_address(address: str, section: NetworkSection, name: str, label: str) -> Held | None:
-    """Return the hold on all uploads to this network when no bytes may be sent to this address; None when they may.
+    """Return a hold on all uploads to this network when this address is not allowed; None when it is.
 
-    A simulated network may use plain http and another port, but only those that its `api_url` has.
+    A simulated network may use plain http and another port, but only those of its `api_url`.
     """
     why = _upload_address_fault(address, section, name, label)
     return None if why is None else Held(why, "upload_host", this_step=True)
@@ -359,15 +358,21 @@ def refuse_upload_address(address: str, section: NetworkSection, name: str, labe
 def _upload_address_fault(address: str, section: NetworkSection, name: str, label: str) -> str | None:
     match = UPLOAD_ADDRESS.fullmatch(address)
     if match is None:
-        return f"{label} named an upload address that is no plain https address. Nothing was sent there."
+        return (
+            f"{label} returned an upload address that is not a plain https address. socialpub sent nothing to it. If "
+            "this continues, report a bug in socialpub."
+        )
     scheme, host, port = match[1], match[2], int(match[3] or DEFAULT_PORTS[match[1]])
     own = urlsplit(section.api_url)
     if scheme != "https" and not scheme == own.scheme == "http":
-        return f"{label} named an upload address at {host} without https. Nothing was sent there."
+        return (
+            f"{label} returned an upload address at {host} without https. socialpub sent nothing to it. If this "
+            "continues, report a bug in socialpub."
+        )
     if not section.allows_upload_host(host):
         return (
-            f"{label} named the upload host {host}, which upload_hosts of [providers.{name}] does not list. Nothing "
-            f"was sent there. If the host is {label}'s, add it to upload_hosts."
+            f"{label} returned the upload host {host}, which upload_hosts in [providers.{name}] does not list. "
+            f"socialpub sent nothing to it. If the host belongs to {label}, add it to upload_hosts."
         )
     allowed = [DEFAULT_PORTS[scheme]]
     if section.api_url != section.OWN_API_URL and own.port not in (None, *allowed):
@@ -375,9 +380,9 @@ def _upload_address_fault(address: str, section: NetworkSection, name: str, labe
     if port not in allowed:
         listed = " or ".join(map(str, allowed))
         return (
-            f"{label} named port {port} of the upload host {host}. upload_hosts of [providers.{name}] allows this "
-            f"host, but only with port {listed}. Nothing was sent there. If {label} now uses port {port}, report this "
-            "as a fault of socialpub."
+            f"{label} returned port {port} of the upload host {host}. upload_hosts in [providers.{name}] allows this "
+            f"host only with port {listed}. socialpub sent nothing to it. If {label} now uses port {port}, report a "
+            "bug in socialpub."
         )
     return None
 
@@ -386,60 +391,58 @@ def _upload_address_fault(address: str, section: NetworkSection, name: str, labe
 
 
 class Provider(ABC):
-    """One network. To add a network, write one class with all of this.
+    """One network. To add a network, implement this class.
 
-    A method gets a `Job`, makes one exchange, and returns an outcome or raises an error of `responses.py`. It does not
-    sleep, retry or read a clock, and it keeps no state of a post.
+    `run` and `recover` get a `Job`, make one exchange, and return an outcome or raise an error of `responses.py`. They
+    do not sleep, retry, read a clock or keep state of a post.
     """
 
     name: ClassVar[str]
-    """As in the API: `x`, `tiktok`, `pinterest`."""
+    """The name in the API: `x`, `tiktok`, `pinterest`."""
     label: ClassVar[str]
-    """As people write it: `X`, `TikTok`, `Pinterest`."""
+    """The name for people: `X`, `TikTok`, `Pinterest`."""
     option_table: ClassVar[options.Table]
-    """What an owner may say about a post on this network."""
     oauth: OAuth
 
     @abstractmethod
     def account_url(self, username: str | None) -> str:
-        """Return where people see what an account shows; the network's front page when its name is not known."""
+        """Return the account's public page, or the network's front page without a name."""
 
     # --- before a post is accepted -----------------------------------------------------------------------------------
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
-        """Return canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
+        """Return canonical options, and an error for each wrong option."""
         return options.read(self.name, self.option_table, given)
 
     def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> options.Options:
-        """Return stored defaults under a post's own keys, which win in any spelling."""
+        """Return stored defaults overridden by a post's own keys in any spelling."""
         return options.merge(self.option_table, stored, own)
 
     @abstractmethod
     def check(self, content: Content, options: Mapping[str, Any], account: Account, /) -> list[FieldError]:
-        """Return everything about this post that the network would refuse. Pure: `validate` and the engine ask it."""
+        """Return an error for each fault of this post that the network would refuse. Pure."""
 
     @abstractmethod
     def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None, /) -> list[str]:
-        """Return what the owner may like to know although nothing is wrong. Without an account, the rules for any
-        account apply."""
+        """Return warnings about a post without errors. Without an account, the rules of any account apply."""
 
     @abstractmethod
     def preview(self, content: Content, options: Mapping[str, Any], account: Account, /) -> Preview:
-        """Return the post as readers would see it, and how long the network finds its texts. Pure, for any content."""
+        """Return the post as readers would see it, and the length of its texts. Pure, for any content."""
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Return what the network's facts about an account mean for its posts, as labels and values for the owner."""
+        """Return labels and values for the owner about the account's limits."""
         return []
 
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
-        """Return what the network does to this app, or with `chosen` to a post with these options; None: nothing."""
+        """Return the network's restrictions of this app, or of a post with the options `chosen`; None: none."""
         return None
 
     # --- publishing --------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def plan(self, content: Content, options: Mapping[str, Any], /) -> Sequence[Step]:
-        """Return the steps of this post. Pure: the row stores the plan."""
+        """Return the steps of this post. Pure."""
 
     @abstractmethod
     def run(self, step: str, job: Job) -> Outcome:
@@ -447,5 +450,7 @@ class Provider(ABC):
 
     @abstractmethod
     def recover(self, job: Job) -> Readback | CannotTell | Done:
-        """Read the account once after an unknown commit. `Done`: the commit certainly arrived, and the steps after it
-        show what becomes of the post. Raises `ProviderError` when the read-back was not answered."""
+        """Read the account once after an unknown commit. Raises `ProviderError` without a readable response.
+
+        `Done`: the commit certainly arrived, and the steps after it show the outcome.
+        """

@@ -1,7 +1,7 @@
-"""What a request carries, as a stream whose length is known before the first byte leaves.
+"""Request bodies as streams whose length is known before the first byte leaves.
 
-A file is read piece by piece while it is sent and is never in memory whole. Its length is what was announced, because
-it was opened and measured before anything left this machine.
+A file is read in pieces while it is sent and is never whole in memory. It is opened and measured before anything
+leaves, so its length matches the announced length.
 """
 
 import base64
@@ -20,7 +20,7 @@ import httpx2
 
 PIECE_BYTES = 64 * 1024
 BASE64_PIECE_BYTES = 48 * 1024
-"""A multiple of three: every piece but the last is written without padding, so that they join up."""
+"""A multiple of three: only the last piece has padding, so that the pieces join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class FileBody:
-    """A slice of a file as the whole body; the caller sets `content-type`."""
+    """A slice of a file as the whole body. The caller sets `content-type`."""
 
     path: Path
     offset: int
@@ -50,12 +50,12 @@ class Base64File:
 
 
 Multipart = Mapping[str, str | FilePart]
-"""Parts in the order of the mapping; a string is a plain field."""
+"""Parts in the order of the mapping. A string is a plain field."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Part of an open file, from the handle's position on."""
+    """Part of an open file from the handle's position."""
 
     handle: BinaryIO
     length: int
@@ -69,7 +69,7 @@ class _Slice:
             yield base64.b64encode(piece) if self.as_base64 else piece
 
     def _read(self, size: int) -> bytes:
-        """Exactly that much: after a short read Base64 would have its padding in the middle."""
+        # After a short read, Base64 would have padding in the middle.
         piece = b""
         while len(piece) < size:
             more = self.handle.read(size - len(piece))
@@ -93,7 +93,7 @@ class Body:
         self.length_bytes += len(data)
 
     def add_file(self, path: Path, offset: int, length: int, *, as_base64: bool = False) -> None:
-        """Raises FileNotFoundError when the file is gone or shorter than the slice."""
+        """Add a slice of a file. Raises FileNotFoundError when the file is missing or too short."""
         handle = path.open("rb", buffering=0)
         self._segments.append(_Slice(handle, length, as_base64))
         if os.fstat(handle.fileno()).st_size < offset + length:
@@ -104,7 +104,7 @@ class Body:
         self.has_file = True
 
     async def stream(self, moved: Callable[[], None], ended: Callable[[], None]) -> AsyncIterator[bytes]:
-        """The body, `moved` being called before each piece and `ended` after the last. Once only."""
+        """Yield the body once. Call `moved` before each piece and `ended` after the last."""
         for segment in self._segments:
             if isinstance(segment, bytes):
                 moved()
@@ -136,7 +136,7 @@ def build(
     multipart: Multipart | None = None,
     content: bytes | FileBody | None = None,
 ) -> Body | None:
-    """Return the body of a request; None when nothing was given. Raises FileNotFoundError when a file is gone."""
+    """Return the body of a request; None without content. Raises FileNotFoundError when a file is missing."""
     if sum(given is not None for given in (json, form, multipart, content)) > 1:
         raise ValueError("a request has one body: json, form, multipart or content")
     if json is not None:
@@ -159,13 +159,13 @@ def build(
 
 
 def _json(value: Any) -> Body:
-    """JSON whose `Base64File`s are read while they are sent; each leaves a mark where it will stand."""
+    """Return a JSON body whose `Base64File`s are read while they are sent."""
     mark = f"socialpub-{secrets.token_hex(16)}"
     files: list[Base64File] = []
 
     def stand_in(part: Any) -> str:
         if not isinstance(part, Base64File):
-            raise TypeError(f"{type(part).__name__} is no JSON")
+            raise TypeError(f"{type(part).__name__} is not JSON")
         files.append(part)
         return mark
 
@@ -200,5 +200,5 @@ def _multipart(parts: Multipart) -> Body:
 
 
 def _quoted(name: str) -> str:
-    """Escape a name as HTML's form submission does, so that it cannot end the header early."""
+    """Return the name escaped like in HTML forms, so that it cannot end the header."""
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

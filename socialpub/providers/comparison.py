@@ -1,7 +1,7 @@
-"""Whether a text or a link that a network shows is the one that it was given.
+"""Compares a text or a link that a network shows with the sent text or link.
 
-Judged kindly, since a miss costs a second post: two texts are equal when any reading makes them so. What keeps that
-safe is elsewhere: ids of other deliveries are excluded, and kind, number and time must fit.
+The comparison is lenient, because a miss causes a second post: two texts are equal when any of their readings are. The
+callers exclude posts of other deliveries, and compare kind, number and time.
 """
 
 import re
@@ -14,15 +14,15 @@ from urllib.parse import quote, unquote, urlsplit
 _JOINED_MARKS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Unseen characters that Unicode does not list among the format characters: fillers and variation marks."""
+"""Invisible characters outside Unicode's format characters: fillers and variation marks."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_LONGEST_HOST = 253
+_MAX_HOST_LENGTH = 253
 _WRITTEN_AS_IS = "!$&'()*+,;=:@/?~-._[]"
 
 
 def readings(text: str) -> frozenset[str]:
-    """Return the possible meanings of a text: as it is, and with its HTML entities unescaped once."""
+    """Return the text normalized, as it is and with its HTML entities unescaped once."""
     return frozenset({plain(text), plain(_unescaped(text))})
 
 
@@ -33,12 +33,12 @@ def same_text(ours: str, theirs: str) -> bool:
 def _unescaped(text: str) -> str:
     try:
         return unescape(text)
-    except ValueError:  # `&#` before more digits than Python reads as one number
+    except ValueError:  # `&#` and more digits than Python accepts in a number
         return text
 
 
 def plain(text: str) -> str:
-    """Return NFC with white space collapsed and without invisible characters."""
+    """Return the text in NFC, with white space collapsed and without invisible characters."""
     seen = _JOINED_MARKS.sub("", nfc(text))
     return " ".join("".join(one for one in seen if one.isspace() or unicodedata.category(one) not in _UNSEEN).split())
 
@@ -52,8 +52,10 @@ def _link_readings(link: str) -> frozenset[str]:
 
 
 def plain_link(link: str) -> str:
-    """One spelling of a link: without scheme, `www.`, default port, closing slash, empty query and fragment; the host
-    in lower case and punycode, everything after it percent-encoded."""
+    """Return a link without scheme, `www.`, default port, closing slash, empty query and fragment.
+
+    The host is in lower case and punycode, and everything after it is percent-encoded.
+    """
     link = plain(link)
     if not re.match(r"[a-z][a-z0-9+.-]*://", link, re.IGNORECASE):
         link = f"http://{link}"
@@ -70,7 +72,7 @@ def plain_link(link: str) -> str:
 
 
 def _ascii_host(host: str) -> str:
-    if len(host) > _LONGEST_HOST:  # no name of DNS, and the library would take a minute for it
+    if len(host) > _MAX_HOST_LENGTH:  # not a DNS name, and the library would need a minute
         return host
     try:
         return host.encode("idna").decode()
@@ -79,7 +81,7 @@ def _ascii_host(host: str) -> str:
 
 
 def nfc(text: str) -> str:
-    """NFC. Long rows of combining marks are put in order first: the library sorts them in quadratic time."""
+    """Return the text in NFC. Combining marks are sorted first, because the library sorts them in quadratic time."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", "".join(_ordered(text)))

@@ -1,7 +1,7 @@
-"""The meaning of a network's refusal: each network has a table of rows, which is looked up here.
+"""Looks up the meaning of a refusal in the table of its network.
 
-The first row that fits decides, so rows about the app come before rows about the account, and these before rows about
-the post. A refusal without a row ends the post and nothing more: an unknown refusal never touches the connection.
+The first matching row decides: rows about the app come first, then rows about the account, then rows about the post. A
+refusal without a row ends only the post and never affects the connection.
 """
 
 from collections.abc import Callable, Set
@@ -22,62 +22,65 @@ from socialpub.providers.responses import (
 )
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
-"""Statuses of an answer that is neither what was asked for nor a refusal."""
+"""Statuses that are no refusal."""
 
 
 class Action(StrEnum):
     REFUSE = "refuse"
     RECONNECT = "reconnect"
-    """Refused until the owner connects the account again."""
+    """Refused until the owner reconnects the account."""
     REFRESH = "refresh"
     HOLD_APP = "hold-app"
     WAIT = "wait"
     RESTART = "restart"
-    """The network itself calls it worth one new try."""
+    """The network suggests one new try."""
     NO_ANSWER = "no-answer"
-    """It may have happened."""
+    """The call may have had its effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """An error body, read liberally by a function of its network."""
+    """An error body, read by a function of its network."""
 
     message: str
-    """The sentence for people, without anything that could be a token; `""` when there is none."""
+    """The message for people, with possible tokens masked; `""` when there is none."""
     code: str | None = None
-    """The network's own name for it, to be shown."""
+    """The network's code, for display."""
     codes: Set[int | str] = frozenset()
-    """Every number and name in it, as rows name them."""
+    """Every number and name, as rows name them."""
     texts: tuple[str, ...] = field(default=(), repr=False)
-    """Every sentence of it, lower case; may quote the request."""
+    """Every sentence, lower case. May quote the request."""
     request_id: str | None = None
     own_form: bool = True
-    """Whether the network itself wrote it. A page of something in between, or nothing, is no answer."""
+    """Whether the body has the network's form. A page of a proxy or an empty body does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """One kind of refusal. It fits when the status is one of `statuses` (empty: any) and, where `codes` or `wordings`
-    are given, one of the codes is in the body or one of the wordings in a sentence of it; with `both`, one of each."""
+    """One kind of refusal.
+
+    A row matches when the status is one of `statuses` (empty: any). If the row has `codes` or `wordings`, the body must
+    also contain one of them, or with `both` one of each.
+    """
 
     advice: str = ""
     statuses: Set[int] = frozenset()
     codes: Set[int | str] = frozenset()
     wordings: tuple[str, ...] = ()
-    """Parts of the network's own sentences, lower case."""
+    """Parts of the network's sentences, lower case."""
     both: bool = False
     action: Action = Action.REFUSE
     reason: Reason = Reason.OTHER
     wait_seconds: float | None = None
-    """How long `WAIT` or `RESTART` waits; None: what the response names."""
+    """How long `WAIT` or `RESTART` waits; None: the wait that the response names."""
     rest_seconds: float = 0.0
-    """How long the account is left alone."""
+    """How long the account is paused."""
     steps: Set[str] = frozenset()
-    """`WAIT`: the steps of this account that wait with the refused one."""
+    """`WAIT`: the steps of this account that wait with the refused step."""
     more: Callable[[], str] | None = None
-    """A further sentence of advice, which depends on the machine that this runs on."""
+    """Further advice that depends on this host."""
     content: bool = True
-    """`REFUSE`: the post itself is refused. False: the same post may be accepted later."""
+    """`REFUSE`: the network refuses the post itself. False: it may accept the same post later."""
 
     @property
     def refuses_content(self) -> bool:
@@ -96,34 +99,34 @@ class ErrorRow:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTable:
-    """One network's rows, and the functions that are its own."""
+    """One network's rows and functions."""
 
     network: str
     rows: tuple[ErrorRow, ...]
     unlisted: ErrorRow
-    """Stands for a refusal that no row knows."""
+    """For a refusal without a row."""
     read: Callable[[HttpResponse], ErrorBody]
     wait_seconds: Callable[[HttpResponse, ErrorBody, datetime | None], float | None]
-    """How long the response asks to wait, as of an instant; None when it names no time."""
+    """Returns the wait that the response names, from a given time; None when it names none."""
     message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
-    """The sentence for the owner: row, status, body, and the seconds to wait."""
+    """Returns the message for the owner from the row, the status, the body and the wait."""
     request_id_header: str = ""
 
     def call(self, job: Job, method: str, url: str, **request: Any) -> HttpResponse:
-        """Call the network as the account, and note for the attempt what the network's support asks for."""
+        """Call the network as the account, and store the request id and code for the attempt."""
         response = job.call(method, url, token=job.token, **request)
         job.trace.request_id = response.headers.get(self.request_id_header)
         job.trace.code = None if response.ok else (self.read(response).code or str(response.status))
         return response
 
     def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejected:
-        """Return the refusal that a failed call is for its post. A caller without a post raises it.
+        """Return the refusal that a failed call means for its post. A caller without a post raises it.
 
-        Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
+        Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for a response in another form.
         """
         status, body = response.status, self.read(response)
         if not body.own_form:
-            message = f"Something between here and {self.network} answered in its place (HTTP {status})."
+            message = f"A proxy or CDN answered instead of {self.network} (HTTP {status})."
             raise NoAnswer(message, code=str(status), request_id=body.request_id)
         row = find_row(self.rows, status, body) or self.unlisted
         code, request_id = body.code or str(status), body.request_id
@@ -154,7 +157,6 @@ class ErrorTable:
 
 
 def as_outcome(error: Rejected) -> Refused:
-    """Return the end of a post that was refused in this way."""
     too_long = error.reason is Reason.TOO_LONG
     return Refused(
         error.message, error.code, error.reauth, error.rest_seconds, content=error.content, too_long=too_long

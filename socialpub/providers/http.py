@@ -1,8 +1,7 @@
-"""The HTTP client: every call to a network goes through here, and ends.
+"""The HTTP client for every call to a network.
 
-Each call has a total deadline of ours on the monotonic clock (a trickling server keeps the client's own time-outs
-alive for ever). The caller learns one thing for certain: whether anything left this machine. `NotSent` is raised only
-when nothing did.
+Each call has a total deadline on the monotonic clock, because a trickling server resets the client's own timeouts
+forever. `NotSent` is raised only when nothing left this host.
 """
 
 import asyncio
@@ -28,20 +27,20 @@ MAX_DEADLINE_SECONDS = 120.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 5.0
-"""Short: a reused connection that died unnoticed makes a call ambiguous that would have been a plain `NotSent`."""
+"""Short: with a reused connection that has died unnoticed, a clear `NotSent` becomes an unclear `NoAnswer`."""
 
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Return the trusted certificates. Loading them is slow and takes a megabyte, so all networks share them."""
+    """Return the trusted certificates. All networks share them, because they need time and a megabyte to load."""
     return httpx2.create_ssl_context()
 
 
 class Http:
     """One client on one background thread, started by the first call and usable from many threads.
 
-    `mounts` sends what goes to a host (`"http://sandbox.test"`) through another transport. `stall_seconds` is how long
-    a call that sends a file may stand still. `lookups`: how many names may be looked up at the same time.
+    `mounts` maps a host (`"http://sandbox.test"`) to another transport. `stall_seconds` limits how long a call that
+    sends a file may make no progress. `lookups` limits simultaneous DNS queries.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Http:
         self._running: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread] | None = None
 
     def of(self, network: str) -> "Http":
-        """Return this network's own client: a network that hangs delays no other. It is closed with this one."""
+        """Return this network's own client, so that a network that hangs delays no other."""
         with self._lock:
             if network not in self._of_network:
                 own = Http(
@@ -90,24 +89,23 @@ class Http:
         multipart: Multipart | None = None,
         content: bytes | FileBody | None = None,
         deadline_seconds: float = 60.0,
-        gate: Callable[[], None] | None = None,
+        check_allowed: Callable[[], None] | None = None,
         address: str | None = None,
     ) -> HttpResponse:
-        """Hold one conversation and wait for its end. Not from an event loop: it blocks the calling thread.
+        """Send one request and return the response of any status. Blocks the calling thread.
 
-        `token` is sent as Bearer, `auth` (id, secret) as Basic. `gate` is asked just before sending and stops the call
-        by raising. `address` is the IP address to connect to, whatever the name in the URL stands for by now. The
-        deadline covers everything (two minutes at most); a body with a file is judged by its progress while it is sent,
-        and the deadline begins with its last byte.
+        `token` is sent as Bearer, `auth` (id, secret) as Basic. `check_allowed` runs just before sending and stops the
+        call by raising. `address` is the IP address to connect to, instead of a DNS lookup. The deadline covers the
+        whole call, at most two minutes. If the body has a file, the deadline begins after its last byte, and until then
+        the call must make progress.
 
-        Raises `NotSent` (nothing left), `NoAnswer` (no usable answer, it may have happened), FileNotFoundError (a
-        file of the body is gone; nothing left). An answer of any status is returned.
+        Raises `NotSent`, `NoAnswer`, and FileNotFoundError before anything leaves when a file of the body is missing.
         """
         _hold(token, auth, form)
         body = build(json=json, form=form, multipart=multipart, content=content)
         try:
-            if gate is not None:
-                gate()
+            if check_allowed is not None:
+                check_allowed()
             sent = {"user-agent": self._user_agent, **(headers or {})}
             if token is not None:
                 sent["authorization"] = f"Bearer {token}"
@@ -121,7 +119,7 @@ class Http:
             try:
                 return future.result()
             except concurrent.futures.CancelledError:
-                raise NoAnswer("The call was cut off because the appliance is stopping.") from None
+                raise NoAnswer("The call was interrupted because the appliance is stopping.") from None
             except BaseException:
                 future.cancel()
                 raise
@@ -130,7 +128,7 @@ class Http:
                 body.close()
 
     def take_calls(self) -> dict[str, int]:
-        """Return how many calls of each network have begun since the last time."""
+        """Return and reset the number of calls of each network."""
         taken = {}
         for network, own in list(self._of_network.items()):
             with own._lock:
@@ -138,14 +136,14 @@ class Http:
         return {network: count for network, count in taken.items() if count}
 
     def give_back_calls(self, counts: Mapping[str, int]) -> None:
-        """Count calls again that could not be stored."""
+        """Add calls again whose number could not be stored."""
         for network, count in counts.items():
             own = self.of(network)
             with own._lock:
                 own._calls += count
 
     def close(self) -> None:
-        """Cut off what is still in flight and end the thread. Afterwards every call is `NotSent`."""
+        """Cancel all calls and end the thread. Every later call raises `NotSent`."""
         with self._lock:
             self._closed = True
             running, self._running = self._running, None
@@ -165,7 +163,7 @@ class Http:
     ) -> "concurrent.futures.Future[HttpResponse]":
         with self._lock:
             if self._closed:
-                raise NotSent("Nothing is sent any more: the appliance is stopping.")
+                raise NotSent("The call was not sent because the appliance is stopping.")
             if self._running is None:
                 self._running = self._start()
             loop, client, _ = self._running
@@ -174,10 +172,10 @@ class Http:
 
     def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:
         loop = asyncio.new_event_loop()
-        # Names are looked up on it; the default one of a small machine has five threads.
+        # DNS queries use this executor. The default executor of a small host has only five threads.
         loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(self._lookups, "socialpub-lookup"))
         mounts: dict[str, httpx2.AsyncBaseTransport | None] = {
-            # A proxy of the environment is for the world, not for a sandbox on this machine.
+            # A proxy from the environment must not get calls to a sandbox on this host.
             **dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
             **{pattern.rstrip("/"): transport for pattern, transport in self._mounts.items()},
         }
@@ -208,7 +206,7 @@ class Http:
         try:
             host = httpx2.URL(url).host
             async with asyncio.timeout(self._stall_seconds if by_progress else deadline_seconds) as limit:
-                # Name and handshake each get less than half: cut by the deadline instead, httpcore2 leaks the socket.
+                # DNS and handshake get less than half each: after a cut by the deadline, httpcore2 leaks the socket.
                 connect = min(CONNECT_SECONDS, deadline_seconds * 0.45)
                 target, named = _at(httpx2.URL(url), address)
                 request = client.build_request(
@@ -231,17 +229,17 @@ class Http:
             raise
         except NOTHING_LEFT as error:
             host = "" if isinstance(error, httpx2.InvalidURL) else host
-            raise NotSent(f"{host or 'The address'} could not be reached: {reason(error)}.") from error
+            raise NotSent(f"{host or 'The address'} could not be reached: {describe_failure(error)}.") from error
         except TimeoutError as error:
             if progress.nothing_left:
-                raise NotSent(f"{host} could not be reached: no connection in time.") from error
-            raise NoAnswer(f"{host} did not answer in time.") from error
+                raise NotSent(f"{host} could not be reached: the connection timed out.") from error
+            raise NoAnswer(f"{host} did not respond in time.") from error
         except BROKEN as error:
-            raise NoAnswer(f"The connection to {host} broke: {reason(error)}.") from error
+            raise NoAnswer(f"The connection to {host} broke: {describe_failure(error)}.") from error
 
 
 def _at(url: httpx2.URL, address: str | None) -> tuple[httpx2.URL, dict[str, str]]:
-    """Where to connect to, and the header that still names whom we mean; the certificate is checked for that name."""
+    """Return the URL to connect to, and the header with the original name. The certificate must match that name."""
     return (url, {}) if address is None else (url.copy_with(host=address), {"host": url.netloc.decode("ascii")})
 
 
@@ -252,7 +250,7 @@ def _basic(auth: tuple[str, str]) -> str:
 def _hold(
     token: str | None, auth: tuple[str, str] | None, form: Mapping[str, str] | Sequence[tuple[str, str]] | None
 ) -> None:
-    """Add the secrets that are sent to those that are masked: an answer may quote them."""
+    """Mask the secrets of this call from now on, because the response may quote them."""
     fields = form.items() if isinstance(form, Mapping) else form or ()
     redaction.add_secrets(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
     if auth is not None:
@@ -260,7 +258,7 @@ def _hold(
 
 
 class _SendProgress:
-    """How far a request came, as the client's own trace has it."""
+    """The progress of a request, from the client's own trace."""
 
     def __init__(self) -> None:
         self._connecting = False
@@ -272,7 +270,7 @@ class _SendProgress:
 
     @property
     def nothing_left(self) -> bool:
-        """Certain only when a connection was seen to begin: a transport of a test traces nothing."""
+        # A test's transport traces nothing, so only a connection that was seen to begin is certain.
         return self._connecting and not self._sending
 
 
@@ -296,14 +294,14 @@ def _attach(
 
 
 async def _read(response: httpx2.Response, host: str) -> bytes:
-    # Unpacked in one go: a few kilobytes that were packed several times keep a thread busy for hours.
+    # A few kilobytes that were compressed several times can keep a thread busy for hours.
     if len(response.headers.get_list("content-encoding", split_commas=True)) > 1:
-        raise NoAnswer(f"{host} answered with something that was compressed more than once.")
+        raise NoAnswer(f"{host} sent a response that was compressed more than once.")
     content = bytearray()
     async for piece in response.aiter_bytes():
         content += piece
         if len(content) > MAX_ANSWER_BYTES:
-            raise NoAnswer(f"{host} answered with more than {MAX_ANSWER_BYTES} bytes.")
+            raise NoAnswer(f"{host} sent a response of more than {MAX_ANSWER_BYTES} bytes.")
     return bytes(content)
 
 
@@ -316,7 +314,7 @@ async def _wind_down(client: httpx2.AsyncClient) -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-# --- how a conversation can break -------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------
 
 NOTHING_LEFT = (
     httpx2.ConnectError,
@@ -326,9 +324,8 @@ NOTHING_LEFT = (
     httpx2.UnsupportedProtocol,
     httpx2.InvalidURL,
 )
-"""What httpx2 raises before the first byte of a request: names, connections, TLS (httpcore2 reports a failed handshake
-as ConnectError), a full pool, a proxy that opens no tunnel. Read in the source of 2.16; every other exception may come
-after bytes have left."""
+"""The exceptions of httpx2 before the first byte of a request (source of 2.16): DNS, connection, TLS, a full pool, a
+proxy that opens no tunnel. Any other exception may come after bytes have left."""
 
 BROKEN = (
     httpx2.HTTPError,
@@ -338,11 +335,11 @@ BROKEN = (
     anyio.EndOfStream,
     OSError,
 )
-"""Everything else that a connection may end with; httpcore2 lets some of ssl's and anyio's own errors through."""
+"""All other failures of a connection. httpcore2 does not wrap some errors of ssl and anyio."""
 
 
-def reason(error: BaseException) -> str:
-    """The kind of failure in a few words; never its own text, which may hold an address."""
+def describe_failure(error: BaseException) -> str:
+    """Return the kind of failure in a few words, without the error's own text, which may contain an address."""
     for kind, words in _PLAIN:
         if isinstance(error, kind):
             return words
@@ -352,20 +349,20 @@ def reason(error: BaseException) -> str:
             if isinstance(cause, kind):
                 return words
         cause = cause.__cause__ or cause.__context__
-    return "no connection" if isinstance(error, httpx2.ConnectError) else "it was cut"
+    return "the connection failed" if isinstance(error, httpx2.ConnectError) else "it was closed early"
 
 
 _PLAIN: tuple[tuple[type[BaseException], str], ...] = (
-    (httpx2.InvalidURL, "it is not a valid URL"),
-    (httpx2.UnsupportedProtocol, "only http and https are spoken"),
-    (httpx2.ProxyError, "the proxy refused"),
-    (httpx2.TimeoutException, "no answer in time"),
-    (httpx2.ProtocolError, "it ended before the answer was whole"),
+    (httpx2.InvalidURL, "the URL is not valid"),
+    (httpx2.UnsupportedProtocol, "only http and https are supported"),
+    (httpx2.ProxyError, "the proxy refused the connection"),
+    (httpx2.TimeoutException, "the connection timed out"),
+    (httpx2.ProtocolError, "it ended before the response was complete"),
 )
 
 _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (socket.gaierror, "its name was not found"),
     (ConnectionRefusedError, "the connection was refused"),
     (ssl.SSLCertVerificationError, "its certificate is not valid"),
-    (ssl.SSLError, "no secure connection"),
+    (ssl.SSLError, "the TLS connection failed"),
 )

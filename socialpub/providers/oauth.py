@@ -1,6 +1,6 @@
-"""One network's side of tokens: consent, exchange, refresh, revocation, and the redirect addresses that it accepts.
+"""OAuth at a network: consent, exchange, refresh, revocation, and the accepted redirect addresses.
 
-None in an answer means that the network did not say. An absent refresh token never overwrites a stored one.
+None means that the network did not report the value. An absent refresh token never overwrites a stored one.
 """
 
 import base64
@@ -34,7 +34,7 @@ class Tokens:
 
 
 def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_expires_in") -> Tokens | None:
-    """Read a token answer; None when it holds no access token. Spaces or commas separate its scopes."""
+    """Return the tokens of a response; None without an access token. Spaces or commas separate its scopes."""
     access_token, scope = text_at(found, "access_token"), text_at(found, "scope")
     if access_token is None:
         return None
@@ -59,19 +59,19 @@ def pkce_challenge(verifier: str) -> str:
 class RedirectRow:
     """One kind of redirect address that a network accepts, with source and date."""
 
-    takes: str
-    """As the end of the sentence "X takes …"."""
+    accepts: str
+    """The end of the sentence "X accepts …"."""
     schemes: tuple[str, ...]
     source: str
     read_on: str
-    """The month or day in which the source said so."""
+    """The month or day of the source."""
     hosts: tuple[str, ...] = ()
-    """The only hosts; empty: any host. The first one is what a remedy suggests."""
+    """The only hosts; empty: any host. A remedy suggests the first."""
     other_hosts: tuple[str, ...] = ()
-    """Hosts that do not fit, although `hosts` is empty."""
+    """Excluded hosts."""
     needs_port: bool = False
     app: str = ""
-    """The kind of app to register for such an address, where the network has several."""
+    """The kind of app to register for such an address, if the network has several."""
 
     def fits(self, parts: SplitResult) -> bool:
         host = parts.hostname or ""
@@ -85,14 +85,14 @@ class RedirectRow:
 
 @dataclass(frozen=True, slots=True)
 class RedirectRules:
-    """What one network accepts: the first row that fits counts. An address without a row is undocumented or refused."""
+    """The redirect addresses of one network. The first matching row counts. Others are undocumented or refused."""
 
     rows: Sequence[RedirectRow]
     query_allowed: bool = True
     max_characters: int | None = None
 
     def find(self, address: str) -> RedirectRow | None:
-        """Return the row that this address fits; None when the network does not accept it."""
+        """Return the row of this address; None when the network does not accept it."""
         parts = urlsplit(address)
         if self.max_characters is not None and len(address) > self.max_characters:
             return None
@@ -101,14 +101,14 @@ class RedirectRules:
         return next((row for row in self.rows if row.fits(parts)), None)
 
     def local(self, port: int, path: str) -> str | None:
-        """Return an accepted address of the machine on which the browser runs; None when no row names such a host."""
+        """Return an accepted address of the host where the browser runs; None when no row names such a host."""
         row = next((row for row in self.rows if row.hosts), None)
         return None if row is None else f"http://{row.hosts[0]}:{port}{path}"
 
     @property
     def sentence(self) -> str:
-        """Everything that the network takes, as the end of a sentence."""
-        found = " or ".join(row.takes for row in self.rows)
+        """Return all accepted addresses as the end of a sentence."""
+        found = " or ".join(row.accepts for row in self.rows)
         extra = [] if self.query_allowed else ["no query"]
         if self.max_characters is not None:
             extra.append(f"at most {self.max_characters} characters")
@@ -119,31 +119,31 @@ class RedirectRules:
 
 
 class OAuth(ABC):
-    """One network's side of tokens. Its methods raise `ProviderError`.
+    """OAuth at one network. Its methods raise `ProviderError`.
 
-    A refused exchange or refresh raises `Rejected`: with `reauth` when the owner has to consent again, without it when
-    the app's settings are wrong. A refresh token may work once, so the caller stores the new pair before it uses it.
+    A refused exchange or refresh raises `Rejected`, with `reauth` when the owner must consent again, and without it
+    when the app's settings are wrong. A refresh token may work once, so the caller stores a new pair before using it.
     """
 
     refresh_early_seconds: ClassVar[int]
-    """Refresh when the access token has less than this left."""
+    """Refresh this long before the access token expires."""
     idle_refresh_seconds: ClassVar[int]
-    """Refresh a pair that was not used for this long, before the network forgets it."""
+    """Refresh a pair that was unused for this long, before it expires."""
     revokes_every_grant: ClassVar[bool] = False
-    """Whether revoking one token may end what another consent of the same account brought."""
+    """Whether revoking a token may also end the tokens of another consent of the same account."""
     redirect_rules: ClassVar[RedirectRules]
 
     @abstractmethod
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
-        """Return the consent page for one connection. `verifier` is PKCE's, 43 to 128 characters."""
+        """Return the consent page for one connection. `verifier` is for PKCE, with 43 to 128 characters."""
 
     def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Trade the code of a consent for tokens, once and at once. `redirect_uri` is the address of the consent."""
+        """Exchange the code of a consent for tokens. `redirect_uri` is the address of the consent."""
         fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
         return self._request_tokens(http, {**fields, **self._exchange_fields(verifier)})
 
     def refresh(self, http: Http, refresh_token: str) -> Tokens:
-        """Trade the refresh token for a new pair. `NoAnswer` leaves open whether it was spent: try it once more."""
+        """Exchange the refresh token for a new pair. After `NoAnswer`, it is unknown whether the token still works."""
         return self._request_tokens(http, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
     @abstractmethod
@@ -152,24 +152,24 @@ class OAuth(ABC):
 
     @abstractmethod
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
-        """Take the tokens back. One that the network no longer knows counts as taken back."""
+        """Revoke the tokens. A token that the network no longer knows counts as revoked."""
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        """Return what this grant cannot do, as sentences; empty when nothing is missing or nothing is known."""
+        """Return a sentence for each missing scope; empty when the scopes are unknown."""
         return [sentence for scope, sentence in self._wanted_scopes().items() if scopes and scope not in scopes]
 
     @abstractmethod
     def can_publish(self, scopes: frozenset[str]) -> bool:
-        """Return whether one way of publishing remains. Nothing is concluded from an empty set."""
+        """Return whether one way of publishing remains. An empty set means that the scopes are unknown."""
 
     @abstractmethod
     def _wanted_scopes(self) -> Mapping[str, str]:
-        """Return the scopes that the app asks for, and what each one's absence costs, as a sentence."""
+        """Return a sentence about the effect of a missing scope, for each scope that the app requests."""
 
     @abstractmethod
     def _exchange_fields(self, verifier: str) -> Mapping[str, str]:
-        """Return the fields that this network wants in an exchange besides those of RFC 6749."""
+        """Return the fields of an exchange that RFC 6749 does not have."""
 
     @abstractmethod
     def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
-        """Call the token endpoint, and raise what an answer without tokens means."""
+        """Call the token endpoint. Raises the error of a response without tokens."""

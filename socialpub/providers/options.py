@@ -1,7 +1,7 @@
-"""The options of a post beyond its text and media: one table per network, one reader for all.
+"""The options of a post: one table per network, one reader for all.
 
-The reader guesses nothing and drops nothing silently. A misspelt key, a wrong type or an unlisted value is a problem
-that names its field, because a misspelt privacy level must never publish publicly.
+The reader neither guesses nor ignores anything. A misspelled key, a wrong type or an unknown value is an error that
+names its field, because a misspelled privacy level must never publish publicly.
 """
 
 import json
@@ -20,34 +20,34 @@ from socialpub.providers.preview import utf16_units
 
 
 class OptionType(StrEnum):
-    """The form of a value, in JSON's types: `"5"` is not 5."""
+    """The type of a value in JSON. `"5"` is not 5."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
     """A whole number from `Option.minimum` to `Option.maximum`."""
     TEXT = "text"
-    """A string that is not blank, at most `Option.maximum` UTF-16 units."""
+    """A string that is not blank, of at most `Option.maximum` UTF-16 units."""
     DIGITS = "digits"
     """An id of the network: a string of at most `Option.maximum` digits."""
     LINK = "link"
-    """A whole http or https address, at most `Option.maximum` UTF-16 units."""
-    COLOUR = "colour"
+    """A complete http or https address of at most `Option.maximum` UTF-16 units."""
+    COLOR = "color"
     """Red, green and blue in hexadecimal digits: `#6E7874`."""
     CHOICE = "choice"
-    """One of `Option.values`, spelt exactly."""
     CHOICES = "choices"
-    """A list of one or more of `Option.values`, each once."""
+    """A list of one or more of `Option.values` without repetition."""
     ARTIFACT = "artifact"
-    """The id of an artifact of ours; `Content.option_files` has its file."""
+    """The id of an artifact. `Content.option_files` has its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One key. Its snake_case spelling and every name in `aliases` are accepted as well.
+    """One option. Its snake_case spelling and its `aliases` are accepted.
 
-    `meaning` documents the option and names each of `values`. `hint` is added to the message about a wrong value.
-    `of_one_post`: the option makes sense for one post only, so a form for a profile's defaults does not offer it.
-    `closed` says why the network no longer serves the option: it is accepted, and no form offers it."""
+    `meaning` documents the option and each of its `values`. `hint` ends the message about a wrong value. `of_one_post`:
+    the form for a profile's defaults does not offer the option. `closed` says why the network no longer supports the
+    option, which is still accepted, but no form offers it.
+    """
 
     name: str
     type: OptionType
@@ -72,26 +72,26 @@ class Option:
 
 Table = tuple[Option, ...]
 Options = dict[str, Any]
-"""What an owner said about a post beyond its text and media, under the canonical camelCase keys of one network."""
+"""The options of a post at one network, by their canonical camelCase keys."""
 
 MAX_BYTES = 16 * 1024
-"""Of one network's options as compact JSON (contract 1.19)."""
+"""The limit of one network's options as compact JSON (contract 1.19)."""
 
 MAX_KEYS = 50
-"""More than any table has in all spellings."""
+"""More than any table has with all spellings."""
 
 
 def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
-    """Return the options under their canonical names, and the problems of the given ones.
+    """Return the valid options by their canonical names, and an error for each of the others.
 
-    `null` means "not given", so a post can take back a stored default. A value with a problem is left out.
+    `null` means "not given", so a post can cancel a stored default.
     """
     options: Options = {}
     spelt: dict[str, str] = {}
     problems: list[FieldError] = []
     if len(given) > MAX_KEYS:
-        # Looking for the nearest name costs time, and a caller may send a hundred thousand keys.
-        return {}, [FieldError(("providerOptions", provider), f"At most {MAX_KEYS} options, not {len(given)}.")]
+        # The search for the nearest name costs time, and a caller may send a hundred thousand keys.
+        return {}, [FieldError(("providerOptions", provider), f"Give at most {MAX_KEYS} options, not {len(given)}.")]
     spellings = _spellings(table)
     for key, value in given.items():
         path = ("providerOptions", provider, key)
@@ -99,7 +99,7 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
         if option is None:
             problems.append(FieldError(path, _unknown(table, spellings, key)))
         elif option.name in spelt:
-            problems.append(FieldError(path, f"{key} says the same as {spelt[option.name]}: give only one of the two."))
+            problems.append(FieldError(path, f"{key} and {spelt[option.name]} are the same option. Use only one."))
         else:
             spelt[option.name] = key
             wrong = None if value is None else _wrong(option, value)
@@ -112,7 +112,7 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
 
 
 def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
-    """Return stored defaults with a post's own keys, which win in any spelling. Nothing is checked here."""
+    """Return stored defaults overridden by a post's own keys in any spelling, unchecked."""
     names = {spelling: option.name for option in table for spelling in option.spellings}
     taken = {names.get(key, key) for key in own}
     return {**{key: value for key, value in stored.items() if names.get(key, key) not in taken}, **own}
@@ -125,14 +125,14 @@ TOO_LARGE = f"may take at most {units.size(MAX_BYTES)} as JSON"
 
 
 def is_too_large(options: Mapping[str, Any]) -> bool:
-    """Return whether the options take more than MAX_BYTES as compact JSON in UTF-8."""
+    """Return whether the options exceed MAX_BYTES as compact JSON in UTF-8."""
     return len(_COMPACT.encode(options).encode()) > MAX_BYTES
 
 
 def is_surely_too_large(given: Any) -> bool:
-    """Return whether values from outside take more than MAX_BYTES, however they are written.
+    """Return whether values exceed MAX_BYTES in any notation. Escapes and wide characters do not count.
 
-    The count stops at the limit, so the time does not grow with the values. Escapes and wide characters do not count.
+    The count stops at the limit, so the time is limited for values of any size.
     """
     left, waiting = MAX_BYTES, [given]
     while waiting:
@@ -140,7 +140,7 @@ def is_surely_too_large(given: Any) -> bool:
         if isinstance(value, str):
             left -= len(value) + len('""')
         elif isinstance(value, dict | list):
-            left -= len(value)  # a comma or bracket for each; their own size follows
+            left -= len(value)  # a comma or bracket for each item
             if left >= 0:
                 waiting += [*value, *value.values()] if isinstance(value, dict) else value
         else:
@@ -151,7 +151,7 @@ def is_surely_too_large(given: Any) -> bool:
 
 
 def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the artifacts that these options name: key as given, and id."""
+    """Return the key as given and the id of each artifact that these options name."""
     return [
         (key, value)
         for key, value in given.items()
@@ -173,7 +173,7 @@ def _spellings(table: Table) -> tuple[str, ...]:
     return tuple(spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
 
 
-# One post may go to a hundred profiles with the same wrong keys: each key is compared once.
+# One post may go to a hundred profiles with the same wrong keys, so each key is compared once.
 _nearest = lru_cache(maxsize=256)(nearest)
 
 
@@ -190,8 +190,8 @@ def _wrong(option: Option, value: Any) -> str | None:
             fault = _wrong_digits(option, value)
         case OptionType.LINK:
             fault = _wrong_text(option, value) or _wrong_link(value)
-        case OptionType.COLOUR:
-            fault = _wrong_text(option, value) or _wrong_colour(value)
+        case OptionType.COLOR:
+            fault = _wrong_text(option, value) or _wrong_color(value)
         case OptionType.ARTIFACT:
             named = isinstance(value, str) and bool(value.strip())
             fault = None if named else f"must be the id of an artifact, not {_show(value)}"
@@ -206,7 +206,7 @@ def _wrong_digits(option: Option, value: Any) -> str | None:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]+", value):
         return f"must be a string of digits, not {_show(value)}"
     if option.maximum is not None and len(value) > option.maximum:
-        return f"must have at most {option.maximum} digits and has {len(value)}"
+        return f"may have at most {option.maximum} digits, but has {len(value)}"
     return None
 
 
@@ -216,12 +216,12 @@ def _wrong_link(value: str) -> str | None:
     except ValueError:
         parts = None
     if parts is None or parts.scheme.lower() not in ("http", "https") or not parts.netloc or re.search(r"\s", value):
-        return "must be a whole http or https address, such as https://example.com/page"
+        return "must be a complete http or https address, such as https://example.com/page"
     return None
 
 
-def _wrong_colour(value: str) -> str | None:
-    return None if re.fullmatch(r"#[0-9A-Fa-f]{6}", value) else "must be a colour such as #6E7874"
+def _wrong_color(value: str) -> str | None:
+    return None if re.fullmatch(r"#[0-9A-Fa-f]{6}", value) else "must be a color such as #6E7874"
 
 
 def _wrong_integer(option: Option, value: Any) -> str | None:
@@ -241,7 +241,7 @@ def _wrong_text(option: Option, value: Any) -> str | None:
         return "must not be empty"
     units = utf16_units(value)
     if option.maximum is not None and units > option.maximum:
-        return f"may have at most {option.maximum} characters and has {units}"
+        return f"may have at most {option.maximum} characters, but has {units}"
     return None
 
 
@@ -249,11 +249,11 @@ def _wrong_choices(option: Option, value: Any) -> str | None:
     if not isinstance(value, list):
         return f"must be a list of {', '.join(option.values)}, not {_show(value)}"
     if not value:
-        return f"must not be empty: it is a list of {', '.join(option.values)}"
-    strange = [one for one in value if one not in option.values]
-    if strange:
-        return _not_among(option.values, strange[0], "must name only")
-    return None if len(set(value)) == len(value) else "must name nothing twice"
+        return f"must not be empty, but a list of {', '.join(option.values)}"
+    unknown = [one for one in value if one not in option.values]
+    if unknown:
+        return _not_among(option.values, unknown[0], "must contain only")
+    return None if len(set(value)) == len(value) else "must not contain a value twice"
 
 
 def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of") -> str:
@@ -263,7 +263,7 @@ def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of"
 
 
 def _show(value: Any) -> str:
-    """Return the found value, short and in JSON's words."""
+    """Return the value in JSON's notation, shortened."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""A post as its readers would see it, and how much of each text a network takes. Pure.
+"""A post as its readers would see it, and the length of its texts. Pure.
 
-The dashboard shows it before and after posting. Nothing that is sent is made from it.
+The dashboard shows previews before and after posting. Nothing that is sent depends on them.
 """
 
 import re
@@ -17,23 +17,22 @@ _ENDS_SENTENCE = ".,;:!?)]}'"
 
 @dataclass(frozen=True, slots=True)
 class TextMeasure:
-    """How long a network finds a text, in its own units."""
+    """The length of a text in the network's own units."""
 
     label: str
     used: int
     allowed: int
     unit: str = "characters"
-    """With what is peculiar about it: `characters (a link counts 23)`."""
+    """May include details: `characters (a link counts 23)`."""
 
     @property
     def left(self) -> int:
-        """Negative when it is too long."""
         return self.allowed - self.used
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A stretch of text as it is shown. A `tag` is a name, a topic or the like that leads somewhere on the network."""
+    """A part of the text as it is shown. A `tag` is a linked name or topic."""
 
     text: str
     kind: PartKind = "text"
@@ -41,7 +40,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
-    """A stretch of a text that is no plain text: `text[start:end]` is shown as `shown`."""
+    """A link or tag in a text: `text[start:end]` is shown as `shown`."""
 
     start: int
     end: int
@@ -51,24 +50,24 @@ class TextMark:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """`media` are positions in the post's media, as many as readers see, in their order."""
+    """The visible parts of a post. `media` are positions in the post's media, in the order that readers see."""
 
     text: tuple[TextPart, ...] = ()
     more: tuple[TextPart, ...] = ()
     """The part of the text that readers see on demand."""
     title: str = ""
     link: str = ""
-    """The host that the post as a whole leads to."""
+    """The host of the post's link."""
     media: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
-    """The network's own words on the post: `Paid partnership`."""
+    """The network's own labels on the post: `Paid partnership`."""
     remarks: tuple[str, ...] = ()
-    """Whole sentences about what the preview cannot show."""
+    """Sentences about facts that the preview cannot show."""
     measures: tuple[TextMeasure, ...] = ()
 
 
 def parts(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
-    """Return the text with its marks. Of two overlapping marks the first counts."""
+    """Return the parts of a text with marks. Of two overlapping marks, the first counts."""
     found, at = [], 0
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start < at:
@@ -87,7 +86,6 @@ def tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
 
 
 def written_links(text: str) -> list[TextMark]:
-    """Return addresses with their scheme, shown as they are written."""
     found = []
     for link in _LINK.finditer(text):
         shown = link[0].rstrip(_ENDS_SENTENCE)
@@ -96,7 +94,7 @@ def written_links(text: str) -> list[TextMark]:
 
 
 def cut(text: str, limit: int) -> tuple[str, str]:
-    """Return a beginning of at most `limit` characters, and the rest; cut between words where possible."""
+    """Return the first `limit` characters or less, and the rest, cut between words if possible."""
     if len(text) <= limit:
         return text, ""
     at = max(text.rfind(" ", limit // 2, limit + 1), text.rfind("\n", limit // 2, limit + 1))
@@ -105,7 +103,7 @@ def cut(text: str, limit: int) -> tuple[str, str]:
 
 
 def within(text: str, max_units: int) -> str:
-    """Return the beginning of at most `max_units` UTF-16 code units."""
+    """Return the first `max_units` UTF-16 code units or less."""
     if utf16_units(text) <= max_units:
         return text
     beginning = text[:max_units]
@@ -115,7 +113,7 @@ def within(text: str, max_units: int) -> str:
 
 
 def host(link: str) -> str:
-    """Return the host of an address as readers see it, without `www.`; empty when it has none."""
+    """Return the host of an address without `www.`; empty when it has none."""
     try:
         return (urlsplit(link).hostname or "").removeprefix("www.")
     except ValueError:
@@ -123,5 +121,5 @@ def host(link: str) -> str:
 
 
 def utf16_units(text: str) -> int:
-    """Return the length of a text in UTF-16 code units: characters beyond the basic plane count twice."""
+    """Return the length of a text in UTF-16 code units: characters outside the basic plane count twice."""
     return len(text) + sum(character > "\uffff" for character in text)

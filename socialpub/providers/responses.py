@@ -1,14 +1,14 @@
-"""What comes back from a call to a network: a response that is read without trusting its form, or an error.
+"""The result of a call to a network: a response, or an error.
 
     ProviderError
-      NotSent          nothing left this machine: try again
-      NoAnswer         it left, no usable answer: it may have happened
+      NotSent          nothing left this host: try again
+      NoAnswer         sent, no usable response: it may have happened
       Throttled        refused for now, perhaps until a time that the network names
       AuthExpired      refresh, then ask the owner to reconnect
-      Rejected         answered and refused
-      AppRefused       answered and refused for the whole app: every post of this network meets the same
+      Rejected         refused
+      AppRefused       refused for the whole app, so for every post of this network
 
-Messages are safe to show: they contain no token, no query string and no body. Secrets in use are removed here.
+The form of a response is never trusted. Messages are safe to show: they contain no token, query string or body.
 """
 
 import json
@@ -27,11 +27,11 @@ from socialpub.core.secrets.redaction import mask_value, redact
 
 @dataclass(eq=False)
 class ProviderError(Exception):
-    """`message` may be shown to the owner. The network's support asks for `request_id`."""
+    """A failed call. `message` is for the owner, `request_id` for the network's support."""
 
     message: str
     code: str | None = field(default=None, kw_only=True)
-    """The network's own."""
+    """The network's own code."""
     request_id: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -40,11 +40,11 @@ class ProviderError(Exception):
 
 
 class NotSent(ProviderError):
-    """Nothing left this machine (name not found, connection refused): the call certainly did not happen."""
+    """Nothing left this host (name not found, connection refused), so the call certainly had no effect."""
 
 
 class NoAnswer(ProviderError):
-    """It left and no usable answer came (5xx, time-out, cut, unreadable): it may have happened."""
+    """The call was sent without a usable response (5xx, timeout, cut, unreadable), so it may have had its effect."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -52,72 +52,70 @@ class Throttled(ProviderError):
     """Refused for now (429)."""
 
     retry_after_seconds: float | None = None
-    """As the network named it, never shortened; None: it named none."""
+    """The wait that the network names, never shortened; None: none."""
     steps: Set[str] = frozenset()
-    """Steps of the same account that wait with the refused one."""
+    """Steps of the same account that wait with the refused step."""
 
 
 class AuthExpired(ProviderError):
-    """The access token is not accepted (401): refresh once, else the owner must reconnect."""
+    """The network refused the access token (401): refresh once, else the owner must reconnect."""
 
 
 class Reason(StrEnum):
-    """The refusals that a network's own steps handle in a special way."""
+    """The refusals that the steps of a network handle in a special way."""
 
     BUSY = "busy"
-    """Something else writes to the same place."""
+    """Another call writes to the same board."""
     DENIED = "denied"
     """The app may not read this account."""
     DUPLICATE = "duplicate"
     GONE = "gone"
     MEDIA_INVALID = "media-invalid"
     NOT_PERMITTED = "not-permitted"
-    """The account, or this connection of it, may not use the place."""
+    """The account or its connection may not use the board."""
     SCOPE_MISSING = "scope-missing"
     TOO_LARGE = "too-large"
     TOO_LONG = "too-long"
-    """For what the account may post, which may have changed since its data was fetched."""
+    """The account's limit may have changed since its data was fetched."""
     OTHER = "other"
 
 
 @dataclass(eq=False, kw_only=True)
 class Rejected(ProviderError):
-    """Answered and refused for good."""
+    """The network refused the call."""
 
     status: int = 0
-    """Of HTTP."""
+    """The HTTP status."""
     reason: Reason = Reason.OTHER
     reauth: bool = False
-    """The owner has to consent again. Without it, a refused OAuth refresh is a fault of the app's credentials, and the
-    account's tokens are kept."""
+    """The owner must consent again. If False, a refused refresh means wrong app credentials, and the account's tokens
+    are kept."""
     rest_seconds: float = 0.0
-    """How long the account is left alone."""
+    """How long the account is paused."""
     content: bool = False
     """The post itself was refused."""
 
 
 class AppRefused(ProviderError):
-    """Refused for the whole app (402, not approved, capped): hold the queue of the network and probe slowly."""
+    """The network refused the whole app (402, not approved, capped): hold the network and probe slowly."""
 
 
 MAX_WAIT_SECONDS = 86400.0
-"""A network that names a longer wait is asked again after a day."""
+"""After a longer wait, the network is asked again after a day."""
 MAX_PLAUSIBLE_SECONDS = 366 * 86400.0
 
 
 def plausible_wait(seconds: float | None) -> float | None:
-    """Return the wait if it is plausible: not in milliseconds, in the past or decades long. None: it is not."""
+    """Return the wait, or None if it is implausible: in milliseconds, in the past or decades long."""
     return seconds if seconds is not None and 0 < seconds <= MAX_PLAUSIBLE_SECONDS else None
 
 
 def named_wait(error: ProviderError) -> float | None:
-    """Return the seconds that a rate limit asks to wait. None: it names no plausible time."""
+    """Return the wait of a rate limit; None when it names no plausible wait."""
     return plausible_wait(error.retry_after_seconds) if isinstance(error, Throttled) else None
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
-#
-# A proxy may answer with HTML, or with nothing.
 
 SHOWN_CHARACTERS = 200
 
@@ -135,15 +133,15 @@ class HttpResponse:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Return the body as JSON, whole numbers exact. Raises `NoAnswer` when it is none."""
+        """Return the body as JSON with exact integers. Raises `NoAnswer` when it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
-            raise NoAnswer(f"The answer (HTTP {self.status}) could not be read.") from None
+            raise NoAnswer(f"The response (HTTP {self.status}) could not be read.") from None
 
 
 def json_object(response: HttpResponse) -> dict[str, Any]:
-    """Return the JSON object in the body; empty when it holds none."""
+    """Return the JSON object in the body; empty when there is none."""
     try:
         return as_object(response.json())
     except NoAnswer:
@@ -151,7 +149,6 @@ def json_object(response: HttpResponse) -> dict[str, Any]:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return a JSON value that should be an object; empty when it is none."""
     return value if isinstance(value, dict) else {}
 
 
@@ -160,7 +157,7 @@ def object_at(found: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def text_at(found: Mapping[str, Any], name: str) -> str | None:
-    """Return the text under `name`, None when it is missing, empty or something else."""
+    """Return the text under `name`; None when it is missing, empty or no text."""
     value = found.get(name)
     return value if isinstance(value, str) and value else None
 
@@ -171,7 +168,7 @@ def positive_int_at(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def http_date(written: str | None) -> datetime | None:
-    """Return the moment of an HTTP date, aware; None when it is none."""
+    """Return the aware time of an HTTP date; None when it is not a date."""
     try:
         moment = parsedate_to_datetime(written or "")
     except (ValueError, OverflowError):
@@ -180,9 +177,9 @@ def http_date(written: str | None) -> datetime | None:
 
 
 def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> float | None:
-    """Return the wait that `Retry-After` names, in seconds or as a date; None when it names none.
+    """Return the wait of `Retry-After`, which is seconds or a date; None when there is none.
 
-    A date is counted from the answer's own `Date`, or from `now` where it has none. The result may be zero or less.
+    A date counts from the response's own `Date`, or else from `now`. The result may be zero or negative.
     """
     written = response.headers.get("retry-after", "").strip()
     if re.fullmatch(r"-?[0-9]{1,15}", written):
@@ -192,7 +189,7 @@ def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> 
 
 
 def shortened(message: str | None, limit: int = SHOWN_CHARACTERS) -> str:
-    """Return the network's own words on one line, without secrets, and short enough for a message of ours."""
-    # Redacted before it is cut: what is left of a secret would not be recognized.
+    """Return a network's message on one line, without secrets, and short enough for our messages."""
+    # Redact before the cut: the rest of a cut secret would not be recognized.
     words = redact(" ".join((message or "").split()))
     return words if len(words) <= limit else words[: limit - 1] + "…"

@@ -49,5 +49,5 @@ def test_a_secret_board_wants_scopes_of_its_own_and_the_refusal_names_them(
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
         return
     assert state_of(env.rt, post) is State.FAILED
-    for part in (*PINTEREST_SECRET_SCOPES, "This connection lacks", "scopes of [providers.pinterest]", "connect"):
+    for part in (*PINTEREST_SECRET_SCOPES, "This connection lacks", "scopes in [providers.pinterest]", "connect"):
         assert part in message_of(env.rt, post)

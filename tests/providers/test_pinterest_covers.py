@@ -105,4 +105,4 @@ def test_a_stored_cover_that_is_gone_fails_the_delivery_and_says_so(env: Environ
     )
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.FAILED
-    assert "upload the picture again" in message_of(env.rt, post)
+    assert "Upload the image again" in message_of(env.rt, post)

@@ -16,7 +16,7 @@ def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Enviro
     assert state_of(env.rt, post) is State.PUBLISHED
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     told = env.rt.reader.all("SELECT message FROM attempt WHERE outcome = 'published'")
-    assert any("waiting in the TikTok inbox" in row["message"] for row in told)
+    assert any("in the TikTok inbox" in row["message"] for row in told)
 
     (task,) = env.world.tiktok.tasks.all.values()
     env.world.tiktok.tasks.finish_draft(task.publish_id)

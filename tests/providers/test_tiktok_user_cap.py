@@ -1,4 +1,4 @@
-"""TikTok's number of posting accounts per app: the accounts beyond it wait, and everything else continues."""
+"""TikTok's limit of posting accounts per app: the accounts beyond it wait, and everything else continues."""
 
 import json
 import logging
@@ -60,12 +60,12 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     assert holds.list_all(env.rt.reader) == [], "the app itself is not refused"
     assert accounts.post(accounts.demo) is State.PUBLISHED
     assert [accounts.post(accounts.studio, story) for story in ("draft", "photo draft")] == [State.PUBLISHED] * 2
-    told = [record for record in caplog.records if "number of posting accounts" in record.getMessage()]
+    told = [record for record in caplog.records if "limit of posting accounts" in record.getMessage()]
     assert len(told) == 1, "reported once, not once for each post"
     shown = [json.loads(api_json.attempts(env.rt.reader, post, env.rt.stamp()))[-1] for post in waiting]
     assert {one["outcome"] for one in shown} == {"waiting"}
     assert {one["nextAt"][:13] for one in shown} == {"2026-10-13T09"}
-    assert all("drafts and other accounts continue" in one["message"] for one in shown)
+    assert all("Drafts and other accounts continue" in one["message"] for one in shown)
     drain(env.rt, env.clock)
     assert {state_of(env.rt, post) for post in waiting} == {State.PUBLISHED}, "a day is less than give_up_after"
 

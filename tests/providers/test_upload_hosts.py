@@ -23,9 +23,9 @@ def network_of(env: Environment, name: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "address", "reason"),
     [
-        ("tiktok", HOST, f"the upload host {HOST}, which upload_hosts of [providers.tiktok] does not list"),
+        ("tiktok", HOST, f"the upload host {HOST}, which upload_hosts in [providers.tiktok] does not list"),
         ("tiktok", "up.tiktokapis.com:8443", "port 8443 of the upload host up.tiktokapis.com"),
-        ("pinterest", HOST, f"the upload host {HOST}, which upload_hosts of [providers.pinterest] does not list"),
+        ("pinterest", HOST, f"the upload host {HOST}, which upload_hosts in [providers.pinterest] does not list"),
         ("pinterest", "bucket.amazonaws.com:8443", "port 8443 of the upload host bucket.amazonaws.com"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Pinterest, API v5: the board first, then the media, then one call that makes the pin.
+"""Pinterest, API v5: checks the board, prepares the media, then creates the pin with one call.
 
-Pinterest offers no idempotency key, so that call is sent once per permission. An answer to it that is neither a pin nor
-a refusal leaves the question open for the read-back of the board.
+Pinterest has no idempotency key, so each commit sends that call once. A response that is neither a pin nor a refusal
+leaves the outcome unknown for the read-back of the board.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_o
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 REGISTER = "register"
-"""In plans of a former version: it does nothing now."""
+"""In plans of an earlier version. This step now does nothing."""
 STEPS = {
     BOARD: boards.check_board,
     FIT: upload.fit_images,
@@ -44,14 +44,14 @@ STEPS = {
     upload.AWAIT: upload.await_processing,
 }
 
-SMALLER = "Pinterest found the pictures too large: they are sent smaller."
-SMALLER_IN_BETWEEN = "Something on the way to Pinterest found the pictures too large: they are sent smaller."
+SMALLER = "Pinterest found the images too large. socialpub sends smaller images."
+SMALLER_IN_BETWEEN = "A proxy or CDN before Pinterest found the images too large. socialpub sends smaller images."
 SMALLER_TRIES = 2
 TOO_LARGE = 413
 ANSWER_SECONDS = 120.0
-"""Pinterest reads the images while the call runs."""
+"""Pinterest processes the images during the call."""
 CODE_NO_MEDIA = "404"
-"""The code of `media upload not found`; a board or a section that is missing has codes of its own."""
+"""The code of `media upload not found`. A missing board or section has another code."""
 
 
 class Pinterest(Provider, BoardOwner):
@@ -103,7 +103,7 @@ class Pinterest(Provider, BoardOwner):
         pin_id = client.read_id(json_object(response), "id")
         if pin_id is None:
             request_id = response.headers.get(client.REQUEST_ID)
-            raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=request_id)
+            raise NoAnswer("Pinterest accepted the pin but returned no id.", request_id=request_id)
         return Published(pin_id, client.permalink(self.section, pin_id))
 
     def _read_refusal(self, job: Job, response: HttpResponse) -> Outcome:
@@ -113,7 +113,7 @@ class Pinterest(Provider, BoardOwner):
             rejection = client.TABLE.classify(response)
         except NoAnswer as error:
             if response.status == TOO_LARGE and has_images:
-                # No proof that there is no pin. If the account does not show it, a smaller one has better chances.
+                # This does not prove that there is no pin. If the account shows none, smaller images may succeed.
                 return Unknown(error.message, error.code, {**smaller, "refit": True})
             raise
         if rejection.reason is Reason.NOT_PERMITTED:
@@ -127,7 +127,7 @@ class Pinterest(Provider, BoardOwner):
 
 
 def _request_body(job: Job) -> dict[str, Any]:
-    """Return the fields of `POST /pins`. Empty ones are left out: Pinterest wants neither "" nor null."""
+    """Return the fields of `POST /pins` without empty ones: Pinterest accepts neither "" nor null."""
     chosen = job.options
     disclosures = chosen.get("aiDisclosures")
     fields = {
@@ -138,7 +138,7 @@ def _request_body(job: Job) -> dict[str, Any]:
         "alt_text": alt_text(job.content),
         "link": chosen.get("link"),
         "dominant_color": chosen.get("dominantColor"),
-        # Not in the description 5.23: seen in public clients of 2026.
+        # Not in the description 5.23, but in public clients of 2026.
         "ai_disclosures": {"values": disclosures} if disclosures else None,
         "media_source": upload.video_source(job) if job.content.has_video else upload.image_source(job),
     }

@@ -1,5 +1,6 @@
-"""Boards: what a pin is put on. An owner lists and creates them. A post names a board by its id, and the board is
-checked before anything is uploaded.
+"""Lists and creates boards for their owner, and checks the board of a post.
+
+A post names its board by id. The check comes before any upload.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, Reject
 
 PUBLIC, SECRET = "PUBLIC", "SECRET"
 OWNER_SECONDS = 15.0
-"""The longest that an owner waits for a page."""
+"""The timeout of a call for a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,10 @@ class Board:
     id: str
     name: str
     privacy: str | None = None
-    """`PUBLIC`, `PROTECTED`, `SECRET`; None when Pinterest did not say."""
+    """`PUBLIC`, `PROTECTED` or `SECRET`; None when Pinterest did not name it."""
     pin_count: int | None = None
     owner: str | None = None
-    """The username of its owner: another account's for a group board. None when Pinterest did not say."""
+    """The username of the owner, which may be another account. None when Pinterest did not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class BoardOwner:
     section: PinterestSection
 
     def list_boards(self, http: Http, token: str) -> list[Board]:
-        """Return every board that a pin can be put on, in Pinterest's order, without boards for ads only.
+        """Return the boards that accept pins, in Pinterest's order, without boards for ads only.
 
-        A board that was created a moment ago may be missing.
+        A new board may be missing for a moment.
         """
         return [
             board
@@ -58,21 +59,21 @@ class BoardOwner:
         ]
 
     def create_board(self, http: Http, token: str, name: str, *, secret: bool) -> Board:
-        """Create a board. Pinterest refuses a name that the account has already.
+        """Create a board. Pinterest refuses a name that the account already uses.
 
         The call has no idempotency key: after `NoAnswer` the board may exist.
         """
         body = {"name": name, "privacy": SECRET if secret else PUBLIC}
         board = _read_board(_created(http, f"{self.section.api_url}/boards", token, body))
         if board is None:
-            raise NoAnswer("Pinterest's answer does not name the board.")
+            raise NoAnswer("Pinterest's response does not contain the board's id.")
         return board
 
     def create_section(self, http: Http, token: str, board_id: str, name: str) -> BoardSection:
         found = _created(http, f"{self.section.api_url}/boards/{board_id}/sections", token, {"name": name})
         section_id = read_id(found, "id")
         if section_id is None:
-            raise NoAnswer("Pinterest's answer does not name the section.")
+            raise NoAnswer("Pinterest's response does not contain the section's id.")
         return BoardSection(section_id, text_at(found, "name") or name)
 
 
@@ -93,7 +94,7 @@ def _read_board(found: dict[str, Any]) -> Board | None:
 
 
 def check_board(job: Job, section: PinterestSection) -> Outcome:
-    """Check that the board exists, and the section where one is named."""
+    """Check that the board exists, and the section if the post names one."""
     api, board_id = section.api_url, job.options["boardId"]
     response = call(job, "GET", f"{api}/boards/{board_id}")
     if not response.ok:
@@ -102,7 +103,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
             return Done(job.memo)
         if rejection.reason is Reason.GONE:
             return Refused(
-                f"Pinterest knows no board {board_id}: it was deleted, belongs to the other environment (sandbox or "
+                f"Pinterest has no board {board_id}. It was deleted, belongs to the other environment (sandbox or "
                 f"production), or boardId is wrong. {board_ids()}",
                 rejection.code,
                 content=True,
@@ -112,7 +113,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
     if read_id(found, "id") is None:
         raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
     if found.get("is_ads_only") is True:
-        return Refused(f"Board {board_id} is for ads only: choose another one. {board_ids()}", content=True)
+        return Refused(f"Board {board_id} is only for ads. Choose another board. {board_ids()}", content=True)
     labels = {"boardId": str(found.get("name") or board_id)}
     section_id = job.options.get("boardSectionId")
     if section_id is None:
@@ -121,8 +122,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
 
 
 def _decides_nothing(refused: Rejected) -> bool:
-    """Return whether the call that creates the pin decides in spite of this refusal: an app may write where it may not
-    read, and the owner named the board."""
+    """Return whether to let the call that creates the pin decide: an app may write where it may not read."""
     return refused.status == 403 and not refused.reauth
 
 
@@ -139,7 +139,7 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: d
     if section_id in known:
         return Done({**job.memo, LABELS: {**labels, "boardSectionId": str(known[section_id] or section_id)}})
     return Refused(
-        f"Board {board_id} has no section {section_id}: leave out boardSectionId or give the id of one of its "
+        f"Board {board_id} has no section {section_id}. Remove boardSectionId, or use the id of one of the board's "
         f"{len(known)} sections.",
         "2031",
         content=True,

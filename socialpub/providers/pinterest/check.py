@@ -1,4 +1,4 @@
-"""What Pinterest would refuse, found before anything is sent. Pure."""
+"""Checks a post against Pinterest's rules before anything is sent. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,7 +29,8 @@ def list_problems(
         *_check_cover(content, options),
     ]
     if section.api_url == SANDBOX_API and content.has_video:
-        found.append(FieldError(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
+        message = "Pinterest's sandbox accepts no videos. Use images, or use Pinterest's production API."
+        found.append(FieldError(("media", 0), message))
     return found
 
 
@@ -37,27 +38,26 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
     found = []
     at = options.get("coverImageKeyFrameTime")
     if at is not None and content.media and not content.has_video:
-        found.append("coverImageKeyFrameTime is for videos; this pin has none.")
+        found.append("coverImageKeyFrameTime applies only to videos. This pin has no video.")
     if at is not None and any(at > item.facts.get("duration_seconds", at) for item in content.media):
-        found.append("coverImageKeyFrameTime lies beyond the end: the last frame becomes the cover.")
+        found.append("coverImageKeyFrameTime is beyond the end of the video. Pinterest uses the last frame.")
     if COVER in options and content.media and not content.has_video:
-        found.append(f"{COVER} is for videos; this pin has none.")
-    pictures = [item for item in content.media if item.kind == "image"]
-    for item in pictures:
+        found.append(f"{COVER} applies only to videos. This pin has no video.")
+    for item in content.media:
         if item.animated:
             found.append(
-                f"Media item {item.position + 1}: Pinterest shows no moving GIF; its first frame is published."
+                f"Media item {item.position + 1}: Pinterest shows no animated GIFs. Only the first frame is published."
             )
         width, height = item.facts.get("width"), item.facts.get("height")
-        if width and height and min(width, height) < limits.IMAGE_SURE_SIDE:
+        if item.kind == "image" and width and height and min(width, height) < limits.IMAGE_SURE_SIDE:
             found.append(
-                f"Media item {item.position + 1}: Pinterest may find {width}×{height} pixels too small; give "
-                f"{limits.IMAGE_GOOD_SIDE} or more, best 1000×1500."
+                f"Media item {item.position + 1}: Pinterest may refuse {width}×{height} pixels as too small. Use at "
+                f"least {limits.IMAGE_GOOD_SIDE} pixels on each side. 1000×1500 pixels are best."
             )
     described = [item for item in content.media if item.alt]
     found += [
-        f"Media item {item.position + 1}: a pin has one alt text, that of media item {described[0].position + 1}; this "
-        "one is left out."
+        f"Media item {item.position + 1}: a pin has only one alt text. socialpub sends that of media item "
+        f"{described[0].position + 1} and leaves this one out."
         for item in described[1:]
     ]
     return found
@@ -71,13 +71,13 @@ def alt_text(content: Content) -> str | None:
 def _check_media(media: Sequence[MediaFile]) -> list[FieldError]:
     videos = [item for item in media if item.kind == "video"]
     max_images = limits.CAROUSEL[1]
-    rule = f"A pin holds one image, {limits.CAROUSEL[0]} to {max_images} images, or one video"
+    rule = f"A pin needs one image, {limits.CAROUSEL[0]} to {max_images} images, or one video."
     if not media:
-        return [FieldError(("media",), f"{rule}; a post without media cannot become one.")]
+        return [FieldError(("media",), f"{rule} This post has no media.")]
     if videos and len(media) > limits.VIDEOS:
-        return [FieldError(("media",), f"{rule}, not {len(media)} items with a video.")]
+        return [FieldError(("media",), f"{rule} This post has a video and {len(media)} media items.")]
     if len(media) > max_images:
-        return [FieldError(("media",), f"{rule}, not {len(media)} images.")]
+        return [FieldError(("media",), f"{rule} This post has {len(media)} images.")]
     if videos:
         return [FieldError(("media", videos[0].position), fault) for fault in _check_video(videos[0])]
     return _check_sizes(media)
@@ -89,8 +89,8 @@ def _check_sizes(images: Sequence[MediaFile]) -> list[FieldError]:
         if None not in size and None not in sizes[0] and size != sizes[0]:
             (width, height), (first_width, first_height) = size, sizes[0]
             message = (
-                f"All images of one pin need the same size: this one has {width}×{height} pixels, the first "
-                f"{first_width}×{first_height}."
+                f"All images of a pin need the same size. This image has {width}×{height} pixels, but the first image "
+                f"has {first_width}×{first_height}."
             )
             return [FieldError(("media", image.position), message)]
     return []
@@ -99,21 +99,25 @@ def _check_sizes(images: Sequence[MediaFile]) -> list[FieldError]:
 def _check_video(video: MediaFile) -> Iterator[str]:
     facts = video.facts
     if video.mime_type not in limits.VIDEO_TYPES:
-        yield f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}."
+        yield f"Pinterest accepts {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}. Convert the video."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
         taken = " or ".join(codec_name(one) for one in limits.VIDEO_CODECS)
-        yield f"Pinterest takes videos in {taken}, not in {codec_name(codec)}. Convert the video."
+        yield f"Pinterest accepts videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
-        yield f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
+        most, size = units.size(limits.VIDEO_BYTES), units.size(video.size_bytes)
+        yield f"Pinterest accepts videos of at most {most}. This video has {size}."
     shortest, longest = limits.VIDEO_SECONDS
     seconds = facts.get("duration_seconds")
     if seconds is not None and not shortest - limits.SLACK <= seconds <= longest + limits.SLACK:
-        yield f"A video needs {shortest} to {longest} seconds and lasts {seconds:.1f}."
+        yield f"Pinterest accepts videos of {shortest} to {longest} seconds. This video lasts {seconds:.1f} seconds."
     width, height = facts.get("width"), facts.get("height")
     tallest, widest = limits.VIDEO_SHAPES
     if width and height and not tallest - limits.SLACK <= width / height <= widest + limits.SLACK:
-        yield f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}."
+        yield (
+            "Pinterest accepts videos with aspect ratios from 1:2 to 1.91:1 (width to height). This video has "
+            f"{width}×{height} pixels."
+        )
 
 
 def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldError]:
@@ -122,12 +126,11 @@ def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldErro
     path = ("providerOptions", "pinterest", COVER)
     cover = content.option_files.get(options[COVER])
     if cover is None:
-        message = f"{COVER} names no artifact whose bytes are here: upload the picture again, and give its new id."
-        return [FieldError(path, message)]
+        return [FieldError(path, f"{COVER} names no stored image. Upload the image again and use its new id.")]
     if cover.kind != "image":
-        return [FieldError(path, f"{COVER} must name an image; {cover.file_name} is {cover.mime_type}.")]
+        return [FieldError(path, f"{COVER} must name an image, but {cover.file_name} is {cover.mime_type}.")]
     if "coverImageKeyFrameTime" in options:
-        return [FieldError(path, f"Give {COVER} or coverImageKeyFrameTime, not both: a video has one cover.")]
+        return [FieldError(path, f"A video has one cover. Use {COVER} or coverImageKeyFrameTime, not both.")]
     return []
 
 
@@ -135,11 +138,14 @@ def _check_text(content: Content) -> list[FieldError]:
     found = []
     units = utf16_units(content.text)
     if units > limits.DESCRIPTION_UNITS:
-        message = f"A pin's description may have at most {limits.DESCRIPTION_UNITS} characters and has {units}."
+        message = (
+            f"Pinterest accepts at most {limits.DESCRIPTION_UNITS} characters in a pin's description. This text has "
+            f"{units}."
+        )
         found.append(FieldError(("post", "body"), message))
     described = next((item for item in content.media if item.alt), None)
     alt_units = utf16_units(described.alt or "") if described else 0
     if described and alt_units > limits.ALT_UNITS:
-        message = f"A pin's alt text may have at most {limits.ALT_UNITS} characters and has {alt_units}."
+        message = f"Pinterest accepts alt text of at most {limits.ALT_UNITS} characters. This alt text has {alt_units}."
         found.append(FieldError(("media", described.position, "alt"), message))
     return found

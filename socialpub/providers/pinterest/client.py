@@ -1,7 +1,7 @@
-"""One exchange with Pinterest on behalf of a job, and what its refusals mean, row by row.
+"""One call to Pinterest for a job, and the table of Pinterest's refusals.
 
-Status and code together decide, wording only refines: the same code means different things under different statuses. An
-answer that is not in Pinterest's own form comes from something in between, and is no answer.
+Status and code decide together, because a code has several meanings. Wording only refines them. A response that is not
+in Pinterest's own form comes from a proxy or CDN and counts as no answer.
 """
 
 import math
@@ -28,7 +28,7 @@ from socialpub.providers.responses import (
 
 PAGE_SIZE = 250
 MAX_PAGES = 20
-"""An account holds at most 2,000 boards; more pages than this are a loop."""
+"""An account has at most 2,000 boards, so more pages are a loop."""
 
 BUSY_SECONDS, MAX_BUSY_SECONDS = 3.0, 900.0
 
@@ -37,17 +37,14 @@ GetPage = Callable[[str, dict[str, str]], HttpResponse]
 
 
 def read_id(found: dict[str, Any], name: str) -> str | None:
-    """Return an id: digits, often more than fit into 64 bits, so it stays a text."""
+    """Return an id as text: its digits often exceed 64 bits."""
     value = found.get(name)
     value = str(value) if type(value) is int else value
     return value if isinstance(value, str) and re.fullmatch(r"[0-9]+", value) else None
 
 
 def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """Yield the items of a list page by page, and whether this page is the last; at most `limit` pages.
-
-    Raises `ProviderError`: what a refusal means, and `NoAnswer` when a page is no list.
-    """
+    """Yield the items of each page, and whether the page is the last; at most `limit` pages. Raises `ProviderError`."""
     params, passed = {"page_size": str(PAGE_SIZE)}, set[str]()
     for _ in range(limit):
         response = get(url, params)
@@ -87,35 +84,34 @@ REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
 
 SPAM_REST_SECONDS = 6 * 3600.0
-"""Pinterest names no end for it; advice is to wait hours."""
+"""Pinterest names no end and advises to wait hours."""
 DAILY_QUOTA_SECONDS = 3600.0
-"""A longer wait than this means the day's quota of a Trial app; the other windows last a minute."""
+"""A longer wait means the daily quota of a Trial app. The other windows last a minute."""
 
 
 def board_ids() -> str:
-    """Return where the ids of an account's boards are shown."""
     with commands.in_public():
         how = commands.or_run("admin", "list-boards", "PROFILE")
     return f"To see the boards of this account and their ids, open the profile's page in the dashboard{how}."
 
 
-RECONNECT = "Connect the account again and grant every permission that is asked for."
+RECONNECT = "Connect the account again and grant every requested permission."
 NOT_APPROVED = (
-    "Pinterest has not approved the app for this yet. Look at it on developers.pinterest.com; connecting the account "
-    "again does not help."
+    "Pinterest has not approved the app for this yet. Check the app at developers.pinterest.com. Connecting the "
+    "account again does not help."
 )
 TRIAL = (
-    f'A Trial app creates pins only in Pinterest\'s sandbox: set api_url = "{SANDBOX_API}" in [providers.pinterest] '
-    "and connect the account again there, or ask for Standard access on developers.pinterest.com."
+    "A Trial app creates pins only in Pinterest's sandbox. Request Standard access at developers.pinterest.com. To use "
+    f'the sandbox, set api_url = "{SANDBOX_API}" in [providers.pinterest] and connect the account again.'
 )
 DENIED = (
-    "This app may not read boards and pins of an account that is no business account: make it a business account on "
-    "Pinterest (it costs nothing), or ask Pinterest for that access."
+    "This app may read boards and pins only of business accounts. Convert the account to a business account on "
+    "Pinterest (free of charge), or ask Pinterest for this access."
 )
 
 ROWS: tuple[ErrorRow, ...] = (
-    ErrorRow("Pinterest takes this for spam; the account is left alone for some hours. Vary texts, links and "
-             "pictures, and post less at once.", {429}, wordings=("spam",), rest_seconds=SPAM_REST_SECONDS),
+    ErrorRow("Pinterest treats this as spam. socialpub pauses the account for 6 hours. Vary texts, links and images, "
+             "and post less often.", {429}, wordings=("spam",), rest_seconds=SPAM_REST_SECONDS),
     ErrorRow(statuses={429}, action=Action.WAIT),
     ErrorRow(statuses={503}, codes={4197}, action=Action.WAIT),
     # The token, and the app.
@@ -126,38 +122,38 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(DENIED, {403}, wordings=("pinner_data_access_denied",), reason=Reason.DENIED, content=False),
     ErrorRow(RECONNECT, {403}, {3}, action=Action.RECONNECT),
     ErrorRow(TRIAL, {403}, {29}, ("trial", "sandbox"), both=True, action=Action.HOLD_APP),
-    ErrorRow("The board belongs to another account, or it is secret: choose a board of this account.", {403}, {29},
+    ErrorRow("The board is secret or belongs to another account. Choose a board of this account.", {403}, {29},
              reason=Reason.NOT_PERMITTED, more=board_ids),
     # The post.
-    ErrorRow("Give a larger picture, best 1000×1500 pixels.", {403}, {233}),
-    ErrorRow("Pinterest cannot read the picture: save it anew as JPEG or PNG.", {403}, {235}),
-    ErrorRow("Pinterest has blocked the account: log in on pinterest.com and follow what it says there.",
+    ErrorRow("Use a larger image. 1000×1500 pixels are best.", {403}, {233}),
+    ErrorRow("Pinterest cannot read the image. Save the image again as JPEG or PNG.", {403}, {235}),
+    ErrorRow("Pinterest has blocked the account. Log in on pinterest.com and follow the instructions there.",
              {403}, {2625}, content=False),
-    ErrorRow("Pinterest is reviewing the account: wait for the end of it, then create the post again.",
+    ErrorRow("Pinterest is reviewing the account. Wait until the review ends, then create the post again.",
              {403}, {2626}, content=False),
-    ErrorRow("Look at the account's state on pinterest.com, at the board, and at the app's permissions on "
+    ErrorRow("Check the account and the board on pinterest.com, and the app's permissions at "
              "developers.pinterest.com.", {403}, content=False),
-    ErrorRow("There is no such board: it was deleted, belongs to the other environment (sandbox or production), "
+    ErrorRow("The board does not exist. It was deleted, belongs to the other environment (sandbox or production), "
              "or boardId is wrong.", {404}, {40}, reason=Reason.GONE, more=board_ids),
-    ErrorRow("The board has no such section: leave out boardSectionId or correct it.", {404}, {2031},
-             reason=Reason.GONE),
-    ErrorRow("It is gone.", {404}, reason=Reason.GONE),
+    ErrorRow("The board has no such section. Correct or remove boardSectionId.", {404}, {2031}, reason=Reason.GONE),
+    ErrorRow("The board, pin or media item no longer exists.", {404}, reason=Reason.GONE),
     ErrorRow(statuses={400}, codes={2787}, action=Action.NO_ANSWER),
-    ErrorRow("A board is named by its id, not by its name.", {400}, more=board_ids,
-             wordings=(r"^\d+$", r"^\\d+$")),
-    ErrorRow("Give another link: a whole, public http or https address.", {400}, wordings=("url is invalid",)),
+    ErrorRow("boardId must be the board's id, not its name.", {400}, more=board_ids, wordings=(r"^\d+$", r"^\\d+$")),
+    ErrorRow("Use another link: a complete, public http or https address.", {400}, wordings=("url is invalid",)),
     ErrorRow("Check the texts, the link, the options and the media.", {400}),
-    ErrorRow("This is a fault of socialpub: please report it.", {405}, content=False),
-    ErrorRow("Somebody else changes the same board just now: try again later.", {409}, reason=Reason.BUSY,
+    ErrorRow("This is a bug in socialpub. Report it.", {405}, content=False),
+    ErrorRow("Another change to the same board is in progress. Try again later.", {409}, reason=Reason.BUSY,
              content=False),
-    ErrorRow("Give smaller media.", {413}, reason=Reason.TOO_LARGE),
+    ErrorRow("Use smaller media.", {413}, reason=Reason.TOO_LARGE),
     ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
 )  # fmt: skip
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """Read a JSON object with `code` and `message`: both are always present, under every status. The code is a number,
-    or a name in one case (`PINNER_DATA_ACCESS_DENIED`)."""
+    """Read a JSON object with `code` and `message`, which are present under every status.
+
+    The code is a number, in one case a name (`PINNER_DATA_ACCESS_DENIED`).
+    """
     found = json_object(response)
     code, message = found.get("code"), text_at(found, "message") or ""
     details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
@@ -177,15 +173,14 @@ def _is_name(code: object) -> bool:
 
 
 def _safe(message: str) -> str:
-    """Return the words without possible tokens or bytes of an image: Pinterest quotes requests."""
+    """Return the message with possible tokens and image bytes masked: Pinterest quotes requests."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
-    """Return the longest wait in seconds that the headers name; None when they name none.
+    """Return the longest wait that the headers name, in seconds; None when they name none.
 
-    `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. It may hold a list, of which the
-    first number counts.
+    `x-ratelimit-reset` counts the seconds to the end of the window. It may be a list, whose first number counts.
     """
     reset = re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get("x-ratelimit-reset", ""))
     named = [retry_after_seconds(response, now), float(reset[1]) if reset else None]
@@ -196,7 +191,7 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | 
     quoted = f': "{body.message.rstrip(".")}".' if body.message else "."
     match row.action:
         case Action.NO_ANSWER:
-            return f"Pinterest gave no usable answer (HTTP {status}){quoted}"
+            return f"Pinterest sent no usable response (HTTP {status}){quoted}"
         case Action.WAIT:
             return _wait_message(status, wait_seconds)
         case Action.REFRESH:
@@ -204,16 +199,16 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | 
         case Action.HOLD_APP:
             return f"Pinterest refused the app{quoted} {row.advice}"
     advice = f"{row.advice} {row.more()}" if row.more else row.advice
-    return f"Pinterest refused (HTTP {status}){quoted} {advice}".strip()
+    return f"Pinterest refused the request (HTTP {status}){quoted} {advice}".strip()
 
 
 def _wait_message(status: int, seconds: float | None) -> str:
     if status != 429:
-        return "Pinterest has switched this off for the moment."
+        return "Pinterest has temporarily switched this function off."
     if seconds is not None and seconds > DAILY_QUOTA_SECONDS:
         return (
-            f"Pinterest's rate limit is reached for {math.ceil(seconds / 3600)} hours: a Trial app has used up its "
-            "calls of the day. Standard access lifts that."
+            f"Pinterest's rate limit is reached for {math.ceil(seconds / 3600)} hours. A Trial app has used up its "
+            "daily calls. Standard access removes this limit."
         )
     return "Pinterest's rate limit is reached."
 

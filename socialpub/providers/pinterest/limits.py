@@ -1,7 +1,7 @@
-"""What Pinterest takes: figures, where they stand, and since when.
+"""Pinterest's limits, with their sources and dates.
 
 Sources: Pinterest's OpenAPI description 5.23.0 (December 2025) for texts and counts, its help pages (product specs,
-2025 and 2026) for media. Whether texts are counted in code points or UTF-16 units is not stated: the units are counted.
+2025 and 2026) for media. Pinterest does not document how it counts text, so socialpub counts UTF-16 units.
 """
 
 from socialpub.providers.base import ImageLimits
@@ -17,15 +17,15 @@ LINK_CHARACTERS = 2048
 # --- media ------------------------------------------------------------------------------------------------------------
 
 CAROUSEL = (2, 5)
-"""Images in one pin with several, all of one size (OpenAPI 5.23.0; the size: three integrators)."""
+"""The number of images in a carousel, all of one size (OpenAPI 5.23.0; the size: three integrators)."""
 IMAGE_TYPES = ("image/jpeg", "image/png")
 IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=10_000_000)
-"""10 MB in the older help pages, 20 MB in the newer; the API's own figure is not published."""
+"""10 MB in older help pages, 20 MB in newer ones. The API's own figure is not published."""
 CAROUSEL_IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=2_000_000)
-"""Ours: five images travel inside one JSON body."""
+"""Ours: one JSON body contains five images."""
 
 IMAGE_SURE_SIDE, IMAGE_GOOD_SIDE = 200, 600
-"""Pinterest refuses small pictures without saying what is small; vendors name 100 and 600."""
+"""Pinterest refuses small images without a documented limit. Vendors name 100 and 600."""
 
 VIDEOS = 1
 VIDEO_TYPES = ("video/mp4", "video/quicktime")
@@ -37,7 +37,7 @@ VIDEO_SECONDS = (4, 15 * 60)
 VIDEO_SHAPES = (0.5, 1.91)
 """Width divided by height."""
 SLACK = 0.01
-"""Measured values may be slightly off."""
+"""For inexact measured values."""
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------
 
@@ -62,4 +62,4 @@ REDIRECT_ADDRESSES = RedirectRules(
 SCOPE_ACCOUNT = "user_accounts:read"
 SCOPES_TO_PUBLISH = ("boards:read", "boards:write", "pins:read", "pins:write")
 SCOPES_FOR_SECRET = tuple(f"{scope}_secret" for scope in SCOPES_TO_PUBLISH)
-"""What secret boards and their pins need as well."""
+"""Also required for secret boards and their pins."""

@@ -1,7 +1,7 @@
-"""Pinterest's side of tokens: who an account is, fresh tokens, revocation.
+"""OAuth at Pinterest: consent, tokens, revocation and the account's identity.
 
-Status and code together tell errors apart. A 401 has two meanings: code 3 is about the app, which no new consent can
-help, and every other code is about the token.
+Status and code decide together. A 401 with code 3 concerns the app, and a new consent does not help. A 401 with any
+other code concerns the token.
 """
 
 from collections.abc import Mapping
@@ -17,21 +17,24 @@ from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, R
 
 NOT_PERMITTED_CODE = 29
 REFUSED = {
-    "authorization_code": "Pinterest does not accept the consent: begin again. When that happens every time, check "
-    "client_id and client_secret in [providers.pinterest].",
-    "refresh_token": "Pinterest does not accept the refresh token: connect the account again. When this happens to "
-    "every account at once, check client_id and client_secret in [providers.pinterest].",
+    "authorization_code": "Pinterest does not accept the consent. Connect the account again. If this happens every "
+    "time, check client_id and client_secret in [providers.pinterest].",
+    "refresh_token": "Pinterest does not accept the refresh token. Connect the account again. If this happens to all "
+    "accounts at once, check client_id and client_secret in [providers.pinterest].",
 }
-"""By grant type: a 401 with code 2 is about what was given, or about the app's secret. Pinterest does not say which."""
-NEEDED = {scope: f"{scope} was not granted: pins cannot be created without it." for scope in limits.SCOPES_TO_PUBLISH}
+"""By grant type. A 401 with code 2 means a wrong code or token, or a wrong secret of the app."""
+NEEDED = {
+    scope: f"{scope} was not granted, so pins cannot be created. Connect the account again."
+    for scope in limits.SCOPES_TO_PUBLISH
+}
 
 
 class PinterestOAuth(OAuth):
     refresh_early_seconds = 3 * 86400
-    """Of 30 days: the refresh token lives 60, so that even a quiet account is renewed in time."""
+    """Of the access token's 30 days."""
 
     idle_refresh_seconds = 27 * 86400
-    """Of the refresh token's 60 days, and before the access token's 30 are over."""
+    """Of the refresh token's 60 days, and before the access token's 30 days end."""
 
     redirect_rules = limits.REDIRECT_ADDRESSES
 
@@ -39,10 +42,7 @@ class PinterestOAuth(OAuth):
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:  # noqa: ARG002
-        """Return the consent page for one connection. `redirect_uri` must be registered with the app letter by letter.
-
-        Pinterest describes no PKCE, so `verifier` is not used.
-        """
+        """Return the consent page for one connection. Pinterest documents no PKCE, so `verifier` is unused."""
         query = {
             "client_id": self._section.client_id,
             "redirect_uri": redirect_uri,
@@ -60,7 +60,7 @@ class PinterestOAuth(OAuth):
         username = text_at(found, "username")
         account_id = text_at(found, "id") or username
         if account_id is None:
-            raise NoAnswer("Pinterest's answer does not say whose account this is.")
+            raise NoAnswer("Pinterest's response does not name the account.")
         account_type = text_at(found, "account_type")
         return Identity(
             account_id=account_id,
@@ -71,8 +71,10 @@ class PinterestOAuth(OAuth):
         )
 
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
-        """Ask Pinterest to take the tokens back. It does so for system users only and refuses all others, which is no
-        failure: their tokens end by being erased here, and in Pinterest's own settings."""
+        """Revoke the tokens. Pinterest does so only for system users, so a refusal is no failure.
+
+        Erasing the tokens here and the account's settings on Pinterest end all others.
+        """
         response = self._post(http, "/oauth/token/revoke", {"token": refresh_token or access_token})
         found = json_object(response)
         refused = response.status == 403 and found.get("code") == NOT_PERMITTED_CODE
@@ -87,11 +89,11 @@ class PinterestOAuth(OAuth):
         secret = [scope for scope in limits.SCOPES_FOR_SECRET if scope in self._section.scopes]
         return {
             **NEEDED,
-            **{scope: f"{scope} was not granted: secret boards cannot be used without it." for scope in secret},
+            **{scope: f"{scope} was not granted, so secret boards cannot be used." for scope in secret},
         }
 
     def _exchange_fields(self, verifier: str) -> Mapping[str, str]:  # noqa: ARG002
-        # Apps from before 25 September 2025 get a refresh token that can be renewed only when they ask for it.
+        # Apps from before 25 September 2025 must request a refresh token that can be renewed.
         return {"continuous_refresh": "true"}
 
     def _request_tokens(self, http: Http, fields: Mapping[str, str]) -> Tokens:
@@ -104,20 +106,20 @@ class PinterestOAuth(OAuth):
                 raise Rejected(REFUSED[fields["grant_type"]], status=response.status, reauth=True, **about) from None
         tokens = read_tokens(json_object(response), "refresh_token_expires_in")
         if tokens is None:
-            raise NoAnswer(f"Pinterest's token answer could not be read (HTTP {response.status}).")
+            raise NoAnswer(f"Pinterest's token response could not be read (HTTP {response.status}).")
         return tokens
 
     def _post(self, http: Http, path: str, form: Mapping[str, str]) -> HttpResponse:
-        """The parameters go into the body: in the query they are ignored."""
+        # Pinterest ignores parameters in the query.
         credentials = (self._section.client_id, self._section.client_secret.get_secret_value())
         return http.call("POST", f"{self._section.api_url}{path}", auth=credentials, form=form)
 
     def how_to_use_secret_boards(self, granted: frozenset[str]) -> str | None:
-        """Return what the owner does so that a connection with these scopes can use secret boards; None when it can."""
+        """Return how the owner enables secret boards for a connection with these scopes; None when they are enabled."""
         lacking = [scope for scope in limits.SCOPES_FOR_SECRET if scope not in granted]
         if not lacking:
             return None
         lacks = "This connection lacks" if granted else "Its connection needs"
         asked = set(lacking) <= set(self._section.scopes)
-        add = "" if asked else "Add them to scopes of [providers.pinterest], then connect"
+        add = "" if asked else "Add them to scopes in [providers.pinterest], then connect"
         return f"{lacks} {', '.join(lacking)} for secret boards. {add or 'Connect'} the account again."

@@ -1,6 +1,6 @@
-"""What an owner may say about a pin: contract section 6, in Pinterest's own values.
+"""The options of a pin, in Pinterest's own values (contract section 6).
 
-The board is always named by its id. Passing a board's name is the most frequent mistake and has its own sentence.
+A board is always named by its id. A board's name instead of its id is the most frequent mistake.
 """
 
 from collections.abc import Mapping
@@ -26,43 +26,43 @@ TABLE: options.Table = (
     Option(
         "boardId",
         OptionType.DIGITS,
-        "The board that the pin goes to, always needed. `socialpub admin list-boards` shows the ids.",
+        "The id of the board for the pin. Required. `socialpub admin list-boards` prints the ids.",
         hint=not_a_name,
     ),
     Option(
         "boardSectionId",
         OptionType.DIGITS,
-        "A section of that board. Not given, the pin lies in none.",
+        "The id of a section of that board. Without this option, the pin is in no section.",
         hint="A section's name is not its id.",
     ),
     Option("title", OptionType.TEXT, "The pin's title.", maximum=limits.TITLE_UNITS, of_one_post=True),
     Option("link", OptionType.LINK, "The page that a click on the pin opens.", maximum=limits.LINK_CHARACTERS),
     Option(
         "dominantColor",
-        OptionType.COLOUR,
-        "The colour that is shown until the picture has loaded, such as `#6E7874`.",
+        OptionType.COLOR,
+        "The color that Pinterest shows until the image has loaded, such as `#6E7874`.",
         of_one_post=True,
     ),
     Option(
         "coverImageKeyFrameTime",
         OptionType.INTEGER,
-        f"Which frame of a video becomes its cover, in whole seconds from its beginning. Not together with `{COVER}`.",
+        f"The video frame for the cover, in whole seconds from the start. Do not combine this option with `{COVER}`.",
         default=FIRST_FRAME,
-        hint="It is counted in whole seconds, not milliseconds.",
+        hint="Give whole seconds, not milliseconds.",
         of_one_post=True,
     ),
     Option(
         COVER,
         OptionType.ARTIFACT,
-        "A picture as the cover of a video: the `artifactId` of a verified upload. Not together with "
+        "An image for the cover of a video: the `artifactId` of a verified upload. Do not combine this option with "
         "`coverImageKeyFrameTime`.",
         of_one_post=True,
     ),
     Option(
         "aiDisclosures",
         OptionType.CHOICES,
-        "What was made by AI: `AI_MODIFIED` says that the media was made or changed by it, `SYNTHETIC_PERFORMER` that "
-        "a person in it does not exist.",
+        "Discloses the use of AI. `AI_MODIFIED`: AI made or changed the media. `SYNTHETIC_PERFORMER`: a person in the "
+        "media does not exist.",
         values=("AI_MODIFIED", "SYNTHETIC_PERFORMER"),
     ),
 )
@@ -72,7 +72,7 @@ def missing(chosen: Mapping[str, Any]) -> list[FieldError]:
     if "boardId" in chosen:
         return []
     message = (
-        "A pin needs a board. Choose one in the options of the post or of the profile (boardId). The profile's page in "
-        "the dashboard lists the boards with their ids."
+        "A pin needs a board. Choose a board in the options of the post or of the profile (boardId). The profile's "
+        "page in the dashboard lists the boards and their ids."
     )
     return [FieldError(("providerOptions", "pinterest", "boardId"), message, FieldCode.OPTION_MISSING)]

@@ -1,4 +1,4 @@
-"""A pin as Pinterest shows it: the image, then title, description and where a click leads."""
+"""A pin as Pinterest shows it: the image, the title, the description and the link."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from socialpub.providers.preview import Preview, TextMeasure, utf16_units
 
 _TAG = re.compile(r"(?<![\w@#&/])[@#](?=[\d_]*+[^\W\d_])\w+")
 DESCRIPTION_START = 50
-"""About as much as a pin shows before “more” (Pinterest's help: the first 50 to 60 characters)."""
+"""The length before “more” (Pinterest's help: the first 50 to 60 characters)."""
 
 _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic performer"}
 
@@ -51,8 +51,8 @@ def _measures(content: Content, options: Mapping[str, Any]) -> Iterator[TextMeas
 
 def _remarks(content: Content, options: Mapping[str, Any]) -> Iterator[str]:
     if len(content.media) > 1 and not content.has_video:
-        yield "The first picture stands for the pin in feeds and on the board; readers swipe to the others."
+        yield "Feeds and the board show the first image. Readers swipe to the others."
     if not options.get("title"):
-        yield "Without a title the pin shows none; a title helps to find it."
+        yield "The pin has no title. A title helps people to find the pin."
     if not options.get("link"):
-        yield "A click on the picture leads nowhere: the pin has no link."
+        yield "The pin has no link, so a click on the image opens no page."

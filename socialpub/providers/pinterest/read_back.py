@@ -1,7 +1,7 @@
-"""Finds a pin whose outcome is unknown: reads the board and compares its pins with what was sent.
+"""Finds a pin with an unknown outcome: reads the board and compares its pins with the sent pin.
 
-An uncertain pin counts as a match, or as similar, which rules out "absent": a pin found twice does less harm than a pin
-made twice, and Pinterest has no guard of its own against that. Only a list that was read far enough is a read-back.
+An uncertain pin counts as a match or as similar, which rules out "absent". Pinterest has no duplicate protection, and a
+second pin does more harm than a wrong match. Only a list that was read far enough is a read-back.
 """
 
 from dataclasses import dataclass
@@ -33,18 +33,18 @@ class _Pin:
     id: str
     made_at: datetime | None
     fits: bool
-    """It does not belong to another member, and none of its texts differs from ours."""
-    tells_all: bool
-    """It shows every text that was sent."""
+    """The pin does not belong to another member, and none of its texts differs from ours."""
+    shows_all: bool
+    """The pin shows every text that was sent."""
 
     def made_since(self, since: datetime) -> bool:
         return self.made_at is None or self.made_at >= since
 
 
 def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
-    """Read once what was put on the board since the commit. Raises when Pinterest did not answer."""
+    """Read the pins since the commit once. Raises when Pinterest did not answer."""
     if "boardId" not in job.options:
-        return CannotTell("It names no board to look at. Look at the account on Pinterest.")
+        return CannotTell("The post names no board to check. Check the account on Pinterest.")
     job.since()  # raises before a commit
     try:
         found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
@@ -52,18 +52,20 @@ def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
         return CannotTell(f"The board cannot be read: {reason} {_where(job, section)}")
     since = job.since()
     found = [pin for pin in found if pin.made_since(since)]
-    # A pin without texts may be another member's, so pins with our words come first.
-    found.sort(key=lambda pin: (not pin.tells_all, pin.made_at or since, int(pin.id)))
+    # A pin without texts may be another member's, so pins with our texts come first.
+    found.sort(key=lambda pin: (not pin.shows_all, pin.made_at or since, int(pin.id)))
     candidates = tuple(Published(pin.id, permalink(section, pin.id)) for pin in found if pin.fits)
     if not candidates and not complete:
-        return CannotTell(f"The board holds too many pins to find it. {_where(job, section)}")
+        return CannotTell(f"The board has too many pins to find this pin. {_where(job, section)}")
     similar = tuple(pin.id for pin in found if not pin.fits)
-    return Readback(candidates, similar=similar, vague=tuple(pin.id for pin in found if pin.fits and not pin.tells_all))
+    return Readback(candidates, similar=similar, vague=tuple(pin.id for pin in found if pin.fits and not pin.shows_all))
 
 
 def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
-    """Return the pins of our kind, each once, and whether all that matter were read. A board's list includes the pins
-    of its sections."""
+    """Return the pins of our kind, each once, and whether all relevant pins were read.
+
+    A board's list includes the pins of its sections.
+    """
 
     def get(url: str, params: dict[str, str]) -> HttpResponse:
         response = call(job, "GET", url, params=params)
@@ -82,22 +84,24 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
             if made_at is not None:
                 seen.append(made_at)
             if pin_id is not None and _kind_fits(pin, job) and _place_fits(pin, job):
-                found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _tells_all(pin, job))
-        # The answer shows the network's clock, which may narrow `since`.
+                found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _shows_all(pin, job))
+        # The response shows Pinterest's clock, which may narrow `since`.
         if last or _past(seen, job.since()):
             return list(found.values()), True
     return list(found.values()), False
 
 
 def _past(seen: list[datetime], since: datetime) -> bool:
-    """Return whether a list that goes from new to old has passed `since`. The order is not documented, so the dates
-    must show it: a board that was arranged by hand is read to its end."""
+    """Return whether a list from new to old has passed `since`.
+
+    The order is not documented, so the dates must prove it. A board that was arranged by hand is read to its end.
+    """
     falling = len(seen) > 1 and seen[0] > seen[-1] and all(a >= b for a, b in pairwise(seen))
     return falling and seen[-1] < since
 
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Return whether the pin's media, as far as it names them, have the kind and number that were sent."""
+    """Return whether the media that the pin names have the kind and the number that were sent."""
     media, count = object_at(pin, "media"), len(job.content.media)
     ours = VIDEO if job.content.has_video else IMAGE if count == 1 else SEVERAL_IMAGES
     theirs, items = text_at(media, "media_type"), media.get("items")
@@ -107,7 +111,7 @@ def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _place_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Return whether the pin is on its board and section, as far as both name them."""
+    """Return whether no board or section that the pin names differs from ours."""
     for name, option in (("board_id", "boardId"), ("board_section_id", "boardSectionId")):
         ours, theirs = job.options.get(option), read_id(pin, name)
         if ours is not None and theirs is not None and ours != theirs:
@@ -116,8 +120,10 @@ def _place_fits(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _could_be(pin: dict[str, Any], job: Job) -> bool:
-    """Return whether the pin does not belong to another member of a group board, and each of its texts is ours. A text
-    that is null or absent proves nothing."""
+    """Return whether the pin is not another member's and each of its texts is ours.
+
+    A null or absent text proves nothing.
+    """
     return pin.get("is_owner") is not False and all(
         (same_link if name == "link" else same_text)(ours, theirs)
         for name, ours in _texts(job).items()
@@ -125,7 +131,7 @@ def _could_be(pin: dict[str, Any], job: Job) -> bool:
     )
 
 
-def _tells_all(pin: dict[str, Any], job: Job) -> bool:
+def _shows_all(pin: dict[str, Any], job: Job) -> bool:
     return all(isinstance(pin.get(name), str) for name, ours in _texts(job).items() if ours)
 
 
@@ -140,7 +146,7 @@ def _texts(job: Job) -> dict[str, str]:
 
 
 def _time_of(pin: dict[str, Any]) -> datetime | None:
-    """Return `created_at`, which comes without a zone and is UTC; None when it cannot be read."""
+    """Return `created_at`, which is UTC without a zone; None when it cannot be read."""
     try:
         at = datetime.fromisoformat(text_at(pin, "created_at") or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -150,4 +156,4 @@ def _time_of(pin: dict[str, Any]) -> datetime | None:
 
 def _where(job: Job, section: PinterestSection) -> str:
     name = f"{section.site_url}/{job.account.username}/" if job.account.username else "the account on Pinterest"
-    return f"Look at {name}, board {job.options['boardId']}."
+    return f"Check {name}, board {job.options['boardId']}."

@@ -1,8 +1,8 @@
-"""Bringing media to Pinterest: a video is uploaded before the pin, images travel in the call that makes it.
+"""Prepares media for Pinterest: a video is uploaded before the pin, images are part of the call that creates the pin.
 
-A video is registered at Pinterest, sent to the storage that Pinterest names, then waited for. The form for the storage
-is signed, works like a password, and serves one upload. So it is never stored: one step registers and sends, and after
-any failure the next run registers again.
+A video is registered at Pinterest, then sent to the storage that Pinterest names. The signed form for the storage is a
+secret for one upload and is never stored. One step registers and sends, and after any failure the next run registers
+again.
 """
 
 import re
@@ -32,25 +32,25 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_o
 UPLOAD, AWAIT = "upload", "await_processing"
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
 UNTIL_DEADLINE = 1000
-"""As often as the delivery's own deadline allows."""
+"""No limit other than the delivery's own deadline."""
 FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
-"""Until this many seconds of waiting, the seconds between two polls: a Trial app has a thousand reads a day."""
+"""Seconds of waiting, and the pause between two polls until then: a Trial app has a thousand reads a day."""
 
-NOT_SENT = "The video is not sent yet: it is registered and sent."
-BROKEN = "The upload broke off: the video is registered and sent anew."
-NOT_TAKEN = "The storage did not take the video: it is registered and sent anew."
-FORGOTTEN = "Pinterest does not know the video any more: it is registered and sent anew."
-NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
+NOT_SENT = "The video is not uploaded yet. socialpub uploads the video."
+BROKEN = "The upload of the video was interrupted. socialpub uploads the video again."
+NOT_ACCEPTED = "Pinterest's storage did not accept the video. socialpub uploads the video again."
+FORGOTTEN = "Pinterest no longer knows the video. socialpub uploads the video again."
+NOT_PROCESSED = "Pinterest could not process the video. socialpub uploads the video again."
 
 
 def skip(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Do nothing: a step of plans of a former version."""
+    """Do nothing: this step is in plans of an earlier version."""
     return Done(job.memo)
 
 
 def upload_video(job: Job, section: PinterestSection) -> Outcome:
-    """Register the video and send it. Twice leaves an unused registration behind."""
+    """Register the video and send it. A second run leaves an unused registration."""
     if (job.memo.get("video") or {}).get("uploaded_at"):
         return Done(job.memo)
     registered = _register(job, section)
@@ -59,7 +59,7 @@ def upload_video(job: Job, section: PinterestSection) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A registration: the address for the video, and the fields to send with it."""
+    """A registration: the address for the video, and the fields that go with it."""
 
     media_id: str
     url: str = field(repr=False)
@@ -82,7 +82,7 @@ def _send(job: Job, form: _Form) -> Outcome:
     media = job.content.media[0]
     part = FilePart(media.path, 0, media.size_bytes, FILE_NAMES[media.mime_type], media.mime_type)
     try:
-        # No token: the form is signed. Such storage wants the file last, and its length before the first byte.
+        # The form is signed, so no token. Such storage requires the file last, and its length before the first byte.
         response = job.call("POST", form.url, multipart={**form.fields, "file": part})
     except NoAnswer as error:
         return _broke_off(job, error.message)
@@ -93,15 +93,17 @@ def _send(job: Job, form: _Form) -> Outcome:
     code = _storage_code(response)
     job.trace.code = code or str(response.status)
     if code is None:
-        return _broke_off(job, f"something in between answered in its place (HTTP {response.status}).")
+        return _broke_off(job, f"A proxy or CDN answered instead of Pinterest's storage (HTTP {response.status}).")
     if not 400 <= response.status < 500 or response.status in (408, 429):
-        return _broke_off(job, f"HTTP {response.status}, {code}")
+        return _broke_off(job, f"Pinterest's storage responded with HTTP {response.status}, {code}.")
     if code == "EntityTooLarge":
         return Refused(
-            f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code, content=True
+            f"Pinterest's storage refused the video as too large ({media.size_bytes} bytes). Use a smaller video.",
+            code,
+            content=True,
         )
-    why = f"Pinterest's storage does not take the video (HTTP {response.status}, {code}). Create the post again later."
-    return _register_again(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
+    why = f"Pinterest's storage refused the video (HTTP {response.status}, {code}). Create the post again later."
+    return _register_again(job, NOT_ACCEPTED, limit=3, otherwise=why, seconds=30.0)
 
 
 def await_processing(job: Job, section: PinterestSection) -> Outcome:
@@ -118,16 +120,16 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
         )
     status = text_at(json_object(response), "status")
     if status is None:
-        raise NoAnswer("Pinterest did not say how far the video is.", request_id=_request_id(response))
+        raise NoAnswer("Pinterest did not report the state of the video.", request_id=_request_id(response))
     if status == "succeeded":
         return Done({**job.memo, "video": {**video, "ready": True}})
     if status == "failed":
         why = (
-            "Pinterest could not process the video and gives no reason. Encode it as MP4 with H.264 and AAC, 4 s to "
-            "15 min long, and create the post again."
+            "Pinterest could not process the video and gave no reason. Encode the video as MP4 with H.264 and AAC, 4 "
+            "seconds to 15 minutes long. Then create the post again."
         )
         return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
-    # `registered` right after the upload is usual, and an unknown word is no verdict.
+    # `registered` is usual right after the upload, and an unknown status is no verdict.
     waited = job.now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
     return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
@@ -142,8 +144,7 @@ def is_ready(job: Job) -> bool:
 
 
 def video_source(job: Job) -> dict[str, Any]:
-    """Return the `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself,
-    counted in seconds: the first frame unless the owner chose another."""
+    """Return the `media_source` of a video pin, with the owner's cover or the time of a frame."""
     frame = job.options.get("coverImageKeyFrameTime", FIRST_FRAME)
     cover = cover_fields(job) or {"cover_image_key_frame_time": frame}
     return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
@@ -156,9 +157,9 @@ def pause_after(polls: int, waited_seconds: float) -> float:
 
 
 def _broke_off(job: Job, message: str) -> Outcome:
-    """Register again after a break: it is not known how much arrived."""
-    otherwise = f"The video could not be uploaded: {message}"
-    # The pauses grow: every registration is one of the writes that the app has in a day.
+    """Register again: it is unknown how much arrived."""
+    otherwise = f"The video could not be uploaded to Pinterest. {message}"
+    # The pauses grow, because every registration counts against the app's daily writes.
     seconds = float(min(5 * 2 ** min(job.times(BROKEN), 10), 900))
     return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=seconds)
 
@@ -166,12 +167,11 @@ def _broke_off(job: Job, message: str) -> Outcome:
 def _register_again(
     job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False
 ) -> Again:
-    """Go back to register and send, at most `limit` times; then refuse with `otherwise`."""
     return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise, content=content))
 
 
 def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
-    """Return whether all fields are names and texts; a field `file` would replace ours."""
+    """Return whether all fields are text. A field `file` would replace ours."""
     return (
         isinstance(fields, dict)
         and "file" not in fields
@@ -180,14 +180,13 @@ def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
 
 
 def _taken(response: HttpResponse) -> bool:
-    """Return whether the storage took the file: it answers with nothing or with its own document. A page or anything
-    else comes from something in between."""
+    """Return whether the storage accepted the file: it responds with no body or with its own XML document."""
     body = response.body.strip()
     return response.ok and (not body or body.startswith((b"<?xml", b"<PostResponse")))
 
 
 def _storage_code(response: HttpResponse) -> str | None:
-    """Return the code in the storage's XML, such as `AccessDenied`. None: the answer is not from the storage."""
+    """Return the code in the storage's XML, such as `AccessDenied`. None: the response is not from the storage."""
     found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
     return found[1].decode() if found else None
 
@@ -198,39 +197,37 @@ def _request_id(response: HttpResponse) -> str | None:
 
 # --- images, also as the cover of a video -----------------------------------------------------------------------------
 #
-# They travel as Base64 inside the call that makes the pin. A step of its own fits them, so that nothing slow or
-# refusable remains between the announcement of that call and the call.
+# The call that creates the pin contains them as Base64. A separate step fits them, so that nothing between the
+# announcement of that call and the call is slow or can fail.
 
 ROUNDS = 6
-"""Each makes the common size that of the smallest image; usually two rounds are enough."""
+"""Each round fits all images to the size of the smallest. Usually two rounds are enough."""
 
 
 def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Find and store the limits within which every image of the pin fits, all in one size."""
+    """Find and store the limits that bring all images of the pin to one size."""
     chosen = _limits(job)
     for _ in range(ROUNDS):
-        facts = [picture.facts for picture in _fitted(job, chosen)]
+        facts = [image.facts for image in _fitted(job, chosen)]
         sizes = [(one["width"], one["height"]) for one in facts if one.get("width") and one.get("height")]
         if len(set(sizes)) <= 1 or len(sizes) < len(facts):
             sides = {"max_width": chosen.max_width, "max_height": chosen.max_height}
             return Done({**job.memo, "fit": {name: side for name, side in sides.items() if side is not None}})
-        # An image that lost pixels to lose bytes makes the others smaller as well.
+        # An image that shrank to meet the byte limit makes the others smaller as well.
         chosen = replace(chosen, max_width=min(sizes)[0], max_height=min(height for _, height in sizes))
-    raise Unfit(
-        "The pictures of the pin could not be brought to one size: give them in the same size, below 2 MB each."
-    )
+    raise Unfit("The images of the pin could not be fitted to one size. Use images of the same size, below 2 MB each.")
 
 
 def image_source(job: Job) -> dict[str, Any]:
-    """Return the `media_source` of a pin of images, with files in place of their Base64."""
+    """Return the `media_source` of an image pin, with files in place of their Base64."""
     fitted = _fitted(job, _limits(job))
     if len(fitted) == 1:
         return {"source_type": "image_base64", **_item(fitted[0])}
-    return {"source_type": "multiple_image_base64", "items": [_item(picture) for picture in fitted]}
+    return {"source_type": "multiple_image_base64", "items": [_item(image) for image in fitted]}
 
 
 def cover_fields(job: Job) -> dict[str, Any]:
-    """Return the fields of a video's own cover; empty when the owner chose none."""
+    """Return the fields of a video's cover image; empty when the owner chose none."""
     if not has_cover(job):
         return {}
     (fitted,) = _fitted(job, _limits(job))
@@ -243,7 +240,7 @@ def has_cover(job: Job) -> bool:
 
 
 def max_image_bytes(job: Job) -> int:
-    """Return how large each image may be; less after Pinterest found the whole too large."""
+    """Return the limit of each image, which shrinks after Pinterest found the request too large."""
     usual = limits.IMAGE if len(job.content.media) == 1 else limits.CAROUSEL_IMAGE
     return int(job.memo.get("max_bytes", usual.max_bytes))
 
@@ -254,7 +251,7 @@ def _limits(job: Job) -> ImageLimits:
 
 
 def _fitted(job: Job, chosen: ImageLimits) -> Sequence[MediaFile]:
-    return [job.fit(picture, chosen) for picture in _images(job)]
+    return [job.fit(image, chosen) for image in _images(job)]
 
 
 def _images(job: Job) -> Sequence[MediaFile]:
@@ -263,9 +260,9 @@ def _images(job: Job) -> Sequence[MediaFile]:
     artifact_id = job.options[options.COVER]
     found = job.content.option_files.get(artifact_id)
     if found is None:
-        raise Unfit(f"The cover {artifact_id} is missing in socialpub's storage: upload it again.")
+        raise Unfit(f"The cover image {artifact_id} is missing from storage. Upload the image again.")
     return [found]
 
 
-def _item(picture: MediaFile) -> dict[str, Any]:
-    return {"content_type": picture.mime_type, "data": Base64File(picture.path, picture.size_bytes)}
+def _item(image: MediaFile) -> dict[str, Any]:
+    return {"content_type": image.mime_type, "data": Base64File(image.path, image.size_bytes)}

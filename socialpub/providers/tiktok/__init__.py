@@ -1,7 +1,7 @@
-"""TikTok, Content Posting API: a video becomes a post with its last byte, photos with the call that names them.
+"""TikTok, Content Posting API: the last byte of a video, or the call that names photos, creates the post.
 
-TikTok has no idempotency key. The publish_id is stored before the first byte leaves, and from the commit on the task
-is only observed.
+TikTok has no idempotency key. The publish_id is stored before the first byte leaves. After the commit, socialpub only
+polls the task.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -67,7 +67,7 @@ class TikTok(Provider):
         return None if self.section.audited or is_draft else creator.unaudited()
 
     def ask_creator(self, http: Http, token: str, scopes: Set[str]) -> creator.CreatorInfo:
-        """Return what the account may do now, for an owner who is about to post. Raises `ProviderError`."""
+        """Return what TikTok allows the account now, for a form. Raises `ProviderError`."""
         return creator.ask_creator(http, self.section, token, scopes)
 
     def run(self, step: str, job: Job) -> Outcome:
@@ -75,12 +75,11 @@ class TikTok(Provider):
             return STEPS[step](job, self.section)
         except Rejected as error:
             if step == options.AWAIT:
-                raise  # a refused question is no verdict on the post
+                raise  # a refused poll is no verdict on the post
             return as_outcome(error)
 
     def recover(self, job: Job) -> Readback | CannotTell | Done:
         return read_back.check_account(job, self.section)
 
     def fill_in(self, job: Job) -> Published | None:
-        """Return id and address of a post that is published already; None while TikTok does not name them."""
         return read_back.fill_in(job, self.section)

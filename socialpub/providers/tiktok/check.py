@@ -1,6 +1,6 @@
-"""What TikTok would refuse, found before anything is sent. Pure.
+"""Checks a post against TikTok's rules before anything is sent. Pure.
 
-What only TikTok can know (the levels it offers, a creator's longest video) is asked for just before a direct post.
+The step `creator_info` checks what only TikTok knows: the privacy levels and the longest video of a creator.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,16 @@ from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.preview import utf16_units
 from socialpub.providers.tiktok import client, limits
-from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft, loses_caption
+from socialpub.providers.tiktok.options import (
+    DIRECT,
+    DRAFT,
+    INTERACTIONS,
+    INTERACTIONS_PLURAL,
+    contradictions,
+    is_draft,
+    join_words,
+    loses_caption,
+)
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
 PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
@@ -37,35 +46,37 @@ def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | N
     found = []
     video, draft = content.has_video, is_draft(chosen)
     if draft:
-        found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
+        found.append("A draft is not public. Finish the draft in the inbox of TikTok's app.")
     if loses_caption(chosen, has_video=video) and content.text:
-        found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
+        found.append(
+            "TikTok accepts no caption with a video draft. Paste the caption when you finish the post in TikTok's app."
+        )
     found.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
     if idle and content.media:
-        kind = f"{'draft' if draft else 'post'} of {'a video' if video else 'photos'}"
-        found.append(f"TikTok does not take {', '.join(idle)} for a {kind}: left out.")
+        kind = f"{'video' if video else 'photo'} {'draft' if draft else 'post'}"
+        found.append(f"TikTok does not accept {', '.join(idle)} for a {kind}. socialpub leaves this out.")
     at = chosen.get("videoCoverTimestampMs")
     if at is not None and any(at > 1000 * item.facts.get("duration_seconds", at) for item in content.media):
-        found.append("videoCoverTimestampMs lies beyond the end: TikTok takes the first frame.")
+        found.append("videoCoverTimestampMs is beyond the end of the video. TikTok uses the first frame.")
     found.extend(
-        f"Media item {item.position + 1}: TikTok takes stills only; the first frame is posted."
+        f"Media item {item.position + 1}: TikTok accepts only still images. Only the first frame is posted."
         for item in content.media
         if item.kind == "image" and int(item.facts.get("frames", 1)) > 1
     )
     if any(item.alt for item in content.media):
-        found.append("TikTok takes no alt texts.")
+        found.append("TikTok accepts no alt text. socialpub leaves the alt text out.")
     return found
 
 
 def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
-    """Return what others may not do with a direct post because it was not switched on."""
+    """Return a note about the interactions of a direct post that are off because no option allows them."""
     if is_draft(chosen) or not content.media:
         return []
-    known = list(INTERACTIONS.values()) if content.has_video else [INTERACTIONS["comment"]]
-    off = [option for option in known if option not in chosen]
-    what = "Comments, duets and stitches are" if content.has_video else "Comments are"
-    return [f"{what} off unless switched on; not given: {', '.join(off)} (false allows it)."] if off else []
+    known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
+    off = {INTERACTIONS_PLURAL[name]: option for name, option in known.items() if option not in chosen}
+    what = join_words(off, "and").capitalize()
+    return [f"{what} are off by default. To allow this, set {join_words(off.values(), 'and')} to false."] if off else []
 
 
 def _counts(key: str, *, video: bool, draft: bool) -> bool:
@@ -79,9 +90,8 @@ def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) ->
     if not account.scopes or scope in account.scopes:
         return []
     mode = DRAFT if is_draft(chosen) else DIRECT
-    remedy = client.how_to_grant(scope, asked)
-    message = f'mode "{mode}" needs the permission {scope}, which was not granted; {remedy}.'
-    return [FieldError(("profiles",), message)]
+    message = f'Mode "{mode}" needs the TikTok permission {scope}, which was not granted.'
+    return [FieldError(("profiles",), f"{message} {client.how_to_grant(scope, asked)}")]
 
 
 def _media(media: Sequence[MediaFile]) -> list[FieldError]:
@@ -89,34 +99,44 @@ def _media(media: Sequence[MediaFile]) -> list[FieldError]:
     if not media:
         return [FieldError(("media",), f"TikTok needs media: one video or 1 to {limits.PHOTOS} photos.")]
     if videos and len(media) > limits.VIDEOS:
-        message = f"TikTok takes one video alone or up to {limits.PHOTOS} photos, not {len(media)} items with a video."
+        message = (
+            f"TikTok accepts one video without other media, or up to {limits.PHOTOS} photos. This post has a video and "
+            f"{len(media)} media items."
+        )
         return [FieldError(("media",), message)]
     if len(media) > limits.PHOTOS:
-        return [FieldError(("media",), f"TikTok takes at most {limits.PHOTOS} photos, not {len(media)}.")]
+        return [FieldError(("media",), f"TikTok accepts at most {limits.PHOTOS} photos. This post has {len(media)}.")]
     return [FieldError(("media", video.position), fault) for video in videos for fault in _video(video)]
 
 
 def _video(video: MediaFile) -> Iterator[str]:
     facts = video.facts
     if video.mime_type not in limits.VIDEO_TYPES:
-        yield f"TikTok takes {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}."
+        yield f"TikTok accepts {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}. Convert the video."
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
         taken = ", ".join(codec_name(one) for one in limits.VIDEO_CODECS)
-        yield f"TikTok takes videos in {taken}, not in {codec_name(codec)}. Convert the video."
+        yield f"TikTok accepts videos in {taken}, not in {codec_name(codec)}. Convert the video."
     if video.size_bytes > limits.VIDEO_BYTES:
-        yield f"A video may have at most {units.size(limits.VIDEO_BYTES)} and has {units.size(video.size_bytes)}."
+        most, size = units.size(limits.VIDEO_BYTES), units.size(video.size_bytes)
+        yield f"TikTok accepts videos of at most {most}. This video has {size}."
     seconds = facts.get("duration_seconds")
     if seconds is not None and seconds > limits.VIDEO_MAX_SECONDS:
-        yield f"A video may last at most {limits.VIDEO_MAX_SECONDS} seconds and lasts {seconds:.1f}."
+        yield (
+            f"TikTok accepts videos of at most {limits.VIDEO_MAX_SECONDS} seconds. This video lasts {seconds:.1f} "
+            "seconds."
+        )
     slowest, fastest = limits.VIDEO_FRAME_RATES
     rate = facts.get("frame_rate")
     if rate is not None and not slowest - limits.FRAME_RATE_SLACK <= rate <= fastest + limits.FRAME_RATE_SLACK:
-        yield f"A video needs {slowest:g} to {fastest:g} frames per second and has {rate:g}."
+        yield f"TikTok accepts {slowest:g} to {fastest:g} frames per second. This video has {rate:g}."
     shortest, longest = limits.VIDEO_SIDES
     width, height = facts.get("width"), facts.get("height")
     if width and height and not shortest <= min(width, height) <= max(width, height) <= longest:
-        yield f"Each side needs {shortest} to {longest} pixels; the video has {width}×{height}."
+        yield (
+            f"TikTok accepts videos with {shortest} to {longest} pixels on each side. This video has {width}×{height} "
+            "pixels."
+        )
 
 
 def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]:
@@ -129,15 +149,16 @@ def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]
 def unreachable(address: str, section: TikTokSection) -> str | None:
     """Return why TikTok cannot fetch a photo from this address of ours; None when it can.
 
-    TikTok fetches by https from names only. A simulated TikTok may fetch from anywhere."""
+    TikTok fetches only by https and only from host names. A simulated TikTok may fetch from anywhere.
+    """
     parts = urlsplit(address)
     host = parts.hostname or ""
     named = "." in host and not host.replace(".", "").isdigit() and ":" not in host
     if section.api_url != section.OWN_API_URL or (parts.scheme == "https" and named):
         return None
     return (
-        f"TikTok fetches photos from socialpub itself, by https and from a public domain; base_url begins with "
-        f"{parts.scheme}://{host}. Set a base_url that TikTok can reach, or post a video instead."
+        f"TikTok fetches photos from socialpub by https from a public domain, but base_url begins with "
+        f"{parts.scheme}://{host}. Set base_url to an address that TikTok can reach, or post a video instead."
     )
 
 
@@ -145,11 +166,14 @@ def _text(content: Content, chosen: Mapping[str, Any]) -> list[FieldError]:
     if loses_caption(chosen, has_video=content.has_video):
         return []
     limit = limits.VIDEO_CAPTION_UNITS if content.has_video else limits.PHOTO_DESCRIPTION_UNITS
-    what = "A video's caption" if content.has_video else "The description of photos"
+    what = "a video caption" if content.has_video else "a photo description"
     units = utf16_units(content.text)
     if units <= limit:
         return []
-    message = f"{what} may have at most {limit} characters (UTF-16 units; an emoji counts 2 or more) and has {units}."
+    message = (
+        f"TikTok accepts at most {limit} characters in {what}. This text has {units}. TikTok counts UTF-16 units, so "
+        "an emoji counts 2 or more."
+    )
     return [FieldError(("post", "body"), message)]
 
 
@@ -157,5 +181,5 @@ def _cover(media: Sequence[MediaFile], chosen: Mapping[str, Any]) -> list[FieldE
     index = chosen.get("photoCoverIndex")
     if index is None or any(item.kind == "video" for item in media) or index < len(media):
         return []
-    message = f"photoCoverIndex is {index}, but the last photo is {len(media) - 1} (the first is 0)."
+    message = f"photoCoverIndex is {index}, but the last photo has index {len(media) - 1}. The first has index 0."
     return [FieldError(("providerOptions", "tiktok", "photoCoverIndex"), message)] if media else []

@@ -1,7 +1,7 @@
-"""One exchange with TikTok's posting endpoints on behalf of a job or of an owner, and what refusals mean, row by row.
+"""One call to TikTok's posting endpoints for a job or an owner, and the table of TikTok's refusals.
 
-The code in the body decides, never the HTTP status or the wording: refusals come with status 200 as well. A body
-without a code was not written by TikTok. A refusal without a row ends the post, with TikTok's own words.
+The code in the body decides, never the HTTP status or the wording: some refusals have status 200. A body without a code
+is not from TikTok. A refusal without a row ends the post with TikTok's own message.
 """
 
 from collections.abc import Sequence, Set
@@ -26,11 +26,14 @@ from socialpub.providers.tiktok.options import CREATOR, INIT_PHOTOS, INIT_VIDEO,
 
 JSON = {"content-type": "application/json; charset=UTF-8"}
 OWNER_SECONDS = 15.0
-"""The longest that an owner waits for a page."""
+"""The timeout of a call for a page."""
 
 
 def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Call and return the `data`; `path` is below `/v2/`, closing slash and query included. Raises `ProviderError`."""
+    """Call TikTok and return the `data`. Raises `ProviderError`.
+
+    `path` is below `/v2/` and includes the closing slash and the query.
+    """
     response = job.call("POST", f"{section.api_url}/v2/{path}", token=job.token, headers=JSON, json=body)
     error = read_error(response)
     job.trace.request_id = error.request_id or job.trace.request_id
@@ -39,7 +42,7 @@ def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> d
 
 
 def ask(http: Http, section: TikTokSection, path: str, token: str, scopes: Set[str]) -> dict[str, Any]:
-    """Call for an owner who wants to post directly and has no post yet."""
+    """Call for an owner who prepares a direct post."""
     url = f"{section.api_url}/v2/{path}"
     response = http.call("POST", url, token=token, headers=JSON, json={}, deadline_seconds=OWNER_SECONDS)
     return _data(response, section, scopes, draft=False)
@@ -55,10 +58,10 @@ def _data(response: HttpResponse, section: TikTokSection, scopes: Set[str], *, d
     if draft:
         missing, other = other, missing
     raise Rejected(
-        f"The connection lacks TikTok's permission {missing}: {how_to_grant(missing, section.scopes)} and grant it.",
+        f"The connection lacks the TikTok permission {missing}. {how_to_grant(missing, section.scopes)}",
         status=rejection.status,
         reason=rejection.reason,
-        # The other way of publishing may remain: then the connection is kept.
+        # The connection is kept while the other way of publishing remains.
         reauth=bool(scopes) and other not in scopes,
         code=rejection.code,
         request_id=rejection.request_id,
@@ -66,18 +69,18 @@ def _data(response: HttpResponse, section: TikTokSection, scopes: Set[str], *, d
 
 
 def how_to_grant(scope: str, asked: Sequence[str]) -> str:
-    """Return what the owner does about a missing scope; `asked` are the scopes that accounts are connected with."""
-    first = "" if not asked or scope in asked else "add it to scopes of [providers.tiktok], then "
-    return f"{first}connect the account again"
+    """Return the remedy for a missing scope. `asked` are the scopes that the app requests."""
+    connect = "onnect the account again and grant this permission."
+    return f"C{connect}" if not asked or scope in asked else f"Add it to scopes in [providers.tiktok], then c{connect}"
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 DAY_SECONDS = 24 * 3600.0
 DIRECT_STEPS = frozenset({CREATOR, INIT_VIDEO, INIT_PHOTOS})
-"""The calls that only a direct post makes, and that TikTok can refuse."""
+"""The calls of direct posts only."""
 MIN_PAUSE_SECONDS = 60.0
-"""TikTok's windows are a minute long, and it documents no time to wait."""
+"""TikTok's rate limits have windows of a minute, and TikTok documents no `Retry-After`."""
 SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
 UNKNOWN_TASK = frozenset({"invalid_publish_id", "token_not_authorized_for_specified_publish_id"})
 INVALID = frozenset({"invalid_param", "invalid_params"})
@@ -86,13 +89,13 @@ RATE_LIMITED = "TikTok's rate limit is reached."
 NOT_ACCEPTED = "TikTok does not accept the access token."
 
 BANNED = ErrorRow(
-    "TikTok bars this account from posting; the account was left alone for a day. See what TikTok's app says there.",
+    "TikTok has banned this account from posting. socialpub pauses the account for a day. Check TikTok's app.",
     codes={"spam_risk_user_banned_from_posting"},
     rest_seconds=DAY_SECONDS,
     content=False,
 )
 TOO_MANY_POSTS = ErrorRow(
-    "The account has reached TikTok's posts through apps for 24 hours (about 15, all apps together).",
+    "The account has reached TikTok's limit of posts through apps in 24 hours (about 15 for all apps).",
     codes={"spam_risk_too_many_posts"},
     action=Action.WAIT,
     wait_seconds=DAY_SECONDS,
@@ -103,57 +106,59 @@ ROWS: tuple[ErrorRow, ...] = (
     # The token, and the app.
     ErrorRow(NOT_ACCEPTED, codes={"access_token_invalid"}, action=Action.REFRESH),
     ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING, content=False),
-    # The account. Of a full app only the accounts that have not posted in these 24 hours are refused.
-    ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited). "
-             "Direct posts of this account wait. Its drafts and other accounts continue.",
+    # The account. An app at its limit still serves the accounts that have posted in these 24 hours.
+    ErrorRow("The TikTok app has reached its limit of posting accounts in 24 hours (5 for an unaudited app). "
+             "Direct posts of this account wait. Drafts and other accounts continue.",
              codes={"reached_active_user_cap"}, action=Action.WAIT, wait_seconds=DAY_SECONDS, steps=DIRECT_STEPS),
     TOO_MANY_POSTS,
-    ErrorRow("Five drafts of the last 24 hours wait in the TikTok inbox: finish them in the app.",
+    ErrorRow("Five drafts of the last 24 hours are in the TikTok inbox. Finish them in TikTok's app.",
              codes={"spam_risk_too_many_pending_share"}, action=Action.WAIT, wait_seconds=DAY_SECONDS),
     BANNED,
     # The post.
-    ErrorRow("The TikTok app is not audited: set the account itself to private in TikTok's app and privacyLevel to "
+    ErrorRow("TikTok has not audited the app. Set the account to private in TikTok's app and set privacyLevel to "
              'SELF_ONLY, or use mode "draft".', codes={"unaudited_client_can_only_post_to_private_accounts"}),
-    ErrorRow("TikTok fetches photos only from addresses verified for the app: verify the domain of base_url, or its "
-             "prefix of media, under URL properties at developers.tiktok.com (in the app's production configuration).",
+    ErrorRow("TikTok fetches photos only from addresses that are verified for the app. At developers.tiktok.com, open "
+             "URL properties in the app's production configuration. Verify the domain of base_url or its media prefix.",
              codes={"url_ownership_unverified"}, content=False),
-    ErrorRow("The account does not offer this privacyLevel any more: choose another one and post again.",
-             codes={"privacy_level_option_mismatch"}),
-    ErrorRow("Photo drafts need TikTok's app in version 31.8 or newer: update it, then create the post again.",
+    ErrorRow("TikTok no longer offers this privacyLevel to the account. Choose another level and create the post "
+             "again.", codes={"privacy_level_option_mismatch"}),
+    ErrorRow("Photo drafts need version 31.8 or newer of TikTok's app. Update the app, then create the post again.",
              codes={"app_version_check_failed"}, content=False),
-    ErrorRow("Check the text, the options and the media; otherwise it is a fault of socialpub.", codes=INVALID),
-    ErrorRow("TikTok does not know the post's publish_id, or no longer: look at the profile.",
+    ErrorRow("Check the text, the options and the media. If they are correct, report a bug in socialpub.",
+             codes=INVALID),
+    ErrorRow("TikTok does not know the post's publish_id. Check the profile on TikTok.",
              codes={"invalid_publish_id"}, content=False),
-    ErrorRow("TikTok says that the post's publish_id belongs to another account: look at the profile.",
+    ErrorRow("TikTok reports that the post's publish_id belongs to another account. Check the profile on TikTok.",
              codes={"token_not_authorized_for_specified_publish_id"}, content=False),
-    # TikTok's own faults: the call may still have happened.
+    # Errors inside TikTok: the call may still have had its effect.
     ErrorRow(codes={"ok", "internal_error"}, action=Action.NO_ANSWER),
     ErrorRow(statuses=frozenset(range(500, 1000)), action=Action.NO_ANSWER),
 )  # fmt: skip
 UNLISTED = ErrorRow()
 
 FAIL_REASONS: tuple[ErrorRow, ...] = (
-    ErrorRow("TikTok refused the file format. Videos: MP4, MOV or WebM with H.264, H.265, VP8 or VP9; photos: JPEG or "
-             "WebP.", codes={"file_format_check_failed"}),
-    ErrorRow("TikTok refused the duration: at most what it allows this creator (3 to 10 minutes).",
+    ErrorRow("TikTok refused the file format. Videos must be MP4, MOV or WebM with H.264, H.265, VP8 or VP9. Photos "
+             "must be JPEG or WebP.", codes={"file_format_check_failed"}),
+    ErrorRow("TikTok refused the duration. TikTok allows each creator at most 3 to 10 minutes.",
              codes={"duration_check_failed"}),
-    ErrorRow("TikTok refused the frame rate: 23 to 60 frames a second.", codes={"frame_rate_check_failed"}),
-    ErrorRow("TikTok refused the picture size. Videos: 360 to 4096 pixels each side; photos: the shorter side at most "
-             "1080, at most 20 MB. One such photo fails the whole post.", codes={"picture_size_check_failed"}),
-    ErrorRow("TikTok had a fault of its own while it processed the post.", codes={"internal"}, action=Action.RESTART,
+    ErrorRow("TikTok refused the frame rate. Use 23 to 60 frames per second.", codes={"frame_rate_check_failed"}),
+    ErrorRow("TikTok refused the image size. Videos need 360 to 4096 pixels on each side. Photos may have at most "
+             "1080 pixels on the shorter side, and 20 MB. One larger photo fails the whole post.",
+             codes={"picture_size_check_failed"}),
+    ErrorRow("TikTok had an internal error while it processed the post.", codes={"internal"}, action=Action.RESTART,
              wait_seconds=600.0),
-    ErrorRow("TikTok could not fetch the media: base_url must be reachable from the internet by https, without "
+    ErrorRow("TikTok could not fetch the media. base_url must be reachable from the internet by https, without "
              "redirects.", codes={"video_pull_failed", "photo_pull_failed"}, action=Action.RESTART,
              wait_seconds=300.0),
-    ErrorRow("The post was cancelled at TikTok. Create it again if it should still go out.",
+    ErrorRow("The post was canceled at TikTok. To publish it anyway, create it again.",
              codes={"publish_cancelled"}, content=False),
-    ErrorRow("The account's permission was taken back while TikTok processed the post.", codes={"auth_removed"},
+    ErrorRow("The account's permission was removed while TikTok processed the post.", codes={"auth_removed"},
              action=Action.RECONNECT),
     TOO_MANY_POSTS,
     BANNED,
-    ErrorRow("TikTok takes the text for spam: change the caption and create the post again.",
+    ErrorRow("TikTok treats the text as spam. Change the caption and create the post again.",
              codes={"spam_risk_text"}),
-    ErrorRow("TikTok takes the post for spam. Do not send it again as it is.", codes={"spam_risk"}),
+    ErrorRow("TikTok treats the post as spam. Change the post before you create it again.", codes={"spam_risk"}),
 )  # fmt: skip
 
 
@@ -171,21 +176,20 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def named_wait(response: HttpResponse) -> float | None:
-    """Return how long TikTok asks to wait, a minute at least; None when it names no time. Zero and less is returned as
-    it is."""
+    """Return the wait that TikTok names, at least a minute; None when it names none. Zero and less stay unchanged."""
     named = retry_after_seconds(response)
     return max(named, MIN_PAUSE_SECONDS) if named is not None and named > 0 else named
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
     if row.action is Action.NO_ANSWER:
-        return f"TikTok gave no usable answer (HTTP {status})."
+        return f"TikTok sent no usable response (HTTP {status})."
     quoted = f'"{body.message}"' if body.message else f"HTTP {status}"
     trace = f" (log_id {body.request_id})" if body.request_id else ""
     if row is UNLISTED:
-        return f"TikTok refused: {quoted}, {body.code or 'without a code'}{trace}."
+        return f"TikTok refused the request: {quoted}, {body.code or 'without a code'}{trace}."
     if body.code in INVALID:
-        return f"TikTok refused: {quoted}{trace}. {row.advice}"
+        return f"TikTok refused the request: {quoted}{trace}. {row.advice}"
     return row.advice
 
 

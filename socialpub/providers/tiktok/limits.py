@@ -1,7 +1,7 @@
-"""What TikTok takes: figures, where they stand, and since when.
+"""TikTok's limits, with their sources and dates.
 
-Sources: developers.tiktok.com, Content Posting API (direct post, upload, media transfer guide), stored copies of
-2026-08 and 2026-09; what only integrators saw is marked. Texts are counted in UTF-16 code units.
+Sources: developers.tiktok.com, Content Posting API (direct post, upload, media transfer guide), 2026-08 and 2026-09.
+Figures that only integrators reported are marked. Texts are counted in UTF-16 code units.
 """
 
 from socialpub.providers.base import ImageLimits
@@ -21,25 +21,25 @@ VIDEO_BYTES = 4 * 1024**3
 """Stated as 4 GB."""
 VIDEO_CODECS = ("h264", "hevc", "vp8", "vp9")
 VIDEO_MAX_SECONDS = 600
-"""The API's own maximum; a creator may have less, which TikTok states just before a direct post."""
+"""The API's own maximum. A creator may have less, which TikTok reports just before a direct post."""
 VIDEO_FRAME_RATES = (23.0, 60.0)
 VIDEO_SIDES = (360, 4096)
 FRAME_RATE_SLACK = 0.1
-"""Rates are measured, and 60 may come out as 60.02."""
+"""Measured rates vary: 60 may come out as 60.02."""
 
 ONE_CHUNK_BYTES = 64_000_000
 CHUNK_BYTES = 10_000_000
-"""A chunk has 5 to 64 MB, the last one up to 128. Whether MB are decimal is not said; this is right either way."""
+"""A chunk has 5 to 64 MB, the last up to 128. These figures are correct for decimal and for binary MB."""
 UPLOAD_SECONDS = 3600
 """How long an upload address lives."""
 UPLOAD_MARGIN_SECONDS = 60
-"""An upload does not begin in the last moment of its address (caution of ours)."""
+"""Ours: no upload begins in the last minute of its address."""
 
 PHOTOS = 35
 PHOTO = ImageLimits(
     types=("image/jpeg", "image/webp"), max_bytes=20_000_000, max_width=1920, max_height=1920, max_short_side=1080
 )
-"""PNG is refused and so is a shorter side above 1080 (integrators, 2026); the long side is caution of ours."""
+"""TikTok refuses PNG and a shorter side above 1080 (integrators, 2026). The limit of the long side is ours."""
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ REDIRECT_ADDRESSES = RedirectRules(
     query_allowed=False,
     max_characters=511,
 )
-"""Both pages: absolute, static, fewer than 512 characters. Nothing else is accepted, such as http://box.lan."""
+"""Both pages: absolute, static, fewer than 512 characters. TikTok refuses others, such as http://box.lan."""
 
 # --- scopes -----------------------------------------------------------------------------------------------------------
 

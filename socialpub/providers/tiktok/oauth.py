@@ -1,7 +1,7 @@
-"""TikTok's side of tokens: who an account is, fresh tokens, revocation.
+"""OAuth at TikTok: consent, tokens, revocation and the account's identity.
 
-Answers are judged by their body: TikTok puts errors into answers with status 200. Each endpoint has one of two shapes
-(an envelope for data, a flat one for tokens). An answer of another shape does not come from TikTok and is no answer.
+The body of a response decides: TikTok also sends errors with status 200. Each endpoint has one of two shapes (an
+envelope for data, a flat object for tokens). A response of another shape does not come from TikTok.
 """
 
 import hashlib
@@ -33,33 +33,33 @@ BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)
 
 TOKEN_FAULTS: Mapping[str, str] = {
-    "invalid_client": "the client key or secret in [providers.tiktok] is not accepted",
-    "unauthorized_client": "the app may not sign people in (it is not live, or the account is not a target user of it)",
-    "invalid_scope": "a scope is not granted to the app",
-    "invalid_grant": "the owner must connect the account again",
+    "invalid_client": "Check client_key and client_secret in [providers.tiktok].",
+    "unauthorized_client": "The app is not live, or the account is not one of its target users.",
+    "invalid_scope": "The app lacks one of the scopes in [providers.tiktok].",
+    "invalid_grant": "Connect the account again.",
 }
 PKCE_FAULT = re.compile(r"code[ _](verifier|challenge)", re.IGNORECASE)
 """In TikTok's description of an `invalid_request`: "Code verifier or code challenge is invalid."."""
 PKCE_REMEDY = (
     "Set pkce in [providers.tiktok] to another value: true (TikTok's hexadecimal challenge), "
-    f'"{PKCE_BASE64URL}" (the standard\'s challenge) or false (no challenge). Connect the account again after that.'
+    f'"{PKCE_BASE64URL}" (the standard\'s challenge) or false (no challenge).'
 )
 BEGIN_AGAIN = frozenset({"invalid_request", "access_denied"})
-"""A code that came too late, twice or from another consent, and an owner who said no."""
+"""A code that is late, used or from another consent, and a consent that the owner refused."""
 PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
 
 
 class TikTokOAuth(OAuth):
     refresh_early_seconds = 7200
-    """Of 24 hours: a token must outlive the upload and the polls that follow it."""
+    """Of 24 hours: a token must outlive the upload and the polls after it."""
 
     idle_refresh_seconds = 90 * 86400
-    """Of 365 days. Whether a refresh restarts them is not documented; a few a year cost nothing."""
+    """Of 365 days. TikTok does not document whether a refresh restarts them."""
 
     redirect_rules = limits.REDIRECT_ADDRESSES
 
     revokes_every_grant = True
-    """The documentation does not say; its word for it is that the developer removed the authorization."""
+    """Assumed: TikTok documents only that the developer removed the authorization."""
 
     def __init__(self, section: TikTokSection) -> None:
         self._section = section
@@ -73,7 +73,7 @@ class TikTokOAuth(OAuth):
             "state": state,
         }
         if self._section.pkce:
-            # TikTok documents hexadecimal, and not base64url as the standard has it.
+            # TikTok documents hexadecimal instead of the standard's base64url.
             standard = self._section.pkce == PKCE_BASE64URL
             query["code_challenge"] = (
                 pkce_challenge(verifier) if standard else hashlib.sha256(verifier.encode()).hexdigest()
@@ -82,14 +82,13 @@ class TikTokOAuth(OAuth):
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
-        """Return the account that this token belongs to. Ask only for fields within `scopes`: others may fail the
-        whole question."""
+        # A field outside the granted scopes may fail the whole call.
         fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
         url = f"{self._section.api_url}/v2/user/info/"
         user = object_at(_data(http.call("GET", url, token=access_token, params={"fields": ",".join(fields)})), "user")
         open_id = text_at(user, "open_id")
         if open_id is None:
-            raise NoAnswer("TikTok's answer does not say whose account this is.")
+            raise NoAnswer("TikTok's response does not name the account.")
         union_id = text_at(user, "union_id")
         return Identity(
             account_id=open_id,
@@ -100,7 +99,7 @@ class TikTokOAuth(OAuth):
         )
 
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
-        """Take the whole grant back; TikTok wants the access token for it."""
+        """Revoke the whole grant by its access token."""
         response = self._post(http, "revoke", {"token": access_token})
         if not response.ok or not _says_nothing(response):
             raise _read_failure(response, "revoke the account's access")
@@ -112,10 +111,10 @@ class TikTokOAuth(OAuth):
         uses = {
             limits.SCOPE_DIRECT: 'posts with mode "direct" are not possible',
             limits.SCOPE_DRAFT: 'drafts (mode "draft") are not possible',
-            limits.SCOPE_LIST: "TikTok does not tell the exact links of posts",
+            limits.SCOPE_LIST: "TikTok does not report the exact links of posts",
         }
         asked = self._section.scopes
-        return {scope: f"{scope} was not granted: {use}." for scope, use in uses.items() if scope in asked}
+        return {scope: f"{scope} was not granted, so {use}." for scope, use in uses.items() if scope in asked}
 
     def _exchange_fields(self, verifier: str) -> Mapping[str, str]:
         return {"code_verifier": verifier} if self._section.pkce else {}
@@ -137,7 +136,7 @@ class TikTokOAuth(OAuth):
 
 
 def _says_nothing(response: HttpResponse) -> bool:
-    """An empty body, or an object without an error: TikTok's yes to a revocation."""
+    """Return whether TikTok confirmed a revocation: an empty body, or an object without an error."""
     if not response.body.strip():
         return True
     try:
@@ -148,27 +147,27 @@ def _says_nothing(response: HttpResponse) -> bool:
 
 
 def _data(response: HttpResponse) -> dict[str, Any]:
-    """Return what an envelope holds. Raises what its error means."""
+    """Return the data of an envelope. Raises the error that it names."""
     body, status = read_error(response), response.status
     code = body.code
     if code == "ok" and status < 400:
         return object_at(json_object(response), "data")
     about: dict[str, Any] = {"code": code, "request_id": body.request_id}
     if code in (None, "ok", "internal_error") or status >= 500:
-        raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
+        raise NoAnswer(f"TikTok sent no usable response (HTTP {status}).", **about)
     quoted = body.message or code
     if code == "rate_limit_exceeded":
         raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
     if code in SCOPE_CODES:
-        message = f"TikTok wants a permission that was not granted: {quoted}. Connect the account again."
+        message = f"TikTok requires a permission that was not granted: {quoted}. Connect the account again."
         raise Rejected(message, status=status, reauth=True, **about)
     if code == "access_token_invalid":
         raise AuthExpired("TikTok does not accept the access token.", **about)
-    raise Rejected(f"TikTok refused: {quoted} ({code}).", status=status, **about)
+    raise Rejected(f"TikTok refused the request: {quoted} ({code}).", status=status, **about)
 
 
 def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
-    """Return what a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
+    """Return the error of a token endpoint. Of a refresh, only `invalid_grant` requires a new consent."""
     found = json_object(response)
     code = text_at(found, "error")
     about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
@@ -177,10 +176,12 @@ def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) ->
     if response.status == 429 or code == "rate_limit_exceeded":
         return Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
     said = shortened(text_at(found, "error_description"))
-    why = (TOKEN_FAULTS.get(code) or said or code).rstrip(".")
-    message = f"TikTok refused to {doing}: {why}."
+    remedy = TOKEN_FAULTS.get(code)
+    message = f"TikTok refused to {doing}. {remedy}" if remedy else f"TikTok refused to {doing}: {said or code}"
+    message = f"{message.rstrip('.')}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
     if login and PKCE_FAULT.search(said):
         # A new consent with the same setting ends the same way.
-        message, reauth = f"{message} {PKCE_REMEDY} {commands.here().restart()}.", False
+        restart = commands.here().restart()
+        message, reauth = f"{message} {PKCE_REMEDY} {restart}. Then connect the account again.", False
     return Rejected(message, status=response.status, reauth=reauth, **about)

@@ -1,9 +1,9 @@
-"""What an owner may say about a post on TikTok, in TikTok's own values (contract section 6), and the steps of the post.
+"""The options of a post on TikTok, in TikTok's own values (contract section 6), and the steps of the post.
 
 The privacy level never has a default: the owner decides who sees a post.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from socialpub.core.errors import FieldError
@@ -17,77 +17,91 @@ PRIVATE = "SELF_ONLY"
 PRIVACY_LEVELS = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", PRIVATE)
 
 FIRST_PHOTO = 0
-OFF_AT_FIRST = True
+OFF_BY_DEFAULT = True
 INTERACTIONS = {"comment": "disableComment", "duet": "disableDuet", "stitch": "disableStitch"}
-"""What others may do with a post, and the option that switches it off. Off unless the post or its profile says `false`:
-TikTok's guidelines want them off at first. Photos know comments only."""
+"""What others may do with a post, and the option that switches it off.
+
+TikTok's guidelines require the default "off". Photos have only comments.
+"""
 INTERACTIONS_PLURAL = {"comment": "comments", "duet": "duets", "stitch": "stitches"}
+
+
+def join_words(words: Iterable[str], last: str) -> str:
+    """Return the words as a list in a sentence, with `last` before the last word."""
+    *others, end = words or [""]
+    return f"{', '.join(others)} {last} {end}" if others else end
+
 
 TABLE: options.Table = (
     Option(
         "mode",
         OptionType.CHOICE,
-        f"`{DIRECT}` publishes the post; `{DRAFT}` puts it into the inbox of TikTok's app, to be finished there.",
+        f"`{DIRECT}` publishes the post. `{DRAFT}` sends the post to the inbox of TikTok's app, where you finish it.",
         default=DIRECT,
         values=(DIRECT, DRAFT),
     ),
     Option(
         "privacyLevel",
         OptionType.CHOICE,
-        f"Who sees the post: `PUBLIC_TO_EVERYONE` everybody, `MUTUAL_FOLLOW_FRIENDS` those who follow each other, "
-        f"`FOLLOWER_OF_CREATOR` the followers, `{PRIVATE}` nobody else. Needed with mode `{DIRECT}`: nobody but the "
-        "owner chooses it. TikTok offers each account some of them.",
+        "Who sees the post. `PUBLIC_TO_EVERYONE`: everyone. `MUTUAL_FOLLOW_FRIENDS`: followers whom the account "
+        f"follows back. `FOLLOWER_OF_CREATOR`: followers. `{PRIVATE}`: only the account itself. Required with mode "
+        f"`{DIRECT}`; there is no default. TikTok offers each account some of these levels.",
         values=PRIVACY_LEVELS,
     ),
     Option(
         "title",
         OptionType.TEXT,
-        "The title of a post of photos; the post's body is its description.",
+        "The title of a photo post. The post's body is the description.",
         maximum=limits.PHOTO_TITLE_UNITS,
         of_one_post=True,
     ),
-    Option("disableComment", OptionType.BOOLEAN, "Nobody may comment; `false` allows it.", default=OFF_AT_FIRST),
+    Option(
+        "disableComment",
+        OptionType.BOOLEAN,
+        "Turns comments off. Set `false` to allow comments.",
+        default=OFF_BY_DEFAULT,
+    ),
     Option(
         "disableDuet",
         OptionType.BOOLEAN,
-        "Nobody may make a duet with the video; `false` allows it. Photos know none.",
-        default=OFF_AT_FIRST,
+        "Turns duets with a video off. Set `false` to allow duets. Photos have no duets.",
+        default=OFF_BY_DEFAULT,
     ),
     Option(
         "disableStitch",
         OptionType.BOOLEAN,
-        "Nobody may stitch the video; `false` allows it. Photos know no stitching.",
-        default=OFF_AT_FIRST,
+        "Turns stitches with a video off. Set `false` to allow stitches. Photos have no stitches.",
+        default=OFF_BY_DEFAULT,
     ),
     Option(
         "videoCoverTimestampMs",
         OptionType.INTEGER,
-        "Which frame of a video becomes its cover, in milliseconds from its beginning. Not given, TikTok takes the "
-        "first.",
+        "The video frame for the cover, in milliseconds from the start. Without this option, TikTok uses the first "
+        "frame.",
         maximum=2**31 - 1,
-        hint="It is counted in milliseconds.",
+        hint="Give the time in milliseconds.",
         of_one_post=True,
     ),
     Option(
         "photoCoverIndex",
         OptionType.INTEGER,
-        "Which of the photos is the cover; the first is 0.",
+        "The index of the cover photo. The first photo has index 0.",
         default=FIRST_PHOTO,
         maximum=limits.PHOTOS - 1,
-        hint="The first photo is 0.",
+        hint="The first photo has index 0.",
         of_one_post=True,
     ),
-    Option("autoAddMusic", OptionType.BOOLEAN, "TikTok adds music to a post of photos.", default=False),
+    Option("autoAddMusic", OptionType.BOOLEAN, "Lets TikTok add music to a photo post.", default=False),
     Option(
         "brandContentToggle",
         OptionType.BOOLEAN,
-        f"Marks the post as a paid partnership. TikTok does not allow it with `{PRIVATE}`.",
+        f"Marks the post as a paid partnership. TikTok does not allow this with `{PRIVATE}`.",
         default=False,
     ),
     Option(
         "brandOrganicToggle", OptionType.BOOLEAN, "Marks the post as promoting its owner's own business.", default=False
     ),
-    Option("isAigc", OptionType.BOOLEAN, "Labels a video as made by AI.", default=False),
+    Option("isAigc", OptionType.BOOLEAN, "Labels a video as made with AI.", default=False),
 )
 
 
@@ -96,23 +110,26 @@ def is_draft(chosen: Mapping[str, Any]) -> bool:
 
 
 def loses_caption(chosen: Mapping[str, Any], *, has_video: bool) -> bool:
-    """Return whether TikTok takes no text with such a post: the owner pastes it in the app."""
+    """Return whether TikTok accepts no text with this post."""
     return has_video and is_draft(chosen)
 
 
 def contradictions(chosen: Mapping[str, Any]) -> list[FieldError]:
-    """Return the options that are missing or exclude each other."""
+    """Return the errors of options that are missing or exclude each other."""
     if is_draft(chosen):
         return []
     level = chosen.get("privacyLevel")
     if level is None:
         message = (
-            f"privacyLevel is needed for a direct post: one of {', '.join(PRIVACY_LEVELS)}. "
-            'With mode "draft" TikTok asks for it in the app instead.'
+            f"A direct post needs privacyLevel: one of {', '.join(PRIVACY_LEVELS)}. "
+            'With mode "draft", TikTok asks for the level in its app instead.'
         )
         return [FieldError(("providerOptions", "tiktok", "privacyLevel"), message)]
     if level == PRIVATE and chosen.get("brandContentToggle"):
-        message = f"brandContentToggle marks a paid partnership, which TikTok does not allow with {PRIVATE}."
+        message = (
+            f"brandContentToggle marks a paid partnership, which TikTok does not allow with {PRIVATE}. Choose another "
+            "privacyLevel, or remove brandContentToggle."
+        )
         return [FieldError(("providerOptions", "tiktok", "brandContentToggle"), message)]
     return []
 
@@ -133,7 +150,7 @@ SETTLE_DRAFT = "settle_draft"
 
 def plan_steps(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
     draft = is_draft(chosen)
-    # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
+    # TikTok requires this query before every direct post. A token for drafts may not send it.
     steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
     if content.has_video:
         steps.append(Step(INIT_DRAFT if draft else INIT_VIDEO, Kind.PREPARE))

@@ -1,4 +1,4 @@
-"""A post as TikTok shows it: the video or the photos fill the screen, and the caption begins over them."""
+"""A post as TikTok shows it: the video or the photos, and the beginning of the caption over them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,21 +8,28 @@ from socialpub.providers import preview
 from socialpub.providers.base import Account, Content
 from socialpub.providers.preview import Preview, TextMeasure, utf16_units
 from socialpub.providers.tiktok import creator, limits
-from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, INTERACTIONS_PLURAL, PRIVACY_LEVELS, is_draft
+from socialpub.providers.tiktok.options import (
+    FIRST_PHOTO,
+    INTERACTIONS,
+    INTERACTIONS_PLURAL,
+    PRIVACY_LEVELS,
+    is_draft,
+    join_words,
+)
 
 _TAG = re.compile(r"(?<![\w@#&/])(?:@[A-Za-z0-9_]++(?:\.[A-Za-z0-9_]++)*+|[#＃](?=[\d_]*+[^\W\d_])\w+)")
 CAPTION_START = 90
-"""About two lines, as the app shows them before “more” (seen in 2026; it is stated nowhere)."""
+"""About the two lines that TikTok's app shows before “more” (seen in 2026, not documented)."""
 UNIT = "UTF-16 units: a letter 1, an emoji 2 or more"
 
 _SEEN_BY = dict(
     zip(
         PRIVACY_LEVELS,
         (
-            "Everybody sees it.",
-            "Only followers whom the account follows back see it.",
-            "Only followers see it.",
-            "Only the account itself sees it.",
+            "Everyone sees the post.",
+            "Only followers whom the account follows back see the post.",
+            "Only followers see the post.",
+            "Only the account itself sees the post.",
         ),
         strict=True,
     )
@@ -75,19 +82,15 @@ def _labels(chosen: Mapping[str, Any], *, video: bool) -> Iterator[str]:
 
 def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
     if is_draft(chosen):
-        yield "It waits in the inbox of the TikTok app. It is private until you post it there."
+        yield "The draft goes to the inbox of the TikTok app. It is private until you post it there."
         return
     if seen_by := _SEEN_BY.get(chosen.get("privacyLevel", "")):
         yield seen_by
     known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
     allowed = [INTERACTIONS_PLURAL[name] for name, key in known.items() if chosen.get(key) is False]
     if content.media:
-        yield f"Allowed: {', '.join(allowed)}." if allowed else f"No {_either([*known])}."
+        none = join_words((INTERACTIONS_PLURAL[name] for name in known), "or")
+        yield f"Allowed: {', '.join(allowed)}." if allowed else f"No {none}."
     cover = chosen.get("photoCoverIndex", FIRST_PHOTO)
     if not content.has_video and len(content.media) > 1:
-        yield f"Viewers swipe through {min(len(content.media), limits.PHOTOS)} photos; photo {cover + 1} is the cover."
-
-
-def _either(names: list[str]) -> str:
-    words = [INTERACTIONS_PLURAL[name] for name in names]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+        yield f"Viewers swipe through {min(len(content.media), limits.PHOTOS)} photos. Photo {cover + 1} is the cover."

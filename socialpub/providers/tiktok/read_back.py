@@ -1,9 +1,8 @@
-"""What became of a task: TikTok has no list of posts, so it is asked by the publish_id until it has a verdict.
+"""Reads the outcome of a task: TikTok has no list of posts, so socialpub polls by publish_id until TikTok's verdict.
 
-The publish_id is all that is needed, so a fresh token or another process continues where the last one was. A post id is
-no sign of success: only public posts get one, and late. One other thing counts as a verdict: a video whose last chunk
-perhaps never arrived, and of which TikTok still counts too few bytes long after its address has lapsed, can become no
-post any more.
+The publish_id is enough, so a new token or another process can continue. A post id is no sign of success: only public
+posts get one, and late. One other case counts as a verdict. If TikTok still counts too few bytes long after the upload
+address has expired, the video can no longer become a post.
 """
 
 import re
@@ -23,17 +22,17 @@ COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
 FAILED = "FAILED"
 
-INBOX_NOTE = "It is waiting in the TikTok inbox: open the notification in TikTok's app and finish it there."
+INBOX_NOTE = "The post is in the TikTok inbox. Open the notification in TikTok's app and finish the post there."
 IN_INBOX_KEY = "in_inbox"
-"""In the memo: the owner is notified of what waits there."""
+"""In the memo: the owner gets a notification."""
 CADENCE_SECONDS = ((60.0, 5.0), (600.0, 15.0), (3600.0, 60.0))
-"""Until this long after the commit, the seconds between two polls; later a quarter of an hour."""
+"""Age of the commit, and the pause between two polls until that age."""
 SLOWEST_SECONDS = 900.0
 UNCONFIRMED_AFTER_SECONDS = 1800.0
-"""After this long the reason says that TikTok has not confirmed."""
+"""The age at which the reason says that TikTok has not confirmed."""
 SETTLED_SECONDS = 3600.0
-"""For this long after the end of its address a count of bytes must not change before it is believed. It may lag by
-minutes, and a last chunk that began in time may have continued."""
+"""How long TikTok's byte count must stay the same after the upload address expires. The count may lag by minutes, and
+TikTok may still accept a last chunk that began in time."""
 
 _LINK = re.compile(r"(https?)://[!-~]+")
 
@@ -43,7 +42,7 @@ _LINK = re.compile(r"(https?)://[!-~]+")
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """An answer about a task. An unknown `status` means that TikTok still works on it."""
+    """TikTok's state of a task. An unknown `status` means that TikTok is still working on it."""
 
     status: str
     fail_reason: str | None = None
@@ -51,24 +50,23 @@ class TaskStatus:
     uploaded_bytes: int | None = None
 
     def has_all(self, total_bytes: int) -> bool:
-        """Return whether TikTok has every byte of the video, or is past that."""
+        """Return whether TikTok has every byte of the video."""
         if self.status in (COMPLETE, IN_INBOX, FAILED):
             return True
         return self.uploaded_bytes is not None and self.uploaded_bytes >= total_bytes
 
     def describe_count(self, total_bytes: int) -> str:
-        """Return TikTok's own count, as a sentence."""
         if self.uploaded_bytes is None:
-            return "TikTok does not say how much of the video it has."
+            return "TikTok does not report how much of the video it has."
         return f"TikTok has {self.uploaded_bytes} of {total_bytes} bytes."
 
 
 def fetch_status(job: Job, section: TikTokSection) -> TaskStatus:
-    """Ask for the state of this job's task. Raises as `client.call`, and `NoAnswer` when the answer has none."""
+    """Return the state of this job's task. Raises as `client.call`, and `NoAnswer` when the response has no state."""
     data = call(job, section, "post/publish/status/fetch/", {"publish_id": job.memo["publish_id"]})
     status = text_at(data, "status")
     if status is None:
-        raise NoAnswer("TikTok did not say how the post stands.", request_id=job.trace.request_id)
+        raise NoAnswer("TikTok did not report the state of the post.", request_id=job.trace.request_id)
     uploaded = data.get("uploaded_bytes")
     return TaskStatus(
         status,
@@ -79,21 +77,21 @@ def fetch_status(job: Job, section: TikTokSection) -> TaskStatus:
 
 
 def read_published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
-    """Return the post. The first id counts when one draft became several posts."""
+    """Return the post. If one draft became several posts, the first id counts."""
     if not task.post_ids:
         return Published(None)
     post_id = task.post_ids[0]
     url = _share_url(job, section, post_id)
     username = job.memo.get("creator", {}).get("username") or job.account.username
     if url is None and username:
-        # TikTok documents no address for photos; this one shows them.
+        # TikTok documents no address for photos, but this one works.
         kind = "video" if job.content.has_video else "photo"
         url = f"{section.site_url}/@{username}/{kind}/{post_id}"
     return Published(post_id, url)
 
 
 def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
-    """Return TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
+    """Return TikTok's own address of the post; None without the permission or after any error."""
     if limits.SCOPE_LIST not in job.account.scopes:
         return None
     try:
@@ -112,7 +110,7 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
 
 
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids: numbers of 19 digits or strings of them, under TikTok's spelling or the correct one."""
+    """Return the ids: numbers or digit strings, under TikTok's misspelled key or the correct key."""
     found = data.get("publicaly_available_post_id") or data.get("publicly_available_post_id")
     listed = found if isinstance(found, list) else [found]
     numbers = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
@@ -123,11 +121,11 @@ def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | Done:
-    """Read a task back after an unknown commit: `Done` when all bytes arrived, because only the verdict counts then."""
+    """Read a task back after an unknown commit. Return `Done` when all bytes arrived: then only the verdict counts."""
     if "publish_id" not in job.memo:
         return CannotTell(
-            "TikTok has no way to look up a post whose publish_id it never told. Look at the profile, and at the inbox "
-            "in TikTok's app, before you post it again."
+            "TikTok returned no publish_id, and a post cannot be found without one. Check the profile and the inbox in "
+            "TikTok's app before you create the post again."
         )
     task = fetch_status(job, section)
     lacking = task.uploaded_bytes is not None and not task.has_all(job.content.media[0].size_bytes)
@@ -135,7 +133,7 @@ def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | D
 
 
 def fill_in(job: Job, section: TikTokSection) -> Published | None:
-    """Return id and address of a post that is published already; None while TikTok names none, perhaps for ever."""
+    """Return the id and address of a published post. None: TikTok has not named them, and may never do so."""
     task = fetch_status(job, section)
     return read_published(job, section, task) if task.status == COMPLETE and task.post_ids else None
 
@@ -144,7 +142,7 @@ def fill_in(job: Job, section: TikTokSection) -> Published | None:
 
 
 def await_outcome(job: Job, section: TikTokSection) -> Outcome:
-    """Poll once. Everything but a verdict means: poll again later."""
+    """Poll once. Without a verdict, poll again later."""
     task = fetch_status(job, section)
     match task.status:
         case status if status == COMPLETE:
@@ -158,12 +156,12 @@ def await_outcome(job: Job, section: TikTokSection) -> Outcome:
 
 
 def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
-    """End a draft that is in the inbox: the owner finishes or deletes it there."""
+    """End a draft in the inbox. The owner finishes or deletes the draft there."""
     return Published(None)
 
 
 def _in_inbox(job: Job) -> Outcome:
-    """End a delivered draft. A direct post may end in the inbox as well: its note is stored before it ends."""
+    """End a delivered draft. TikTok may also put a direct post into the inbox: store the note first, then end."""
     notes = job.memo.get("notes", ())
     if INBOX_NOTE in notes:
         return Done(job.memo) if is_draft(job.options) else Published(None)
@@ -175,25 +173,26 @@ def _in_inbox(job: Job) -> Outcome:
 
 
 def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
-    """Decide about a video whose end perhaps never arrived; None while that is not the question."""
+    """Decide about a video whose last chunk may not have arrived; None for any other video."""
     upload, total_bytes = job.memo.get("upload", {}), job.content.media[0].size_bytes
     if not upload.get("watched") or task.uploaded_bytes is None or task.has_all(total_bytes):
         return None
     now, count = job.now.timestamp(), task.describe_count(total_bytes)
-    reason = f"{count} The end of the video may still come in; this is certain an hour after its upload has lapsed"
+    reason = f"{count} The rest may still arrive. The outcome is certain one hour after the upload address expires"
     if now < upload["ends_at"] + limits.UPLOAD_MARGIN_SECONDS:
         return Wait(_pause(job), reason, job.memo)
     since, counted = upload.get("short", (now, task.uploaded_bytes))
     if counted != task.uploaded_bytes:
         since = now
     if now - since >= SETTLED_SECONDS:
-        message = f"{upload['watched']} {count} Its upload has lapsed: nothing was posted. Create the post again."
+        message = f"{upload['watched']} {count} The upload address has expired, so TikTok posted nothing. "
+        message += "Create the post again."
         return Refused(message, "upload_failed", verdict=True)
     return Wait(_pause(job), reason, {**job.memo, "upload": {**upload, "short": [since, task.uploaded_bytes]}})
 
 
 def _failed(job: Job, reason: str | None) -> Outcome:
-    """End the post by TikTok's verdict: nothing was published, whatever was sent."""
+    """End the post by TikTok's verdict that nothing was published."""
     code = reason or "failed"
     row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
     row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)
@@ -201,22 +200,23 @@ def _failed(job: Job, reason: str | None) -> Outcome:
     found = f" Sent: {sent}." if code.endswith("_check_failed") else ""
     match row.action:
         case Action.RESTART:
-            refusal = Refused(f"{row.advice} It was sent twice; create the post again later.", code, verdict=True)
-            return start_over(job, f"{row.advice} It is sent once more.", refusal, seconds=row.wait_seconds or 0.0)
+            message = f"{row.advice} socialpub sent the post twice. Create the post again later."
+            again = f"{row.advice} socialpub sends the post again."
         case Action.WAIT:
-            refusal = Refused(f"{row.advice} Create the post again later.", code, verdict=True)
-            return start_over(job, f"{row.advice} It is sent again then.", refusal, seconds=row.wait_seconds or 0.0)
+            message = f"{row.advice} Create the post again later."
+            again = f"{row.advice} After that, socialpub sends the post again."
         case _:
             reauth = row.action is Action.RECONNECT
             connect = " Connect the account again, then create the post again." if reauth else ""
             message = f"{row.advice}{found}{connect}"
             content = row.refuses_content
             return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True, content=content)
+    return start_over(job, again, Refused(message, code, verdict=True), seconds=row.wait_seconds or 0.0)
 
 
 def _not_yet(job: Job) -> Wait:
     if _waited_seconds(job) >= UNCONFIRMED_AFTER_SECONDS:
-        reason = "TikTok has not confirmed the post yet; it may still appear"
+        reason = "TikTok has not confirmed the post yet. The post may still appear"
     else:
         reason = f"TikTok is processing the {'video' if job.content.has_video else 'photos'}"
     return Wait(_pause(job), reason, job.memo)
@@ -232,22 +232,22 @@ def _pause(job: Job) -> float:
 
 
 def _describe_media(size_bytes: int, facts: Mapping[str, Any]) -> str:
-    """Return what was measured, to be compared with the limits that TikTok names."""
     parts = [f"{facts['width']}×{facts['height']}" if facts.get("width") and facts.get("height") else ""]
     parts.append(f"{facts['duration_seconds']:.1f} s" if "duration_seconds" in facts else "")
-    parts.append(f"{facts['frame_rate']:g} frames a second" if "frame_rate" in facts else "")
+    parts.append(f"{facts['frame_rate']:g} frames per second" if "frame_rate" in facts else "")
     parts.append(f"{size_bytes} bytes")
     return ", ".join(filter(None, parts))
 
 
 OF_ONE_TASK = ("publish_id", "upload")
-"""The keys of one task in the memo. A new task must not find them."""
+"""The keys of one task in the memo. A new task must not have them."""
 
 
 def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
-    """Go back to the first step for a new task, once for this reason; then `otherwise`.
+    """Go back to the first step for a new task, once for this reason; then end with `otherwise`.
 
-    Only for tasks that TikTok calls failed, or whose last byte cannot have left: otherwise it is a second post.
+    Only for tasks that TikTok reports as failed, or whose last byte cannot have left. Any other new task is a second
+    post.
     """
     memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
     first = options.plan_steps(job.content, job.options)[0].name

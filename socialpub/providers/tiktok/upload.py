@@ -1,20 +1,19 @@
-"""Brings media to TikTok: photos by their addresses, a video in chunks in order, whose last chunk is the commit.
+"""Uploads media to TikTok: photos by their addresses, a video in ordered chunks, of which the last is the commit.
 
-Until the last chunk has left, a task can become no post, so it may be replaced by a new one. Where it is unclear how
-much arrived, TikTok is asked, and its count decides. With the last chunk the task becomes a post, whatever the upload
-host answers:
+Before the last chunk leaves, a task cannot become a post, so a new task may replace it. If it is unclear how much
+arrived, TikTok's byte count decides. The last chunk makes the task a post, with any response of the upload host:
 
-    before it                what happens                                  result
-    no try can have left     the address is over                           a new task
-    no try can have left     the host of the address is not listed         held
-    anything                 taken, or TikTok counts every byte            its verdict is awaited
-    no try can have left     anything else: a cut, a refusal, a page       unknown: the task is read back
-    a try may have left      anything else, also a lapsed address          watched until it is certain
+    earlier tries of it      event                                         result
+    none can have left       the upload address has expired                a new task
+    none can have left       the host of the address is not listed         held
+    any                      success, or TikTok counts every byte          wait for TikTok's verdict
+    none can have left       anything else: a cut, a refusal, a page       unknown: the task is read back
+    one may have left        anything else, also an expired address        polled until the outcome is certain
 
-The same bytes may be sent to the same task again: it becomes one post or none. Another task would be another post, so
-no task begins once a try may have left. TikTok's count of the bytes may lag, and a refusal may be about the second try
-only: neither proves that the first one failed. The proof is a count that is still short long after the address has
-lapsed (`read_back.py`).
+The same bytes may be sent to the same task again: the task becomes one post or none. Another task would be another
+post, so no task begins after a try may have left. TikTok's byte count may lag, and a refusal may concern only the
+second try: neither proves that the first try failed. The proof is a count that is still too low long after the address
+has expired (`read_back.py`).
 """
 
 import re
@@ -49,7 +48,7 @@ from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, is_dra
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Sizes in bytes. All chunks have `chunk_bytes`, the last one takes the remainder on top."""
+    """The chunks of a video. Each has `chunk_bytes`, and the last also has the remainder."""
 
     total_bytes: int
     chunk_bytes: int
@@ -64,7 +63,7 @@ class Chunks:
         return f"bytes {offset}-{offset + length - 1}/{self.total_bytes}"
 
     def next_after(self, received_bytes: int) -> int | None:
-        """Return the chunk after these bytes (`count`: none is missing). None: they end inside a chunk."""
+        """Return the chunk after these bytes, `count` when none is missing. None: the bytes end inside a chunk."""
         if received_bytes >= self.total_bytes:
             return self.count
         index, inside = divmod(received_bytes, self.chunk_bytes)
@@ -72,31 +71,31 @@ class Chunks:
 
 
 def cut_video(total_bytes: int) -> Chunks:
-    """Return one chunk while that is allowed, else chunks of TikTok's example size. The count is rounded down."""
+    """Return one chunk if TikTok allows that, else chunks of TikTok's example size. The count is rounded down."""
     if total_bytes <= limits.ONE_CHUNK_BYTES:
         return Chunks(total_bytes, total_bytes, 1)
     return Chunks(total_bytes, limits.CHUNK_BYTES, total_bytes // limits.CHUNK_BYTES)
 
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
-"""Between the tries of one chunk that TikTok's side could not take: five in all."""
+"""The pauses between five tries of one chunk."""
 NO_SUCH_UPLOAD = frozenset({401, 403, 404, 410})
 OUT_OF_STEP = 416
 PASSING = frozenset({408, 425, 429})
 TAKEN = frozenset({200, 201, 206})
 PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
-EXPIRED = "The address of the upload ended before the video was whole; it is sent anew."
-GONE = "TikTok does not know the upload any more; the video is sent anew."
-INCONSISTENT = "TikTok has less of the video than was sent; it is sent anew."
-NOT_TAKEN = "TikTok did not take a part of the video in five tries; it is sent anew."
+EXPIRED = "The upload address expired before TikTok had the whole video."
+GONE = "TikTok no longer knows the upload."
+INCONSISTENT = "TikTok has less of the video than socialpub sent."
+NOT_ACCEPTED = "TikTok did not accept a part of the video in five tries."
 NEW_TASK_LATER_SECONDS = 900.0
-LAPSED = "The address of the upload is over."
+LAPSED = "The upload address has expired."
 
 
 # --- the task --------------------------------------------------------------------------------------------------------
 #
-# No bytes have left when TikTok answers, so a lost answer costs a place in its rate limit and nothing more.
+# No bytes have left when TikTok responds, so a lost response costs only a place in the rate limit.
 
 
 def init_video(job: Job, section: TikTokSection) -> Outcome:
@@ -108,7 +107,7 @@ def init_draft(job: Job, section: TikTokSection) -> Outcome:
 
 
 def post_info(job: Job) -> dict[str, Any]:
-    """Return what the owner says about a direct video. Both brand marks are always sent: TikTok requires them."""
+    """Return the `post_info` of a direct video. TikTok requires both brand fields in every call."""
     chosen = job.options
     info: dict[str, Any] = {"privacy_level": chosen["privacyLevel"]}
     if job.content.text:
@@ -139,7 +138,7 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
     data = call(job, section, path, {**body, "source_info": source})
     publish_id, address = text_at(data, "publish_id"), text_at(data, "upload_url")
     if publish_id is None or address is None:
-        raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
+        raise NoAnswer("TikTok accepted the request but returned no upload.", request_id=job.trace.request_id)
     held = refuse_upload_address(address, section, "tiktok", "TikTok")
     if held is not None:
         return held
@@ -157,7 +156,7 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
 
 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
-    """Send all but the last chunk, for as long as this run may take."""
+    """Send all but the last chunk, within the time of this run."""
     cut = cut_video(job.content.media[0].size_bytes)
     if is_address_over(job):
         return start_new_task(job, EXPIRED)
@@ -172,7 +171,7 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
         raise
     if task.status == read_back.FAILED:
         return start_new_task(job, GONE)
-    # A run that died may have sent more than was stored. A count that lags behind is not believed.
+    # A run that died may have sent more than was stored. TikTok's count may lag, so the larger number counts.
     index = began_at = max(_sent(job), cut.next_after(task.uploaded_bytes or 0) or 0)
     while index < cut.count - 1:
         if index > began_at and job.slice_over():
@@ -182,7 +181,7 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
         except ProviderError:
             if index == began_at:
                 raise
-            # What went through is kept. The next run asks what became of this chunk.
+            # Earlier chunks count. The next run asks TikTok about this chunk.
             return More(note_progress(job, index, out=False))
         if response.status not in TAKEN:
             return _not_taken(job, index, response)
@@ -191,23 +190,22 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
 
 
 def start_new_task(job: Job, because: str, seconds: float = 0.0) -> Outcome:
-    """Begin a new task, once for each reason. Only where no try of the last chunk can have left."""
-    why, _, _ = because.partition(";")
-    refusal = Refused(f"{why}, twice. Nothing was posted: create the post again later.", "upload_failed")
-    return read_back.start_over(job, because, refusal, seconds=seconds)
+    """Begin a new task, once for each reason. Only while no try of the last chunk can have left."""
+    message = f"{because} This happened twice. Nothing was posted. Create the post again later."
+    again = f"{because} socialpub sends the video again."
+    return read_back.start_over(job, again, Refused(message, "upload_failed"), seconds=seconds)
 
 
 def _not_taken(job: Job, index: int, response: HttpResponse) -> Outcome:
-    """Decide about a chunk that the upload host refused."""
     code = response.status
     if code in NO_SUCH_UPLOAD:
         return start_new_task(job, EXPIRED if code == 403 else GONE)
     if code != OUT_OF_STEP and code not in PASSING and code < 500:
-        return Refused(f"TikTok refused a part of the video (HTTP {code}). Please report it as a fault.", str(code))
+        return Refused(f"TikTok refused a part of the video (HTTP {code}). Report a bug in socialpub.", str(code))
     tries = 1 + (int(job.memo["upload"].get("tries", 0)) if index == _sent(job) else 0)
     if tries > len(PAUSES_SECONDS):
-        return start_new_task(job, INCONSISTENT if code == OUT_OF_STEP else NOT_TAKEN, NEW_TASK_LATER_SECONDS)
-    reason = f"TikTok could not take a part of the video (HTTP {code})"
+        return start_new_task(job, INCONSISTENT if code == OUT_OF_STEP else NOT_ACCEPTED, NEW_TASK_LATER_SECONDS)
+    reason = f"TikTok did not accept a part of the video (HTTP {code})"
     return Wait(PAUSES_SECONDS[tries - 1], reason, note_progress(job, index, out=False, tries=tries))
 
 
@@ -219,10 +217,10 @@ def _sent(job: Job) -> int:
 
 
 def send_last(job: Job, section: TikTokSection) -> Outcome:
-    """Send the last chunk, perhaps again, to the same task; `Unknown` where TikTok may have all of the video."""
+    """Send the last chunk, perhaps again, to the same task. `Unknown`: TikTok may have the whole video."""
     cut = cut_video(job.content.media[0].size_bytes)
     over, held = is_address_over(job), refuse_task_address(job, section)
-    # A memo without this mark comes from a version that did not note it.
+    # An earlier version did not store this mark.
     may_be_out = job.unknown_before or bool(job.memo["upload"].get("out", True))
     if not may_be_out:
         if over:
@@ -235,17 +233,17 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
         response = put_chunk(job, cut, cut.count - 1)
     except NoAnswer as error:
         return _as_tiktok_counts(job, section, cut, error.message)
-    # A success with a body, but without a header about the progress, may come from something else.
+    # A success with a body but without a progress header may come from a proxy.
     is_doubtful = bool(response.body.strip()) and "content-range" not in response.headers
     if response.status in TAKEN and not is_doubtful:
         job.trace.message = "TikTok has the whole video."
         return Done(note_progress(job, cut.count, out=True))
-    said = f"TikTok's upload host answered the end of the video with HTTP {response.status}."
+    said = f"TikTok's upload host answered the last part of the video with HTTP {response.status}."
     return _as_tiktok_counts(job, section, cut, said)
 
 
 def _as_tiktok_counts(job: Job, section: TikTokSection, cut: Chunks, said: str) -> Outcome:
-    """Decide by TikTok's own count of the bytes; `said` is what is known without it."""
+    """Decide by TikTok's byte count. `said` describes the event that made it necessary."""
     code = job.trace.code
     try:
         task = read_back.fetch_status(job, section)
@@ -257,20 +255,20 @@ def _as_tiktok_counts(job: Job, section: TikTokSection, cut: Chunks, said: str) 
             return Done(note_progress(job, cut.count, out=True))
         counted = task.describe_count(cut.total_bytes)
     if job.unknown_before:
-        job.trace.message = f"{said} {counted} It is watched until its upload has lapsed."
+        job.trace.message = f"{said} {counted} socialpub polls TikTok until the outcome is certain."
         return Done(note_progress(job, cut.count - 1, out=True, watched=said))
     return Unknown(f"{said} {counted}", code, note_progress(job, cut.count - 1, out=True))
 
 
 # --- one chunk -------------------------------------------------------------------------------------------------------
 #
-# The upload host answers with a bare status; a page in its place comes from something in between and proves nothing.
+# The upload host responds with a bare status. A page comes from a proxy or CDN and proves nothing.
 
 
 def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
-    """Send one chunk to an address that was judged before. The address is the credential: no token goes with it.
+    """Send one chunk to an allowed address. Raises `NoAnswer` when the response is not from the upload host.
 
-    Raises `NoAnswer` for everything that is no answer of the upload host.
+    The address is the credential, so the call sends no token.
     """
     media = job.content.media[0]
     offset, length = cut.slice(index)
@@ -283,39 +281,37 @@ def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
     code = response.status
     job.trace.code = None if code in TAKEN else str(code)
     if "html" in response.headers.get("content-type", "").lower() or PAGE.match(response.body):
-        raise NoAnswer(
-            f"Something between here and TikTok's upload host answered in its place (HTTP {code}).", code=str(code)
-        )
+        raise NoAnswer(f"A proxy or CDN answered instead of TikTok's upload host (HTTP {code}).", code=str(code))
     if response.ok and code not in TAKEN:
-        raise NoAnswer(f"TikTok's upload host answered in a way that it does not document (HTTP {code}).")
+        raise NoAnswer(f"TikTok's upload host sent an undocumented response (HTTP {code}).")
     return response
 
 
 def refuse_task_address(job: Job, section: TikTokSection) -> Held | None:
-    """Return the hold on uploads when nothing may be sent to the address of this task. It is judged each time."""
+    """Return the hold on uploads when the address of this task is not allowed now."""
     return refuse_upload_address(job.open(job.memo["upload"]["address"]), section, "tiktok", "TikTok")
 
 
 def is_address_over(job: Job) -> bool:
-    """Return whether the address is over, or nearly over: then nothing begins with it."""
+    """Return whether the address has expired or is about to expire."""
     return bool(job.now.timestamp() >= job.memo["upload"]["ends_at"])
 
 
 def note_progress(job: Job, sent: int, **more: object) -> Memo:
-    """Return the memo with this number of sent chunks; `tries` starts again at 0."""
+    """Return the memo with this number of sent chunks and, unless given, no tries."""
     return {**job.memo, "upload": {**job.memo["upload"], "sent": sent, "tries": 0, **more}}
 
 
 # --- photos -----------------------------------------------------------------------------------------------------------
 #
-# Photos are fitted first. TikTok then fetches them from addresses of ours. That call is the commit: when its answer is
-# lost, a task may exist without a known id. TikTok has no list to look at, so the outcome stays unknown.
+# The call that names the photos is the commit. When its response is lost, a task may exist without a known id. TikTok
+# has no list of posts, so the outcome stays unknown.
 
 REFITS = 3
 
 
 def fit_photos(job: Job, section: TikTokSection) -> Outcome:
-    """Make versions that TikTok takes, before anything is announced: it can take a while."""
+    """Create versions within TikTok's limits. This step is separate because it can take long."""
     fitted: list[dict[str, Any]] = list(job.memo.get("photos", ()))
     began_at = len(fitted)
     for photo in job.content.media[began_at:]:
@@ -330,9 +326,9 @@ def fit_photos(job: Job, section: TikTokSection) -> Outcome:
 
 
 def limits_for(photo: MediaFile) -> ImageLimits:
-    """Of a picture that moves the first frame is taken: a WebP that fits would be handed over as it is."""
-    moves = int(photo.facts.get("frames", 1)) > 1
-    return replace(limits.PHOTO, types=("image/jpeg",)) if moves else limits.PHOTO
+    # An animated WebP within the limits would stay unchanged. As a JPEG, it becomes its first frame.
+    animated = int(photo.facts.get("frames", 1)) > 1
+    return replace(limits.PHOTO, types=("image/jpeg",)) if animated else limits.PHOTO
 
 
 def init_photos(job: Job, section: TikTokSection) -> Outcome:
@@ -342,13 +338,15 @@ def init_photos(job: Job, section: TikTokSection) -> Outcome:
     ]
     if not all(_is_whole(photo) for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
-        return Again(options.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
+        return Again(
+            options.FIT_PHOTOS, memo, "A fitted version of a photo is missing. socialpub creates it again.", REFITS
+        )
     data = call(
         job, section, "post/publish/content/init/", request_body(job, [job.public_url(photo) for photo in photos])
     )
     publish_id = text_at(data, "publish_id")
     if publish_id is None:
-        raise NoAnswer("TikTok took the photos but named no publish_id.", request_id=job.trace.request_id)
+        raise NoAnswer("TikTok accepted the photos but returned no publish_id.", request_id=job.trace.request_id)
     job.trace.message = f"publish_id {publish_id}"
     return Done({**job.memo, "publish_id": publish_id})
 
@@ -378,7 +376,7 @@ def request_body(job: Job, addresses: list[str]) -> dict[str, Any]:
 
 
 def _is_whole(photo: MediaFile) -> bool:
-    """A file that was cut short when the power went must not be what TikTok fetches."""
+    # A power cut may have left a truncated file, which TikTok must not fetch.
     try:
         return photo.path.stat().st_size == photo.size_bytes
     except FileNotFoundError:

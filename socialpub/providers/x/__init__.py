@@ -1,7 +1,7 @@
-"""X (Twitter), API v2: the files first, then one call that makes the post.
+"""X (Twitter), API v2: uploads the media, then creates the post with one call.
 
-X offers no idempotency key, so that call is sent once per permission. An answer to it that is neither a post nor a
-refusal leaves the question open for the read-back.
+X has no idempotency key, so each commit sends that call once. A response that is neither a post nor a refusal leaves
+the outcome unknown for the read-back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,16 +32,14 @@ from socialpub.providers.x.preview import preview_post
 
 CREATE = "create_post"
 CREATES, UPLOADS = 3, 2
-"""In all, when X keeps saying that the media ids are invalid."""
-NOT_ACCEPTED = "X does not accept the media: they are sent once more."
+"""In all, while X reports invalid media ids."""
+NOT_ACCEPTED = "X does not accept the media. socialpub uploads the media again."
 FRESH_SECONDS = 10
-"""Media that X finished so recently may merely not be known everywhere yet."""
+"""X may not have distributed younger media to all of its servers yet."""
 RETRY_SECONDS = 4
 
 
 class X(Provider):
-    """Keeps its section of the configuration, and the names in which X's lists were last answered."""
-
     name = "x"
     label = "X"
     option_table = options.TABLE
@@ -79,7 +77,7 @@ class X(Provider):
         for index in range(len(job.content.media)):
             if not upload.ready(job, index):
                 return upload.start_over_expired(job, index)
-        # An empty text is sent as well: behind X's gateway an absent one is refused.
+        # X's gateway refuses a body without `text`, so an empty text is sent.
         body: dict[str, Any] = {"text": job.content.text, **options.body_fields(job.options)}
         if job.content.media:
             ids = [job.memo["media"][str(index)]["id"] for index in range(len(job.content.media))]
@@ -90,7 +88,7 @@ class X(Provider):
             return Published(post_id, client.permalink(self.section, job.account.username, post_id))
         rejection = client.classify(response, now=job.now)
         if rejection.reason is Reason.DUPLICATE and job.unknown_before:
-            message = "X says that it has this text already, so the earlier attempt probably went through."
+            message = "X reports that it already has this text, so the earlier attempt probably succeeded."
             return Unknown(message, rejection.code)
         if rejection.reason is Reason.MEDIA_INVALID and job.content.media:
             return _send_media_again(job, rejection)
@@ -98,19 +96,22 @@ class X(Provider):
 
 
 def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
-    """Not processed yet, expired or out of spec: X says the same for all. Wait once, upload once more, then give up."""
+    """Wait once, upload again once, then refuse.
+
+    X returns the same error for media that are not processed yet, have expired or break its rules.
+    """
     creates = job.memo.get("creates", 0) + 1
     memo = {**job.memo, "creates": creates}
     finished_at = max(memo["media"][str(index)]["ready_at"] for index in range(len(job.content.media)))
     given_up = Refused(
-        f"{rejection.message} They were sent {1 + job.times(NOT_ACCEPTED)} times. A video must be H.264 in MP4, at "
-        "most 60 frames a second and 1280 pixels wide; pictures that are smaller than 5 MB sometimes help.",
+        f"{rejection.message} socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times. A video must be H.264 "
+        "in MP4, with at most 60 frames per second and 1280 pixels of width. Images below 5 MB sometimes help.",
         rejection.code,
         content=True,
     )
     if creates >= CREATES:
         return given_up
     if not memo.get("waited") and job.now.timestamp() - finished_at < FRESH_SECONDS:
-        return Wait(RETRY_SECONDS, "X does not know the media yet", {**memo, "waited": True})
+        return Wait(RETRY_SECONDS, "X has not made the media available yet", {**memo, "waited": True})
     first = upload.plan(job.content)[0].name
     return Again(first, {**memo, "waited": False, "media": {}}, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)

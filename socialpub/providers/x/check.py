@@ -1,6 +1,6 @@
-"""What X would refuse, found before anything is sent. Pure.
+"""Checks a post against X's rules before anything is sent. Pure.
 
-Only what X certainly refuses is a problem here. Where its own pages disagree, X decides, and a note says so.
+A problem is something that X certainly refuses. Where X's own pages disagree, a note warns and X decides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,14 @@ def list_problems(content: Content, options: Mapping[str, Any], account: Account
     found = [*_text(content, weigh(content.text), account), *_media(content, account)]
     if content.media and options.get("quotePostId"):
         path = ("providerOptions", "x", "quotePostId")
-        found.append(FieldError(path, "X takes a quoted post or media, not both: leave out one of them."))
+        found.append(FieldError(path, "X accepts a quoted post or media, not both. Remove one of them."))
     return [*found, *_scopes(content, account)]
 
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
     account = account or Account("")
     found = [
-        f"{option.name}: {option.closed} and will most likely refuse the post; leave it out."
+        f"{option.closed}. Remove {option.name}, or X will probably refuse the post."
         for option in TABLE
         if option.closed and options.get(option.name)
     ]
@@ -42,7 +42,7 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
 
 
 def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
-    """Warn about mentions. A reply is expected to mention the account that it answers."""
+    """Warn about mentions. A reply usually mentions the account that it answers."""
     own = (account.username or "").casefold()
     named = {name.casefold(): name for name in weigh(content.text).mentions if name.casefold() != own}
     if len(named) <= (1 if options.get("inReplyToPostId") else 0):
@@ -51,19 +51,19 @@ def _mention_notes(content: Content, options: Mapping[str, Any], account: Accoun
     more = f" and {len(names) - limits.NAMES_SHOWN} more" if len(names) > limits.NAMES_SHOWN else ""
     yield (
         f"The text mentions {', '.join(names[: limits.NAMES_SHOWN])}{more}. X's automation rules forbid unsolicited "
-        "mentions, and since February 2026 X restricts mentions of accounts that have not contacted this account. "
+        "mentions. Since February 2026, X restricts mentions of accounts that have not contacted this account. "
         "X may refuse the post or restrict the account."
     )
 
 
 def _video_notes(video: MediaFile, account: Account) -> Iterator[str]:
-    """Warn about what X may refuse: its own pages disagree, and it refuses only at the post."""
+    """Warn about limits on which X's own pages disagree. X enforces them only when the post is created."""
     if video.alt:
-        yield "X takes alt text for pictures and GIFs; that of the video is left out."
+        yield "X accepts alt text only for images and GIFs. socialpub leaves out the video's alt text."
     if limits.entitlement(account.facts) is limits.DEFAULT:
         yield from _notes_without_subscription(video)
     if video.mime_type == "video/webm":
-        yield "X names MP4 and MOV as what it takes; WebM may fail in its processing."
+        yield "X documents only MP4 and MOV videos and may fail to process WebM. Convert the video to be sure."
     else:
         yield from _codec_notes(video)
 
@@ -72,55 +72,55 @@ def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
     seconds = video.facts.get("duration_seconds")
     if seconds is not None and int(seconds) > limits.VIDEO_SURE_SECONDS:
         yield (
-            f"X may refuse videos over {limits.VIDEO_SURE_SECONDS} seconds from accounts without a subscription; this "
-            f"one lasts {seconds:.0f} seconds."
+            f"X may refuse videos longer than {limits.VIDEO_SURE_SECONDS} seconds from accounts without a "
+            f"subscription. This video lasts {seconds:.0f} seconds."
         )
     long_side, short_side = _sides(video)
     if long_side > limits.VIDEO_SURE_LONG_SIDE or short_side > limits.VIDEO_SURE_SHORT_SIDE:
         yield (
-            f"X may refuse videos above {limits.VIDEO_SURE_LONG_SIDE}×{limits.VIDEO_SURE_SHORT_SIDE} from accounts "
-            f"without a subscription; this one is {long_side}×{short_side}."
+            f"X may refuse videos larger than {limits.VIDEO_SURE_LONG_SIDE}×{limits.VIDEO_SURE_SHORT_SIDE} pixels "
+            f"from accounts without a subscription. This video has {long_side}×{short_side} pixels."
         )
 
 
 def _codec_notes(video: MediaFile) -> Iterator[str]:
-    """Warn about other codecs. A codec that was not found means nothing."""
+    """Warn about undocumented codecs. A codec that was not measured means nothing."""
     wanted = (("video_codec", limits.VIDEO_CODEC), ("audio_codec", limits.AUDIO_CODEC))
     others = [video.facts[key] for key, codec in wanted if video.facts.get(key, codec) != codec]
     if others:
         names = " and ".join(codec_name(codec) for codec in others)
-        source = " iPhones record it by default." if "hevc" in others else ""
+        source = " iPhones record HEVC by default." if "hevc" in others else ""
         yield (
-            f"X documents {codec_name(limits.VIDEO_CODEC)} with {codec_name(limits.AUDIO_CODEC)} only; this video has "
-            f"{names}.{source} X may refuse it after the upload. Convert the video to be sure."
+            f"X documents only {codec_name(limits.VIDEO_CODEC)} with {codec_name(limits.AUDIO_CODEC)}. This video has "
+            f"{names}.{source} X may refuse the video after the upload. Convert the video to be sure."
         )
 
 
 def _image_notes(image: MediaFile) -> Iterator[str]:
     if image.mime_type == "image/webp" and int(image.facts.get("frames", 1)) > 1:
         yield (
-            "X documents animated GIFs and no animated WebP: it may show the first frame or refuse the image. Give a "
-            "GIF or a video instead."
+            "X documents animated GIFs but not animated WebP. X may show only the first frame or refuse the image. Use "
+            "a GIF or a video instead."
         )
 
 
 def _prices(content: Content) -> str:
-    """Return what this post costs beyond an ordinary one, in one note; empty when it costs no more."""
+    """Return what this post costs beyond an ordinary post, in one note. Return "" when it costs no more."""
     said = []
     urls = weigh(content.text).urls
     if urls:
         said.append(
-            f"X charges {limits.POST_WITH_URL_PRICE} USD for a post with a link ({_short(urls[0])}) instead of "
-            f"{limits.POST_PRICE} USD."
+            f"X charges {limits.POST_WITH_URL_PRICE} USD instead of {limits.POST_PRICE} USD for a post with a link "
+            f"({_short(urls[0])})."
         )
     described = sum(1 for media in content.media if media.alt and media.kind == "image")
     if described:
-        said.append(f"X charges {limits.ALT_TEXT_PRICE} USD for the alt text of a picture; this post has {described}.")
+        said.append(f"X charges {limits.ALT_TEXT_PRICE} USD for each alt text. This post has {described}.")
     if said:
-        # Only together with other prices: few posts are read back.
+        # Few posts are read back, so this price alone is no reason for a note.
         said.append(
-            f"Reading the account back, should X not answer, costs {limits.OWN_LOOK_UP_PRICE} USD per post read, "
-            f"{limits.LOOK_UP_PRICE} USD when the app belongs to another account."
+            f"If X does not respond, socialpub reads the account back. X charges {limits.OWN_LOOK_UP_PRICE} USD for "
+            f"each post read, or {limits.LOOK_UP_PRICE} USD if the app belongs to another account."
         )
     return " ".join(said)
 
@@ -129,32 +129,31 @@ def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Fiel
     entitlement = limits.entitlement(account.facts)
     allowed = entitlement.text_length
     if not content.text.strip() and not content.media:
-        yield FieldError(BODY, "X wants a text or media; this post has neither.")
+        yield FieldError(BODY, "X needs text or media. This post has neither.")
     if weighed.length > allowed:
         yield FieldError(
             BODY,
-            f"X allows this account {allowed} characters and counts {weighed.length} here (a link counts 23, an emoji "
-            f"or a CJK character 2): shorten the text by {weighed.length - allowed}."
+            f"X allows this account {allowed} characters and counts {weighed.length} in this text. Shorten the text by "
+            f"{weighed.length - allowed}. X counts 23 for a link, and 2 for an emoji or a CJK character."
             f"{_more_with_premium(entitlement, account)}",
         )
     if weighed.invalid_characters:
-        yield FieldError(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF: remove them from the text.")
+        yield FieldError(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF. Remove them from the text.")
     cashtags = {tag.casefold() for tag in weighed.cashtags}
     if len(cashtags) > limits.CASHTAGS:
         shown = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
         yield FieldError(
-            BODY, f"X allows {limits.CASHTAGS} cashtag per post and finds {len(cashtags)} ({shown}): keep one."
+            BODY, f"X allows {limits.CASHTAGS} cashtag per post. This text has {len(cashtags)} ({shown}). Keep one."
         )
 
 
 def _more_with_premium(allowed: limits.Entitlement, account: Account) -> str:
-    """Return what to do when the account may post more than is known here; empty for a subscribed account."""
+    """Return what to do if the account has subscribed since its data was fetched. Return "" for a subscriber."""
     if allowed is not limits.DEFAULT:
         return ""
     how = commands.or_run("admin", "refresh-profile", account.profile_id) if account.profile_id else ""
     return (
-        " Accounts with X Premium may post more. If this account has it now, press “Refresh” on the profile's page"
-        f"{how}."
+        f" X Premium raises this limit. If this account has X Premium now, press “Refresh” on the profile's page{how}."
     )
 
 
@@ -162,12 +161,12 @@ def _media(content: Content, account: Account) -> Iterator[FieldError]:
     moving = [media for media in content.media if in_chunks(media)]
     if len(content.media) > limits.PHOTOS:
         yield FieldError(
-            ("media",), f"X takes at most {limits.PHOTOS} pictures per post; this post has {len(content.media)} items."
+            ("media",), f"X accepts at most {limits.PHOTOS} images per post. This post has {len(content.media)} items."
         )
     if moving and len(content.media) > 1:
         kind = "video" if moving[0].kind == "video" else "animated GIF"
         yield FieldError(
-            ("media",), f"X takes one {kind} and nothing beside it; this post has {len(content.media)} media items."
+            ("media",), f"X accepts one {kind} without other media. This post has {len(content.media)} media items."
         )
     for index, media in enumerate(content.media):
         path = ("media", index)
@@ -177,30 +176,31 @@ def _media(content: Content, account: Account) -> Iterator[FieldError]:
             yield from (FieldError(path, message) for message in _gif(media))
         if media.alt and len(media.alt) > limits.ALT_LENGTH:
             yield FieldError(
-                (*path, "alt"), f"X takes {limits.ALT_LENGTH} characters of alt text; this one has {len(media.alt)}."
+                (*path, "alt"),
+                f"X accepts alt text of at most {limits.ALT_LENGTH} characters. This alt text has {len(media.alt)}.",
             )
 
 
 def _gif(gif: MediaFile) -> Iterator[str]:
     if gif.size_bytes > limits.GIF_BYTES:
         yield (
-            f"X takes animated GIFs of at most {units.size(limits.GIF_BYTES)}; this one has "
+            f"X accepts animated GIFs of at most {units.size(limits.GIF_BYTES)}. This GIF has "
             f"{units.size(gif.size_bytes)}."
         )
     long_side, short_side = _sides(gif)
     if long_side > limits.GIF_LONG_SIDE or short_side > limits.GIF_SHORT_SIDE:
         yield (
-            f"X takes animated GIFs of at most {limits.GIF_LONG_SIDE}×{limits.GIF_SHORT_SIDE} pixels; "
-            f"this one is {long_side}×{short_side}."
+            f"X accepts animated GIFs of at most {limits.GIF_LONG_SIDE}×{limits.GIF_SHORT_SIDE} pixels. "
+            f"This GIF has {long_side}×{short_side} pixels."
         )
     frames = int(gif.facts.get("frames", 1))
     if frames > limits.GIF_FRAMES:
-        yield f"X takes animated GIFs of at most {limits.GIF_FRAMES} frames; this one has {frames}."
+        yield f"X accepts animated GIFs of at most {limits.GIF_FRAMES} frames. This GIF has {frames}."
     pixels = long_side * short_side * frames
     if pixels > limits.GIF_PIXELS:
         yield (
-            f"X takes animated GIFs of at most {limits.GIF_PIXELS} pixels in all frames; this one has {pixels}. "
-            "Make it smaller, shorter, or a video."
+            f"X accepts animated GIFs of at most {limits.GIF_PIXELS} pixels in all frames. This GIF has {pixels}. "
+            "Make the GIF smaller or shorter, or convert it to a video."
         )
 
 
@@ -208,50 +208,50 @@ def _video(video: MediaFile, account: Account) -> Iterator[str]:
     allowed = limits.entitlement(account.facts)
     if video.size_bytes > allowed.video_bytes:
         yield (
-            f"X allows this account videos of {units.size(allowed.video_bytes)}; this one has "
+            f"X allows this account videos of at most {units.size(allowed.video_bytes)}. This video has "
             f"{units.size(video.size_bytes)}.{_more_with_premium(allowed, account)}"
         )
     seconds = video.facts.get("duration_seconds")
     if seconds is not None and seconds < limits.VIDEO_MIN_SECONDS:
-        yield f"X takes videos of at least {limits.VIDEO_MIN_SECONDS} seconds; this one has {seconds:g}."
+        yield f"X accepts videos of at least {limits.VIDEO_MIN_SECONDS} seconds. This video lasts {seconds:g} seconds."
     if seconds is not None and int(seconds) > allowed.video_seconds:
         yield (
-            f"X allows this account videos of {allowed.video_seconds // 60} minutes; this one has "
-            f"{seconds / 60:.1f}. Shorten it.{_more_with_premium(allowed, account)}"
+            f"X allows this account videos of at most {allowed.video_seconds // 60} minutes. This video lasts "
+            f"{seconds / 60:.1f} minutes. Shorten the video.{_more_with_premium(allowed, account)}"
         )
     rate = video.facts.get("frame_rate")
-    # Containers round: 60.0x frames a second is what cameras call 60.
+    # Containers round: cameras call 60.0x frames per second 60.
     if rate is not None and rate > limits.VIDEO_FRAME_RATE + 0.5:
-        yield f"X takes videos of at most {limits.VIDEO_FRAME_RATE} frames a second; this one has {rate:g}."
+        yield f"X accepts at most {limits.VIDEO_FRAME_RATE} frames per second. This video has {rate:g}."
     long_side, short_side = _sides(video)
     if not long_side or not short_side:
         return
     if short_side < limits.VIDEO_MIN_SIDE:
         yield (
-            f"X takes videos of at least {limits.VIDEO_MIN_SIDE}×{limits.VIDEO_MIN_SIDE} pixels; this one is "
-            f"{long_side}×{short_side}."
+            f"X accepts videos of at least {limits.VIDEO_MIN_SIDE}×{limits.VIDEO_MIN_SIDE} pixels. This video has "
+            f"{long_side}×{short_side} pixels."
         )
     if long_side > short_side * limits.VIDEO_ASPECT:
         yield (
-            f"X takes videos from 1:{limits.VIDEO_ASPECT} to {limits.VIDEO_ASPECT}:1; this one is "
-            f"{long_side}×{short_side}."
+            f"X accepts videos with aspect ratios from 1:{limits.VIDEO_ASPECT} to {limits.VIDEO_ASPECT}:1. This video "
+            f"has {long_side}×{short_side} pixels."
         )
 
 
 def _scopes(content: Content, account: Account) -> Iterator[FieldError]:
-    """Find missing scopes. An empty set of scopes means that they are not known."""
+    """Find missing scopes. An empty set of scopes means that they are unknown."""
     if account.scopes and "tweet.write" not in account.scopes:
-        yield FieldError(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
+        yield FieldError(("profiles",), "This connection lacks the scope tweet.write. Connect the account again.")
     if account.scopes and content.media and "media.write" not in account.scopes:
         yield FieldError(
             ("media",),
-            "This connection lacks the scope media.write, which X wants for media: connect the account again, or post "
-            "without media.",
+            "This connection lacks the scope media.write, which X requires for media. Connect the account again, or "
+            "post without media.",
         )
 
 
 def _sides(media: MediaFile) -> tuple[int, int]:
-    """Return long and short side in pixels: X's tables are for both orientations. Zeros: not measured."""
+    """Return the long and the short side in pixels, zeros when not measured. X's limits apply to both orientations."""
     width, height = int(media.facts.get("width", 0)), int(media.facts.get("height", 0))
     return max(width, height), min(width, height)
 

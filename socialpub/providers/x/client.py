@@ -1,8 +1,7 @@
-"""One exchange with X on behalf of a job, and what its refusals mean, row by row.
+"""One call to X for a job, and the table of X's refusals.
 
-X tells many cases apart by their wording alone, so known wordings are listed beside types and codes. Its error bodies
-come in four shapes. A body in none of them (empty, a page, the JSON of a gateway) was not written by X's API: it is no
-answer, whatever its status.
+X distinguishes many cases only by wording, so the table lists known wordings beside types and codes. X's error bodies
+have four shapes. Any other body (empty, a page, a gateway's JSON) is not from X's API and counts as no answer.
 """
 
 import json
@@ -28,27 +27,27 @@ from socialpub.providers.responses import (
 
 
 def read_data(response: HttpResponse) -> dict[str, Any]:
-    """Return the `data` of a success, empty when it has none (an append may answer without a body).
+    """Return the `data` of a success, empty when it has none. Raises `NoAnswer` when the body is not JSON.
 
-    Raises `NoAnswer` when the body is no JSON.
+    X may answer an append without a body.
     """
     return object_at(as_object(response.json()), "data") if response.body.strip() else {}
 
 
 def require_data(response: HttpResponse) -> dict[str, Any]:
-    """Return the `data` of a success. Raises `NoAnswer` when there is none: the answer does not come from X."""
+    """Return the `data` of a success. Raises `NoAnswer` when it has none: the response does not come from X."""
     data = read_data(response)
     if not data:
-        raise NoAnswer("X's answer holds nothing.", request_id=response.headers.get(REQUEST_ID))
+        raise NoAnswer("X's response contains no data.", request_id=response.headers.get(REQUEST_ID))
     return data
 
 
 def read_id(response: HttpResponse, what: str) -> str:
-    """Return `data.id`, which is also what posts refer to. Raises `NoAnswer` when there is none: `what` may exist."""
+    """Return `data.id`. Raises `NoAnswer` when it is missing: `what` may exist."""
     found = read_data(response).get("id")
     if isinstance(found, str) and re.fullmatch(r"[0-9]{1,19}", found):
         return found
-    raise NoAnswer(f"X took the {what} but gave it no id.", request_id=response.headers.get(REQUEST_ID))
+    raise NoAnswer(f"X accepted the {what} but returned no id.", request_id=response.headers.get(REQUEST_ID))
 
 
 def permalink(section: XSection, username: str | None, post_id: str) -> str:
@@ -64,17 +63,17 @@ MAX_MESSAGE_LENGTH = 300
 HOUR = 3600.0
 
 NO_MEDIA_SCOPE = (
-    "X refused the upload. Most likely the connection lacks the scope media.write: connect the account again and grant "
-    "it. Posts without media still work."
+    "X refused the upload. The connection probably lacks the scope media.write. Connect the account again and grant "
+    "this scope. Posts without media still work."
 )
-NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
-TOO_LARGE = "Send less at once."
+NO_CREDITS = "The app has no credits left or has reached its spending limit. Add credits at console.x.com."
+TOO_LARGE = "Use smaller media."
 DUPLICATE_RULES = "duplicate-rules"
-"""Anywhere in the words of a refusal, it means a duplicate."""
+"""Means a duplicate wherever it is in a refusal."""
 WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
-"""X names no end for an account's posts per day, which it counts in half-hour slices; advice is to wait hours."""
+"""X counts an account's posts per day in half-hour slices and names no end. X advises to wait hours."""
 
 FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
 
@@ -83,52 +82,56 @@ TOO_LARGE_STATUSES = frozenset({413, 431})
 ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
     ErrorRow(statuses={401}, action=Action.REFRESH),
-    # The app, whatever the status.
+    # The app, with any status.
     ErrorRow(NO_CREDITS, {402}, action=Action.HOLD_APP),
     ErrorRow(NO_CREDITS, codes={"credits", "credits-depleted", "creditsdepleted"}, action=Action.HOLD_APP),
-    ErrorRow("The app's plan is used up for this period.", codes={"usage-capped", "usagecapexceeded"},
-             action=Action.HOLD_APP),
-    ErrorRow("The app may not use this endpoint: put it into a project with a fitting plan at console.x.com.",
+    ErrorRow("The app has used up its plan for this period. Change the plan at console.x.com, or wait.",
+             codes={"usage-capped", "usagecapexceeded"}, action=Action.HOLD_APP),
+    ErrorRow("The app may not use this endpoint. Add the app to a project with a suitable plan at console.x.com.",
              codes={"client-forbidden", "client-not-enrolled", "official-client-forbidden", 453},
              action=Action.HOLD_APP),
-    ErrorRow("X suspended the app: see console.x.com.", codes={"app-suspended"}, action=Action.HOLD_APP),
+    ErrorRow("X has suspended the app. Check the app at console.x.com.", codes={"app-suspended"},
+             action=Action.HOLD_APP),
     # The account.
-    ErrorRow("The account is suspended or locked: log in on x.com and follow what it says there.", {400, 403},
+    ErrorRow("X has suspended or locked the account. Log in on x.com and follow the instructions there.", {400, 403},
              {"user-suspended", 64, 326}, rest_seconds=24 * HOUR, content=False),
-    ErrorRow("X takes no posts from this account for now; it was left alone for a while. Try again later.", {403},
-             wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
-    ErrorRow("X takes this for automated spam; the account was left alone for some hours. Change the text and try "
-             "later.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
-    ErrorRow("The account reached its posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES, action=Action.WAIT),
+    ErrorRow("X accepts no posts from this account for now. socialpub pauses the account for an hour. Try again later.",
+             {403}, wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
+    ErrorRow("X treats this post as automated spam. socialpub pauses the account for 6 hours. Change the text, then "
+             "try again.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
+    ErrorRow("The account has reached X's limit of posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES,
+             action=Action.WAIT),
     ErrorRow(WINDOW_FULL, {429}, action=Action.WAIT),
     ErrorRow(WINDOW_FULL, codes={88, "rate-limit-exceeded"}, action=Action.WAIT),
-    ErrorRow("Connect the account again: X wants a token of the account, not of the app.", {403},
+    ErrorRow("X requires a token of the account, not of the app. Connect the account again.", {403},
              {"unsupported-authentication"}, ("application-only is forbidden",), action=Action.RECONNECT),
     # The post.
     ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
              reason=Reason.MEDIA_INVALID),
     ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186}, ("text is too long",), reason=Reason.TOO_LONG),
-    ErrorRow("Give only one of media and quotePostId.", {400}, wordings=("you can only provide one of",)),
-    ErrorRow("This is a fault of socialpub: please report it.", {400},
+    ErrorRow("Use either media or quotePostId, not both.", {400}, wordings=("you can only provide one of",)),
+    ErrorRow("This is a bug in socialpub. Report it.", {400},
              wordings=("request body must be a json object", "requests with bodies must have content-type",
                        "request body is not valid json"), content=False),
-    ErrorRow("X has this text already: change it.", {400, 403}, {187, DUPLICATE_RULES}, ("duplicate content",),
-             reason=Reason.DUPLICATE),
+    ErrorRow("X already has a post with this text. Change the text.", {400, 403}, {187, DUPLICATE_RULES},
+             ("duplicate content",), reason=Reason.DUPLICATE),
     ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
     ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
              wordings=("post a video longer than",), reason=Reason.TOO_LONG),
-    ErrorRow("X lets an app reply only where the account was mentioned or quoted, or to its own posts: "
-             "drop inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
+    ErrorRow("An app may reply only to the account's own posts and to posts that mention or quote the account. "
+             "Remove inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
              ("you can only reply to or quote posts", "reply to this conversation is not allowed",
               "deleted or not visible")),
-    ErrorRow("X blocks a link of the text: remove it.", {400, 403}, wordings=("contains an invalid url",)),
-    ErrorRow("Check the text's length, the media, the options, and that the app may write (console.x.com).", {403},
+    ErrorRow("X blocks a link in the text. Remove the link.", {400, 403}, wordings=("contains an invalid url",)),
+    ErrorRow("Check the text length, the media and the options. At console.x.com, check that the app may write.", {403},
              wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),
-    ErrorRow("What it refers to is gone, or the app has no access to it.", {404}, reason=Reason.GONE),
-    ErrorRow("Not found any more.", {400}, wordings=("badrequest: not found",), reason=Reason.GONE),
+    ErrorRow("A post or media item that the request names no longer exists, or the app cannot access it.", {404},
+             reason=Reason.GONE),
+    ErrorRow("A media item that the request names no longer exists.", {400}, wordings=("badrequest: not found",),
+             reason=Reason.GONE),
     ErrorRow(TOO_LARGE, TOO_LARGE_STATUSES, reason=Reason.TOO_LARGE),
-    ErrorRow("Change what it names and post again.", {400}),
-    ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403},
+    ErrorRow("Correct what X names, then create the post again.", {400}),
+    ErrorRow("Check the options, the account on x.com and the app's permissions at console.x.com.", {403},
              content=False),
 )  # fmt: skip
 
@@ -136,9 +139,10 @@ ROWS: tuple[ErrorRow, ...] = (
 def classify(
     response: HttpResponse, *, now: datetime | None, media: bool = False, sent_bytes: bool = False
 ) -> Rejected:
-    """Return the refusal that a failed call is for its post. Raises as `ErrorTable.classify`.
+    """Return the refusal that a failed call means for its post. Raises as `ErrorTable.classify`.
 
-    `media` marks the upload calls, `sent_bytes` those that carry the file: X's edge refuses a large one without words.
+    `media` marks upload calls. `sent_bytes` marks calls that carry the file: X's edge refuses large files without a
+    message.
     """
     body = read_error(response)
     code = str(response.status)
@@ -146,12 +150,13 @@ def classify(
     if media and body.own_form and response.status == 403 and body.message.lower() == "forbidden" and body.code is None:
         return Rejected(NO_MEDIA_SCOPE, **refused)
     if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
-        return Rejected(f"X refused (HTTP {code}). {TOO_LARGE}", reason=Reason.TOO_LARGE, content=True, **refused)
+        message = f"X refused the request (HTTP {code}). {TOO_LARGE}"
+        return Rejected(message, reason=Reason.TOO_LARGE, content=True, **refused)
     return TABLE.classify(response, now=now)
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """Read an error body of any of X's shapes. Words in any other body are ignored."""
+    """Read an error body in any of X's shapes. The text of any other body is ignored."""
     request_id = response.headers.get(REQUEST_ID)
     try:
         body = json.loads(response.body)
@@ -180,7 +185,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def _is_of_x(body: Any) -> bool:
-    """Return whether a body has a shape of X: `errors`, a problem of X's type, code and message, OAuth's `error`."""
+    """Return whether the body has a shape of X: `errors`, a problem of X's type, code and message, OAuth's `error`."""
     if not isinstance(body, dict):
         return False
     errors, kind = body.get("errors"), body.get("type") or NO_TYPE
@@ -195,7 +200,7 @@ def _is_of_x(body: Any) -> bool:
 
 
 def _names_duplicate(part: dict[str, Any]) -> bool:
-    """Return whether a part names a duplicate, apart from what X quotes of our own request."""
+    """Return whether a part names a duplicate. Fields that quote our own request do not count."""
     said = (value for key, value in part.items() if key not in ("parameters", "parameter", "value"))
     return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
 
@@ -216,12 +221,12 @@ def _texts(body: Any) -> list[str]:
 
 
 def _one_word(title: Any) -> str | None:
-    """Return a title such as `CreditsDepleted`, which is a name. Titles of several words only repeat the status."""
+    """Return a title such as `CreditsDepleted`, which is a code. Titles of several words only repeat the status."""
     return title if isinstance(title, str) and re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", title) else None
 
 
 def _safe(text: str) -> str:
-    """Return one line without anything that could be a token."""
+    """Return the text on one line, with possible tokens masked."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
 
 
@@ -231,17 +236,17 @@ def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None)
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
     if row.action is Action.NO_ANSWER:
-        return f"X did not answer as expected (HTTP {status})."
+        return f"X sent no usable response (HTTP {status})."
     quoted = f': "{body.message}".' if body.message else "."
     if row.action is Action.REFRESH:
         return f"X no longer accepts the access token{quoted}"
-    return f"X refused (HTTP {status}){quoted} {row.advice}"
+    return f"X refused the request (HTTP {status}){quoted} {row.advice}"
 
 
 TABLE = ErrorTable(
     "X",
     ROWS,
-    ErrorRow("Read X's message above, correct the post and create it again."),
+    ErrorRow("Correct the post as X's message says, then create it again."),
     read_error,
     _wait_seconds,
     _message,
@@ -252,18 +257,18 @@ call = TABLE.call
 
 # --- rate limits ------------------------------------------------------------------------------------------------------
 #
-# A reset is a moment on X's clock. The `Date` of the same answer shows that clock.
+# A reset is a time on X's clock. The `Date` of the same response shows that clock.
 
 CLOCK_DOUBT_SECONDS = 60
-"""A reset longer past than this means a wrong clock, not an open window."""
+"""A reset that is longer past means a wrong clock, not an open window."""
 MAX_WAIT_SECONDS = 366 * 86400
-"""X's windows last a quarter of an hour, a day or a month. A later time is not a reset."""
+"""X's windows last 15 minutes, a day or a month. A later time is not a reset."""
 
 
 def seconds_until_reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
-    """Return the seconds until X accepts the call again; None when it names no plausible time.
+    """Return the seconds until X accepts the call again. None: X names no plausible time.
 
-    A 24-hour window counts only when it is used up; of several, the last to open. `now` is for an answer without a
+    A 24-hour window counts only when it is used up. The window that opens last decides. `now` replaces a missing
     `Date`.
     """
     given_at = http_date(headers.get("date")) or now

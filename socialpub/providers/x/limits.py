@@ -1,8 +1,8 @@
-"""What X takes: figures, where they stand, and since when.
+"""X's limits, with their sources and dates.
 
-Sources: docs.x.com as of 2026-08-22, the media tables as of September 2026 where they changed (best practices,
-media upload), the OpenAPI document 2.167. A figure that X does not state exactly is taken from its generous end when it
-decides about a refusal of ours (X may know better), and from its small end when it decides what we send.
+Sources: docs.x.com as of 2026-08-22, the media tables as of September 2026 (best practices, media upload), the OpenAPI
+document 2.167. Where X is inexact, a limit for our refusals is the largest reading, and a limit for what we send is the
+smallest reading.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from socialpub.providers.oauth import RedirectRow, RedirectRules
 
 TEXT_LENGTH = 280
 LONG_TEXT_LENGTH = 25_000
-"""For subscribers, by API since August 2024. Whether plan Basic counts is not stated: rather X refuses than we."""
+"""For subscribers, by API since August 2024. X does not document whether plan Basic counts, so X decides."""
 SUBSCRIPTIONS = frozenset({"Basic", "Premium", "PremiumPlus"})
 VERIFIED_ORGANIZATIONS = frozenset({"business", "government"})
 CASHTAGS = 1
 """For self-serve apps, since April 2026."""
 NAMES_SHOWN = 5
-"""Ours: mentioned accounts that a note names."""
+"""Ours: how many mentioned accounts a note names."""
 ALT_LENGTH = 1000
 """OpenAPI 2.167, `alt_text.text`."""
 
@@ -30,9 +30,9 @@ ALT_LENGTH = 1000
 
 PHOTOS = 4
 IMAGE_BYTES = 5_000_000
-"""Stated as 5 MB; the smaller reading."""
+"""Stated as 5 MB. This is the smaller reading."""
 IMAGE_SIDE = 8192
-"""From a third-party guide only, so images are fitted to it and nothing is refused for it."""
+"""From a third-party guide, so images are fitted to this limit and never refused for it."""
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
 
 GIF_BYTES = 15_000_000
@@ -51,11 +51,11 @@ VIDEO_MIN_SIDE = 32
 VIDEO_ASPECT = 3
 """From 1:3 to 3:1."""
 VIDEO_SURE_LONG_SIDE, VIDEO_SURE_SHORT_SIDE = 1280, 1024
-"""Above it X takes a video from some accounts only, and says so no earlier than at the post."""
+"""X accepts larger videos only from some accounts and refuses others only when the post is created."""
 VIDEO_SURE_SECONDS = 140
-"""The limit of accounts without a subscription in the table of August 2026; in September it was 20 minutes."""
+"""The limit of accounts without a subscription in the table of August 2026. In September, it was 20 minutes."""
 VIDEO_CODEC, AUDIO_CODEC = "h264", "aac"
-"""X documents no others. It processes some others and refuses some of these at the post (integrators, 2026)."""
+"""X documents no other codecs. X processes some, and refuses some of these at the post (integrators, 2026)."""
 
 # --- redirect addresses -----------------------------------------------------------------------------------------------
 
@@ -64,11 +64,11 @@ REDIRECT_ADDRESSES = RedirectRules(
     (
         RedirectRow("http with the host 127.0.0.1", ("http",), _CALLBACKS, "2026-08-22", hosts=("127.0.0.1",)),
         RedirectRow(
-            "https with any host but localhost", ("https",), _CALLBACKS, "2026-08-22", other_hosts=("localhost",)
+            "https with any host except localhost", ("https",), _CALLBACKS, "2026-08-22", other_hosts=("localhost",)
         ),
     )
 )
-"""X's console accepts localhost, and its consent page refuses it (integrators, 2026)."""
+"""X's console accepts localhost, but the consent page refuses localhost (integrators, 2026)."""
 
 # --- uploads: OpenAPI 2.167 and X's own xurl, 2026-08 -----------------------------------------------------------------
 
@@ -76,24 +76,24 @@ SEGMENTS = 1000
 CHUNK_BYTES = 1024 * 1024
 CHUNK_MAX_BYTES = 4 * 1024 * 1024
 CHUNK_MIN_BYTES = 64 * 1024
-"""Ours: an edge that refuses even this does not want the file."""
+"""Ours: an edge that refuses this size refuses the file."""
 
 PROCESSING_TIMEOUT_SECONDS = 60 * 60
-"""X names none; integrators gave up after 7 to 30 minutes, and long videos took the longest of these."""
+"""Ours. Long videos took up to 30 minutes for integrators."""
 SETTLING_SECONDS = 2
-"""Between `succeeded` and the post: X's own servers learn of it a moment later."""
+"""Between `succeeded` and the post: X's other servers have the media a moment later."""
 EXPIRY_MARGIN_SECONDS = 120
-"""Media this close to their end are uploaded again rather than posted."""
+"""Media that expire this soon are uploaded again."""
 
 # --- prices in USD: docs.x.com/x-api/getting-started/pricing, August 2026 ---------------------------------------------
 
 POST_PRICE = "0.015"
 POST_WITH_URL_PRICE = "0.200"
 ALT_TEXT_PRICE = "0.005"
-"""A picture."""
+"""For each image."""
 LOOK_UP_PRICE = "0.005"
 OWN_LOOK_UP_PRICE = "0.001"
-"""A post that is read, when the account that reads its own posts owns the app."""
+"""For each post read, if the account owns the app and reads its own posts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +113,5 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
 
 
 def in_chunks(media: MediaFile) -> bool:
-    """Return whether X takes the file in chunks. It takes images in one call; a GIF with one frame is an image."""
+    """Return whether X accepts the file in chunks. Images, also a GIF with one frame, need one call."""
     return media.kind == "video" or media.animated

@@ -1,6 +1,6 @@
-"""X's side of tokens: consent, refresh, revocation, and who the account is; for apps with a secret and without one.
+"""OAuth at X for apps with and without a secret: consent, refresh, revocation and the account's identity.
 
-A refresh token works once. Only an answer about the token itself sends the owner back to the consent page.
+A refresh token works once. Only a response about the token itself sends the owner back to the consent page.
 """
 
 import re
@@ -29,41 +29,43 @@ USER_FIELDS = "id,name,username,profile_image_url,verified,verified_type,subscri
 FACTS = ("subscription_type", "verified", "verified_type", "protected")
 
 MISSING = {
-    "tweet.write": "X lets it publish nothing: the scope tweet.write is missing. Connect the account again.",
-    "media.write": "Posts with media will fail: the scope media.write is missing. Connect the account again to get it.",
-    "offline.access": "It ends after two hours: the scope offline.access is missing. Connect the account again.",
-    "tweet.read": "A post whose outcome is unknown cannot be read back: the scope tweet.read is missing.",
-    "users.read": "The account cannot be identified again: the scope users.read is missing.",
+    scope: f"The connection lacks the scope {scope}, so {effect}. Connect the account again."
+    for scope, effect in (
+        ("tweet.write", "X accepts no posts from it"),
+        ("media.write", "posts with media will fail"),
+        ("offline.access", "it ends after two hours"),
+        ("tweet.read", "socialpub cannot read back a post with an unknown outcome"),
+        ("users.read", "socialpub cannot identify the account again"),
+    )
 }
 
 REFUSED_TOKENS = re.compile(r"value passed for the (authorization code|(refresh )?token) was invalid", re.IGNORECASE)
-"""A spent, revoked or expired token or code; `invalid_grant` says the same."""
+"""A spent, revoked or expired token or code. `invalid_grant` means the same."""
 
 OAUTH_ERROR = re.compile(r"[a-z]+(?:_[a-z]+)+")
 """All names of RFC 6749. An `error` of another form does not come from X's token endpoint."""
 
 FAULTS_OF_THE_APP = {
-    "invalid_client": "X does not know the app: check client_id of [providers.x] and the app at console.x.com.",
-    "invalid_request": "X refused the request for a token: check the app's callback URLs and its settings at "
-    "console.x.com.",
+    "invalid_client": "X does not know the app. Check client_id in [providers.x] and the app at console.x.com.",
+    "invalid_request": "X refused the token request. Check the app's callback URLs and settings at console.x.com.",
 }
 
 UNAUTHORIZED = (
-    "X does not accept the app's credentials: check client_id and client_secret of [providers.x], and that the app is "
-    "a confidential client (Web App) at console.x.com; a public client (Native App) leaves client_secret empty."
+    "X does not accept the app's credentials. Check client_id and client_secret in [providers.x]. At console.x.com, "
+    "the app must be a confidential client (Web App). For a public client (Native App), leave client_secret empty."
 )
 UNAUTHORIZED_PUBLIC = (
-    "X does not accept the app without its secret: set client_secret of [providers.x], or make the app a public client "
+    "X does not accept the app without its secret. Set client_secret in [providers.x], or make the app a public client "
     "(Native App) at console.x.com."
 )
 
 
 class XOAuth(OAuth):
     refresh_early_seconds = 300
-    """Late on purpose: every refresh is a chance for the chain of single-use tokens to break."""
+    """Short on purpose: every refresh can break the chain of single-use tokens."""
 
     idle_refresh_seconds = 30 * 86400
-    """X does not state how long a refresh token lives; about six months was reported."""
+    """X does not document how long a refresh token lives. Integrators report about six months."""
 
     redirect_rules = limits.REDIRECT_ADDRESSES
 
@@ -81,11 +83,11 @@ class XOAuth(OAuth):
             "code_challenge": pkce_challenge(verifier),
             "code_challenge_method": "S256",
         }
-        # A space written as "+" was answered with `invalid_scope`.
+        # X answers a space written as "+" with `invalid_scope`.
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
-        """Return the account that the token belongs to. X bills it: ask at connect time, not as a health check."""
+        """Return the account that the token belongs to. X charges for this call, so it is no health check."""
         url = f"{self._section.api_url}/2/users/me"
         response = http.call("GET", url, token=access_token, params={"user.fields": USER_FIELDS})
         if response.status != 200:
@@ -93,7 +95,7 @@ class XOAuth(OAuth):
         user = object_at(as_object(response.json()), "data")
         account_id = text_at(user, "id")
         if account_id is None:
-            raise NoAnswer("X did not say whose token this is.", request_id=response.headers.get(REQUEST_ID))
+            raise NoAnswer("X's response does not name the account.", request_id=response.headers.get(REQUEST_ID))
         return Identity(
             account_id=account_id,
             username=text_at(user, "username"),
@@ -113,7 +115,6 @@ class XOAuth(OAuth):
                 raise error
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
-        """Posts without media need `tweet.write` alone."""
         return not scopes or "tweet.write" in scopes
 
     def _wanted_scopes(self) -> Mapping[str, str]:
@@ -128,12 +129,12 @@ class XOAuth(OAuth):
             raise self._read_failure(response)
         tokens = read_tokens(as_object(response.json()))
         if tokens is None:
-            raise NoAnswer("X answered without a token.", request_id=response.headers.get(REQUEST_ID))
+            raise NoAnswer("X's response contains no token.", request_id=response.headers.get(REQUEST_ID))
         return tokens
 
     def _post(self, http: Http, endpoint: str, fields: Mapping[str, str]) -> HttpResponse:
-        """A confidential client sends its secret as Basic, and `client_id` in the body, which some of X's servers want
-        as well. A public client has no secret and only names itself in the body: a Basic header would fail."""
+        # Some of X's servers require `client_id` in the body also from a client with a secret. A Basic header fails
+        # for a client without one.
         section, secret = self._section, self._section.client_secret.get_secret_value()
         return http.call(
             "POST",
@@ -143,7 +144,7 @@ class XOAuth(OAuth):
         )
 
     def _read_failure(self, response: HttpResponse) -> ProviderError:
-        """Return what an answer of the token or revocation endpoint other than success means."""
+        """Return the error that a failed response of the token or revocation endpoint means."""
         request_id = response.headers.get(REQUEST_ID)
         body = read_error(response)
         kind = text_at(json_object(response), "error")
@@ -151,18 +152,19 @@ class XOAuth(OAuth):
             kind = None
         if response.status == 429 and (body.own_form or kind):
             wait = seconds_until_reset(response.headers, None)
-            message = "X asks to wait before the next request for a token."
+            message = "X's rate limit for token requests is reached."
             return Throttled(message, retry_after_seconds=wait, request_id=request_id)
         if not 400 <= response.status < 500 or kind is None:
-            return NoAnswer(f"X gave no token (HTTP {response.status}).", request_id=request_id)
+            message = f"X's token endpoint sent no usable response (HTTP {response.status})."
+            return NoAnswer(message, request_id=request_id)
         spent = kind == "invalid_grant" or (
             response.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, body.texts))
         )
         if spent:
-            message = "X does not accept the authorization any more: connect the account again."
+            message = "X no longer accepts the authorization. Connect the account again."
         elif kind == "unauthorized_client":
             message = UNAUTHORIZED if self._section.client_secret else UNAUTHORIZED_PUBLIC
         else:
-            message = FAULTS_OF_THE_APP.get(kind, "X refused to give a token.")
+            message = FAULTS_OF_THE_APP.get(kind, "X refused to issue a token.")
         quoted = f' X says: "{body.message}"' if body.message and body.message != kind else ""
         return Rejected(message + quoted, status=response.status, reauth=spent, code=kind, request_id=request_id)

@@ -1,4 +1,4 @@
-"""What an owner may say about a post on X: contract section 6, in X's own values."""
+"""The options of a post on X, in X's own values (contract section 6)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,23 +7,23 @@ from socialpub.providers import options
 from socialpub.providers.options import Option, OptionType
 
 EVERYONE = "everyone"
-"""Ours: X has no such value, it wants the field left out."""
+"""Ours: X has no such value and requires that the field is absent."""
 
 ID_DIGITS = 19
 
+QUOTING = "Since April 2026, X does not let self-serve apps quote posts"
+COMMUNITIES = "X closed Communities in May 2026"
 
-QUOTING = "X has taken quoting away from self-serve apps (April 2026)"
-COMMUNITIES = "X has closed Communities (May 2026)"
-
-FROM_THE_ADDRESS = "It is the number at the end of the post's address."
-FROM_ITS_ADDRESS = "It is the number at the end of the community's address."
+POST_ID = "The id is the number at the end of the post's address."
+COMMUNITY_ID = "The id is the number at the end of the community's address."
 
 TABLE: options.Table = (
     Option(
         "replySettings",
         OptionType.CHOICE,
-        f"Who may reply: `{EVERYONE}`, `following` those whom the author follows, `mentionedUsers` those whom the post "
-        "mentions, `subscribers` those who pay the author, `verified` accounts that X has verified.",
+        f"Who may reply. `{EVERYONE}`: all accounts. `following`: accounts that the author follows. `mentionedUsers`: "
+        "accounts that the post mentions. `subscribers`: accounts that pay the author. `verified`: accounts that X has "
+        "verified.",
         default=EVERYONE,
         values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified"),
     ),
@@ -32,34 +32,34 @@ TABLE: options.Table = (
     Option(
         "inReplyToPostId",
         OptionType.DIGITS,
-        f"The post that this one answers. {FROM_THE_ADDRESS}",
+        f"The id of the post to reply to. {POST_ID}",
         maximum=ID_DIGITS,
         aliases=("in_reply_to_tweet_id",),
-        hint=FROM_THE_ADDRESS,
+        hint=POST_ID,
         of_one_post=True,
     ),
     Option(
         "quotePostId",
         OptionType.DIGITS,
-        f"The post that this one quotes; not together with media. {FROM_THE_ADDRESS} {QUOTING}.",
+        f"The id of the post to quote. Do not combine this option with media. {POST_ID} {QUOTING}.",
         maximum=ID_DIGITS,
         aliases=("quote_tweet_id",),
-        hint=FROM_THE_ADDRESS,
+        hint=POST_ID,
         of_one_post=True,
         closed=QUOTING,
     ),
     Option(
         "communityId",
         OptionType.DIGITS,
-        f"The community that the post goes to. {FROM_ITS_ADDRESS} {COMMUNITIES}.",
+        f"The id of the community for the post. {COMMUNITY_ID} {COMMUNITIES}.",
         maximum=ID_DIGITS,
-        hint=FROM_ITS_ADDRESS,
+        hint=COMMUNITY_ID,
         closed=COMMUNITIES,
     ),
     Option(
         "shareWithFollowers",
         OptionType.BOOLEAN,
-        f"A post to a community is shown to the author's followers as well. {COMMUNITIES}.",
+        f"Also shows a community post to the author's followers. {COMMUNITIES}.",
         default=False,
         closed=COMMUNITIES,
     ),
@@ -67,7 +67,7 @@ TABLE: options.Table = (
 
 
 def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as fields of `POST /2/tweets`: what is false or the default is left out (X forbids some of them)."""
+    """Return the options as fields of `POST /2/tweets`, without false and default values: X forbids some of them."""
     fields: dict[str, Any] = {}
     if chosen.get("replySettings", EVERYONE) != EVERYONE:
         fields["reply_settings"] = chosen["replySettings"]

@@ -1,4 +1,4 @@
-"""A post as X shows it: links without their scheme and cut, the first 280 units of a long text, four pictures."""
+"""A post as X shows it: shortened links, the first 280 units of a long text, at most four images."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _TAG = re.compile(
     r"(?<![\w@#$&/])(?:@[A-Za-z0-9_]{1,15}(?![\w@])|[#＃](?=[\d_]*+[^\W\d_])\w+|\$[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?(?!\w))"
 )
 MAX_LINK_LENGTH = 26
-"""X shows this many characters of a link and an ellipsis, but always the whole host."""
+"""X cuts a link after this many characters, but always shows the whole host."""
 UNIT = "characters as X counts them: a link 23, an emoji or a CJK character 2"
 
 
@@ -27,16 +27,15 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
     first, rest = _first_screen(text)
     remarks = []
     if length > allowed:
-        # X would never show the rest.
         rest = ""
-        remarks.append(f"X takes {allowed} of these {length} characters: only what fits is shown here.")
+        remarks.append(f"X accepts {allowed} of these {length} characters. This preview shows only the part that fits.")
     elif rest:
         remarks.append(f"Readers see the first {limits.TEXT_LENGTH} characters until they choose “Show more”.")
     shown = _shown_media(content)
     if len(shown) < len(content.media):
-        what = "one picture" if len(shown) == 1 else f"{len(shown)} pictures"
-        what = "the video or the animated GIF alone" if content.media and in_chunks(content.media[shown[0]]) else what
-        remarks.append(f"X takes {what}: the other media would have to go.")
+        alone = in_chunks(content.media[shown[0]])
+        what = "a video or an animated GIF only without other media" if alone else f"at most {len(shown)} images"
+        remarks.append(f"X accepts {what}. Remove the other media.")
     return Preview(
         text=_parts(first),
         more=_parts(rest),

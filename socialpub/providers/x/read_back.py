@@ -1,8 +1,8 @@
-"""Finds a post whose outcome is unknown: reads the account's own timeline and compares it with what was sent.
+"""Finds a post with an unknown outcome: reads the account's timeline and compares it with the sent post.
 
-The comparison is lenient where X writes text differently from what it was given. It is strict where another post could
-be taken for ours: account, reply and quote, kind and number of media. A field that the list omits or shows as null
-proves nothing, so an uncertain post counts as a match: a post found twice does less harm than a post made twice.
+The comparison is lenient where X changes the text of a post. It is strict where another post could be mistaken for
+ours: account, reply, quote, kind and number of media. An absent or null field proves nothing. An uncertain post counts
+as a match, because a second post does more harm than a wrong match.
 """
 
 import re
@@ -30,13 +30,13 @@ NAME = re.compile(r"@[A-Za-z0-9_]{1,15}")
 class ShownText:
     text: str
     targets: Mapping[str, str] = field(default_factory=dict)
-    """Where its short links lead, as far as X says so."""
+    """The known targets of its short links."""
     appended: frozenset[str] = frozenset()
     """The short links that X may have added at the end."""
     may_append: bool = False
-    """Whether a short link without a known target may be such a link."""
+    """Whether X may have added a short link without a known target."""
     cut: bool = False
-    """Whether the text may be only the beginning."""
+    """Whether X may have cut the text."""
 
     def is_appended(self, word: str) -> bool:
         unknown = self.may_append and word not in self.targets
@@ -46,15 +46,15 @@ class ShownText:
 @dataclass(frozen=True, slots=True)
 class SentText:
     words: tuple[Sequence[str], ...]
-    """Of each of its readings."""
+    """The words of each reading."""
     is_long: bool
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def prepare(cls, text: str) -> Self:
         return cls(_words(text), weigh(text).length > limits.TEXT_LENGTH)
 
     def is_shown_by(self, shown: ShownText, *, names_in_front: bool = False) -> bool:
-        """Compare. `names_in_front`: X may have added the names of the people who are answered."""
+        """Compare. `names_in_front`: X may have added the names of the accounts that the post replies to."""
         beginning = self._beginning_in(shown)
         if beginning is not None:
             theirs = _words(beginning)
@@ -76,12 +76,12 @@ class SentText:
                     yield rest, _without_names(theirs)
 
     def _beginning_in(self, shown: ShownText) -> str | None:
-        """Return the beginning of a long text that X cut; None when the text is whole."""
+        """Return the visible beginning of a long text that X cut; None when X did not cut the text."""
         cut = CUT_SHORT.search(shown.text) if self.is_long and shown.cut else None
         if cut is None:
             return None
         beginning = shown.text[: cut.start()]
-        # X shows about as much as fits into an ordinary post. A short "Read… https://…" is no cut text.
+        # X shows about the length of an ordinary post. A short "Read… https://…" is no cut text.
         return beginning if weigh(beginning).length >= limits.TEXT_LENGTH // 2 else None
 
 
@@ -95,7 +95,7 @@ def _without_names(words: Sequence[str]) -> Sequence[str]:
 
 
 def _begins(ours: Sequence[str], theirs: Sequence[str], shown: ShownText) -> bool:
-    """Return whether theirs are the first words of ours; the last word may be cut."""
+    """Return whether theirs are the first words of ours. The last word may be cut."""
     *whole, last = theirs or [""]
     rest = ours[len(whole) :]
     return bool(rest) and _alike(ours[: len(whole)], whole, shown) and rest[0].startswith(PARTS.split(last, 1)[0])
@@ -118,8 +118,10 @@ def _same_word(ours: str, theirs: str, shown: ShownText) -> bool:
 
 
 def _written_between(pieces: list[str], word: str) -> list[str]:
-    """Return what the word has between these pieces; fewer texts when a piece is missing. The first place that fits is
-    correct: X ends a link at what follows it."""
+    """Return the texts between these pieces of the word, or fewer texts when a piece is missing.
+
+    The first match is correct, because X ends a link at the text that follows.
+    """
     first, *middle, last = pieces
     if not word.startswith(first) or not word.endswith(last):
         return []
@@ -134,15 +136,15 @@ def _written_between(pieces: list[str], word: str) -> list[str]:
 
 
 def _leads_to(written: str, short_link: str, targets: Mapping[str, str]) -> bool:
-    """Return whether the short link may replace what was written. A link without a known target replaces any link."""
+    """Return whether the short link may replace the written text. Without a known target, it replaces any link."""
     target = targets.get(short_link)
     return written == short_link or ("." in written if target is None else same_link(written, target))
 
 
-# --- two generations of names -----------------------------------------------------------------------------------------
+# --- two dialects -----------------------------------------------------------------------------------------------------
 #
-# X's list of posts can be asked for "tweets" (OpenAPI 2.166) or "posts" (2.167). No document says which names the live
-# service accepts, so both are known. A question uses one dialect: each document describes only its own names.
+# X documents the fields of a list as "tweets" (OpenAPI 2.166) or "posts" (2.167). No document says which names the live
+# service accepts. A request uses the names of only one dialect, because each document describes only its own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +152,10 @@ class Dialect:
     fields_parameter: str
     fields: str
     references: str = ""
-    """The expansion that makes posts name what they reply to or quote; empty: the fields do so already."""
+    """The expansion that returns replied-to and quoted posts; empty: the fields include them."""
 
     def parameters(self, *, references: bool) -> dict[str, str]:
-        """Return the fields to ask for. X charges for each expansion, so set `references` only where it is needed."""
+        """Return the query parameters. X charges for each expansion, so set `references` only if needed."""
         expansions = {"expansions": self.references} if references and self.references else {}
         return {self.fields_parameter: self.fields, **expansions}
 
@@ -168,11 +170,7 @@ TWEETS = Dialect(
 
 @dataclass(slots=True)
 class SpokenDialect:
-    """The dialect that X accepted last; at first that of the newest document.
-
-    It is a fact about X and not about a post, so the class of the network keeps it for the process. Losing it costs one
-    more question.
-    """
+    """The dialect that X accepted last in this process, at first that of the newest document."""
 
     last: Dialect = field(default=POSTS)
 
@@ -184,7 +182,7 @@ MAX_PAGES = 10
 
 
 def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readback | CannotTell:
-    """Read once what the account posted since the commit. Raises when X did not answer."""
+    """Read the account's posts since the commit once. Raises when X did not answer."""
     timeline = _Timeline(job, f"{section.api_url}/2/users/{job.account.id}/tweets", spoken.last, job.since())
     posts: list[Any] = []
     following = ""
@@ -192,22 +190,22 @@ def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readbac
         page, following = timeline.read(following)
         spoken.last = timeline.dialect
         posts.extend(page)
-        # The newest posts come first, and the answer shows X's clock, which narrows `since`. Pages after a page of
-        # older posts are older still, and cost money.
+        # The newest posts come first, and the response shows X's clock, which narrows `since`. Further pages would be
+        # older, and X charges for them.
         since = job.since()
         if not following or (page and all(_is_older(post, since) for post in page)):
             break
     else:
         name = f"{section.site_url}/{job.account.username}" if job.account.username else "the account on x.com"
-        return CannotTell(f"The account posted too much since to find it: look at {name}.")
-    sent = SentPost.of(job.content, job.options, job.account)
+        return CannotTell(f"The account has too many newer posts to find this post. Check {name}.")
+    sent = SentPost.prepare(job.content, job.options, job.account)
     ids = {str(post["id"]) for post in posts if sent.could_be(post) and not _is_older(post, since)}
     return Readback(tuple(Published(id, permalink(section, job.account.username, id)) for id in sorted(ids, key=int)))
 
 
 @dataclass(slots=True)
 class _Timeline:
-    """One reading of the list, page by page, in the dialect that X accepts."""
+    """Reads the list page by page in the dialect that X accepts."""
 
     job: Job
     url: str
@@ -216,14 +214,14 @@ class _Timeline:
     both_tried: bool = False
 
     def read(self, token: str) -> tuple[list[Any], str]:
-        """Return the posts of the page, and the token of the next one; empty after the last."""
+        """Return the posts of the page, and the token of the next page, `""` after the last page."""
         response = self._ask(self.dialect, token)
         if not response.ok:
             response = self._ask_in_the_other(response, token)
         return _read_posts(response)
 
     def _ask_in_the_other(self, refusal: HttpResponse, token: str) -> HttpResponse:
-        """Ask with the other names: X refuses unknown names with 400. Raises what either answer means."""
+        """Ask in the other dialect: X refuses unknown names with 400. Raises the error of either response."""
         rejection = classify(refusal, now=self.job.now)
         if rejection.status != 400 or self.both_tried:
             raise rejection
@@ -232,7 +230,7 @@ class _Timeline:
         response = self._ask(dialect, token)
         if not response.ok:
             again = classify(response, now=self.job.now)
-            # Refused in both dialects: the names were not the cause, and the usual dialect describes it better.
+            # X refuses both dialects, so the names are not the cause. The usual dialect has the better message.
             raise rejection if again.status == 400 else again
         self.dialect = dialect
         return response
@@ -251,7 +249,7 @@ class _Timeline:
 
 
 def _read_posts(response: HttpResponse) -> tuple[list[Any], str]:
-    """Read a page. An empty timeline has no `data`, but says that it found nothing; anything else is no answer."""
+    """Read a page. Only an empty timeline may lack `data`, and its `meta` then reports no results."""
     request_id = response.headers.get(REQUEST_ID)
     body = as_object(response.json())
     posts, meta = body.get("data"), body.get("meta", {})
@@ -259,7 +257,7 @@ def _read_posts(response: HttpResponse) -> tuple[list[Any], str]:
         raise NoAnswer("X's list of posts could not be read.", request_id=request_id)
     found_none = meta.get("result_count", None if posts is None else 0) == 0
     if not posts and (not found_none or body.get("errors")):
-        raise NoAnswer("X did not say what the account posted.", request_id=request_id)
+        raise NoAnswer("X's response does not list the account's posts.", request_id=request_id)
     return posts or [], str(meta.get("next_token") or "")
 
 
@@ -272,14 +270,14 @@ def _is_older(post: Any, since: datetime) -> bool:
 
 
 def _timestamp(instant: datetime) -> str:
-    """Return whole seconds, the only form in X's own examples."""
+    """Return the time in whole seconds, the only form in X's examples."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # --- one post of the list ---------------------------------------------------------------------------------------------
 
-KINDS = {"3": "picture", "7": "video", "13": "video", "16": "GIF"}
-"""By the beginning of a media_key; any other beginning names no kind."""
+KINDS = {"3": "image", "7": "video", "13": "video", "16": "GIF"}
+"""By the first part of a media_key. Any other first part names no kind."""
 MEDIA_KEY = re.compile(r"([0-9]+)_")
 MEDIA_PAGE = re.compile(r"/status/([0-9]+)/(?:photo|video)/[0-9]+/?$")
 ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
@@ -287,25 +285,25 @@ ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
 
 @dataclass(frozen=True, slots=True)
 class SentPost:
-    """The sent post, prepared for many comparisons."""
+    """The sent post, prepared for comparisons."""
 
     account_id: str
     text: SentText
     kinds: tuple[str, ...]
-    """Of its media, in order."""
+    """The kinds of its media, in order."""
     replies_to: str | None
     quotes: str | None
 
     @classmethod
-    def of(cls, content: Content, chosen: Mapping[str, Any], account: Account) -> "SentPost":
+    def prepare(cls, content: Content, chosen: Mapping[str, Any], account: Account) -> Self:
         kinds = tuple(
-            "video" if media.kind == "video" else "GIF" if in_chunks(media) else "picture" for media in content.media
+            "video" if media.kind == "video" else "GIF" if in_chunks(media) else "image" for media in content.media
         )
         replies_to, quotes = chosen.get("inReplyToPostId"), chosen.get("quotePostId")
-        return cls(account.id, SentText.of(content.text), kinds, replies_to, quotes)
+        return cls(account.id, SentText.prepare(content.text), kinds, replies_to, quotes)
 
     def could_be(self, post: Any) -> bool:
-        """Return whether nothing in this post of the list contradicts it."""
+        """Return whether nothing in this listed post contradicts the sent post."""
         if not isinstance(post, dict) or not re.fullmatch(r"[0-9]{1,19}", str(post.get("id"))):
             return False
         if str(post.get("author_id") or self.account_id) != self.account_id:
@@ -313,7 +311,6 @@ class SentPost:
         return self._place_fits(post) and self._media_fit(post) and self._text_fits(post)
 
     def _place_fits(self, post: dict[str, Any]) -> bool:
-        """Compare what the post replies to and what it quotes."""
         references = dict(_references(post))
         if self.quotes and references.get("quoted", self.quotes) != self.quotes:
             return False
@@ -329,9 +326,9 @@ class SentPost:
         marked = [link for link in _links(post) if _is_media_of(link, post)]
         if marked:
             return bool(self.kinds) and self._kinds_fit([link.get("media_key") for link in marked])
-        # X omits what is empty, and also a field that failed. The text of a post with media ends with their link.
-        none_told = "created_at" in post and "attachments" not in post and not ENDS_OPEN.search(_written(post))
-        return not (none_told and self.kinds)
+        # X omits empty fields and failed fields. The text of a post with media ends with their link.
+        has_none = "created_at" in post and "attachments" not in post and not ENDS_OPEN.search(_written(post))
+        return not (has_none and self.kinds)
 
     def _kinds_fit(self, keys: list[Any]) -> bool:
         begun = (MEDIA_KEY.match(str(key)) for key in keys)
@@ -346,7 +343,6 @@ class SentPost:
             _written(whole),
             targets,
             appended=frozenset(link["url"] for link in links if self._is_appended(link)),
-            # A link without an explanation may be the one that X appends.
             may_append=bool(self.kinds or self.quotes),
             cut=whole is post,
         )
@@ -354,7 +350,7 @@ class SentPost:
         return self.text.is_shown_by(shown, names_in_front=same_parent)
 
     def _is_appended(self, link: dict[str, Any]) -> bool:
-        """Return whether X adds this link to the text: that of the media, or of the quoted post."""
+        """Return whether X adds this link to the text: the link of the media or of the quoted post."""
         target = str(link.get("expanded_url")).split("?", 1)[0].rstrip("/")
         if self.kinds and ("media_key" in link or MEDIA_PAGE.search(target)):
             return True
@@ -362,7 +358,7 @@ class SentPost:
 
 
 def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield kind of reference and id, in either dialect."""
+    """Yield the kind and the id of each reference, in either dialect."""
     listed = post.get("referenced_posts") or post.get("referenced_tweets")
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, dict) and one.get("type") and one.get("id"):
@@ -373,7 +369,7 @@ def _is_reply(post: dict[str, Any], references: Mapping[str, str]) -> bool | Non
     """Return whether the post is a reply. None: the list does not say."""
     conversation = post.get("conversation_id")
     if conversation:
-        # An edited post keeps the conversation that its first version began.
+        # An edited post keeps the conversation of its first version.
         versions = post.get("edit_history_post_ids") or post.get("edit_history_tweet_ids")
         begun = [post["id"], *(versions if isinstance(versions, list) else [])]
         return str(conversation) not in map(str, begun)

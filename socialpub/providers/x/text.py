@@ -1,11 +1,11 @@
-"""How long X finds a text, and what it makes a link of: the weighted length and the URLs of twitter-text 3.
+"""X's length and links of a text: the weighted length and the URLs of twitter-text 3.
 
-The length decides whether a post is refused before it is sent, so it must be X's own: tests compare it with the
-official conformance cases. Any text takes a time proportional to its length, because a caller chooses the text. The
-reference tries its pattern for links again at every character. Here every run of labels is examined once, from its end.
+The length decides whether a post is refused before it is sent, so tests compare it with the official conformance cases.
+The time is proportional to the length of the text, because a caller chooses the text. The reference tries its pattern
+for links at every character. This module examines every run of labels once, from its end.
 
-Two differences are intended. Emoji younger than the reference's tables count 2 like all others. Letter case is that of
-ASCII, and a domain is measured as DNS sees it; most of what IDNA forbids is left out.
+Two differences are intended. Emoji younger than the reference's tables count 2 like all others. Letter case is ASCII,
+and the length of a domain is that of DNS, without most of IDNA's prohibitions.
 """
 
 import bisect
@@ -22,7 +22,7 @@ from socialpub.providers.preview import utf16_units
 
 _LISTED = (Path(__file__).parent / "tlds.txt").read_text("utf-8").splitlines()
 TLDS = frozenset(tld for line in _LISTED if not line.startswith("#") for tld in line.split())
-"""The top-level domains that X knows: lower case; the internationalised ones in their own script."""
+"""The top-level domains that X knows, in lower case and in their own script."""
 
 SPACES = r"\t-\r \x85\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 DIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -36,12 +36,12 @@ _CYRILLIC = r"\u0400-\u04ff"
 
 _NOT_IN_LABELS = f"{SPACES}{DIRECTIONAL}{INVALID}"
 _LABEL = f"[^{PUNCTUATION}{_NOT_IN_LABELS}]"
-_NO_NEIGHBOUR = f"A-Za-z0-9@＠$#＃{INVALID}"
-"""A link does not begin right after one of these."""
+_NO_NEIGHBOR = f"A-Za-z0-9@＠$#＃{INVALID}"
+"""A link does not begin after one of these."""
 
 _CHAIN = re.compile(f"(?:{_LABEL}|[-_.])+")
-_BEGINNING = re.compile(f"(?<![{_NO_NEIGHBOUR}]){_LABEL}")
-_NEIGHBOUR = re.compile(f"[^{_NO_NEIGHBOUR}]")
+_BEGINNING = re.compile(f"(?<![{_NO_NEIGHBOR}]){_LABEL}")
+_NEIGHBOR = re.compile(f"[^{_NO_NEIGHBOR}]")
 _SCHEMES = ("https://", "http://")
 _PORT = re.compile(r":[0-9]++")
 _PUNYCODE = re.compile(r"[Xx][Nn]--[-0-9A-Za-z]++")
@@ -62,9 +62,9 @@ _MAX_URL = 4096
 _MAX_LABEL = 63
 _MAX_SHORTENED = 40
 _UNSEEN = re.compile("[\u00ad\u034f\u1806\u180b-\u180d\u200b-\u200d\u2060\ufe00-\ufe0f]")
-"""What IDNA takes out of a label (RFC 3454, B.1)."""
+"""Characters that IDNA removes from a label (RFC 3454, B.1)."""
 _TAG = re.compile("[\U000e0001\U000e0020-\U000e007f]")
-"""Forbidden in a label (RFC 3454, C.9); flags are made with them."""
+"""Characters of flags, forbidden in a label (RFC 3454, C.9)."""
 _LABEL_DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 _TLD_LENGTHS: dict[str, tuple[int, ...]] = {
@@ -75,15 +75,15 @@ _AFTER_TLD = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`start` and `len(text)` say what it covers, in code points of the text that was searched."""
+    """A link. `start` and `len(text)` are in code points of the searched text."""
 
     start: int
     text: str
 
 
 def find_links(text: str) -> Iterator[Link]:
-    """Every link, from left to right, never two over one another."""
-    taken = -1  # A link begins after this position: the one before it must be free for the neighbour.
+    """Yield every link from left to right, without overlaps."""
+    taken = -1  # A link begins after this position, because its neighbor must not belong to a link.
     for chain in _CHAIN.finditer(text):
         if chain.end() > taken and "." in chain[0]:
             labels = _Labels(text, chain.start(), chain.end())
@@ -97,10 +97,10 @@ def find_links(text: str) -> Iterator[Link]:
 
 
 class _Labels:
-    """One run of labels, dots, hyphens and underscores, cut at its dots.
+    """One run of labels, dots, hyphens and underscores, split at its dots.
 
-    `tld_ends[i]`: where a top-level domain that begins with label i ends, or 0.
-    `reaches[i]`: where the longest domain that begins with the whole label i ends, or 0.
+    `tld_ends[i]`: the end of a top-level domain that begins with label i, or 0.
+    `reaches[i]`: the end of the longest domain that begins with the whole label i, or 0.
     """
 
     def __init__(self, text: str, start: int, end: int) -> None:
@@ -117,7 +117,7 @@ class _Labels:
                 self.reaches[i] = self.reaches[i + 1] or ("_" not in label and self.tld_ends[i + 1]) or 0
 
     def next_match(self, taken: int) -> tuple[int | None, int, int] | None:
-        """The leftmost domain after `taken`: where its scheme begins (None without), where it begins and ends."""
+        """Return the begin of the scheme (None without), the begin and the end of the next domain after `taken`."""
         scheme_at = self._scheme_at(taken)
         if scheme_at is not None:
             first = self._domain_in(0, self.start, whole=True)
@@ -138,13 +138,13 @@ class _Labels:
         return None
 
     def _domain_in(self, i: int, at: int, *, whole: bool) -> tuple[int, int] | None:
-        """The first domain that begins inside label i, not before `at`; exactly at `at` when `whole` is set."""
+        """Return the first domain that begins inside label i, not before `at`, or with `whole` exactly at `at`."""
         end = self.ends[i]
         if i == len(self.starts) - 1 or at >= end or self.text[end - 1] in "-_":
             return None
         stop = self.reaches[i + 1]
         if not stop:
-            # The label is the last before the top-level domain, where underscores are not allowed.
+            # The last label before the top-level domain may not have underscores.
             stop = self.tld_ends[i + 1]
             after_underscore = self.text.rfind("_", at, end) + 1
             if not stop or (whole and after_underscore):
@@ -154,13 +154,13 @@ class _Labels:
             return (at, stop) if self.text[at] not in "-_" else None
         begins = _BEGINNING.search(self.text, at, end)
         if begins is not None and begins.start() == 0 and _may_precede(self.text[0]):
-            # The reference looks for a neighbour first, even at the very beginning of the text.
+            # The reference searches for a neighbor first, even at the beginning of the text.
             begins = _BEGINNING.match(self.text, 1, end) or begins
         return (begins.start(), stop) if begins else None
 
 
 def _may_precede(character: str) -> bool:
-    return _NEIGHBOUR.match(character) is not None
+    return _NEIGHBOR.match(character) is not None
 
 
 def _tld_end(text: str, at: int, limit: int) -> int:
@@ -173,7 +173,7 @@ def _tld_end(text: str, at: int, limit: int) -> int:
 
 
 def _tail(text: str, stop: int) -> tuple[int, bool]:
-    """Where port, path and query after a domain end, and whether there is a path."""
+    """Return the end of port, path and query after a domain, and whether there is a path."""
     if port := _PORT.match(text, stop):
         stop = port.end()
     has_path = text.startswith("/", stop)
@@ -184,7 +184,7 @@ def _tail(text: str, stop: int) -> tuple[int, bool]:
 
 
 def _path_end(text: str, at: int) -> int:
-    """A path ends after a character that may end it, or after parentheses that follow such an end directly."""
+    """Return the end of a path: after a character that may end a path, or after parentheses that follow directly."""
     end = at
     while True:
         if part := _PATH_PART.match(text, at):
@@ -209,7 +209,7 @@ def _with_scheme(text: str, scheme_at: int, start: int, stop: int, end: int) -> 
 
 
 def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterator[Link]:
-    """Without a scheme only the Latin parts of a domain count, and the last of them carries the path."""
+    """Yield the links without a scheme: only Latin parts of a domain count, and the last part has the path."""
     if start and text[start - 1] in "-_./":
         return
     domains = list(_latin_domains(text, start, stop))
@@ -221,7 +221,7 @@ def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterato
 
 
 def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """The stretches of Latin labels inside a domain, each up to its rightmost top-level domain."""
+    """Yield the runs of Latin labels inside a domain, each up to its rightmost top-level domain."""
     begin, reached, left = -1, 0, start
     for dot in (at for at in range(start, stop) if text[at] == "."):
         tail = dot
@@ -239,8 +239,7 @@ def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]
 
 
 def _fits(length: int, domain: str) -> bool:
-    """Whether the labels and the whole of a URL are within DNS's and X's limits; `length` counts the scheme twice,
-    as the reference does."""
+    """Return whether labels and URL are within the limits. `length` counts the scheme twice, like the reference."""
     labels = _LABEL_DOTS.split(domain)
     sizes = [len(label) if label.isascii() else _encoded_length(_UNSEEN.sub("", label)) for label in labels]
     if not all(0 < size <= _MAX_LABEL for size in sizes):
@@ -249,14 +248,14 @@ def _fits(length: int, domain: str) -> bool:
 
 
 def _encoded_length(label: str) -> int:
-    """Return the length of a label as DNS sees it (`xn--…`, RFC 3492), or one too many when it is longer."""
+    """Return the length of a label in DNS (`xn--…`, RFC 3492), or one above the limit when it is longer."""
     if len(label) > 4 * _MAX_LABEL or _TAG.search(label):
-        # Folding joins three characters at most, and must not be fed with long rows of combining marks.
+        # Folding joins at most three characters, and long rows of combining marks would take too long.
         return _MAX_LABEL + 1
     folded = unicodedata.normalize("NFKC", label.casefold())
     if folded.isascii():
         return len(folded)
-    # Every character takes one digit or more, so a longer label is not encoded.
+    # Every character needs at least one digit, so a longer label is not encoded.
     if len(folded) > _MAX_LABEL or folded[:4].lower() == "xn--":
         return _MAX_LABEL + 1
     return len("xn--") + len(folded.encode("punycode"))
@@ -286,9 +285,9 @@ _MENTION = re.compile(
 @dataclass(frozen=True, slots=True)
 class Weighed:
     length: int
-    """In X's units: a Latin letter 1, a link 23, an emoji or a CJK character 2."""
+    """X's units: a Latin letter 1, a link 23, an emoji or a CJK character 2."""
     valid: bool
-    """Not empty, at most 280, no invalid character."""
+    """Not empty, length at most 280, no invalid character."""
     invalid_characters: bool
     urls: tuple[str, ...]
     cashtags: tuple[str, ...]
@@ -296,14 +295,14 @@ class Weighed:
     mentions: tuple[str, ...]
     """Without their `@`."""
     valid_range_end: int
-    """The index of the last UTF-16 unit of the text as given that still fits; 0 for an empty text."""
+    """The index of the last UTF-16 unit of the text that fits; 0 for an empty text."""
 
 
 @functools.lru_cache(maxsize=16)
 def weigh(text: str) -> Weighed:
-    """Weigh any text as X does, in a time proportional to its length.
+    """Return X's weight of a text.
 
-    The last ones are remembered: a post for a hundred accounts has one text, and links cost up to 20 ms.
+    The last results are cached: a post for a hundred accounts has one text, and links take up to 20 ms.
     """
     normal = nfc(text)
     found = list(find_links(normal))
@@ -326,7 +325,7 @@ def weigh(text: str) -> Weighed:
             fitting_end = at
 
     length = weight // SCALE
-    # The reference carries the whole change of length by normalization over to the end of the range.
+    # The reference adds the whole change of length by normalization to the end of the range.
     fitting_units = utf16_units(normal[: max(fitting_end, 1)]) + utf16_units(text) - utf16_units(normal)
     return Weighed(
         length=length,
@@ -340,27 +339,27 @@ def weigh(text: str) -> Weighed:
 
 
 def _is_within(at: int, found: Sequence[Link]) -> bool:
-    """Return whether this place is inside one of the links, which are in the order of the text."""
+    """Return whether this position is inside one of the ordered links."""
     before = bisect.bisect(found, at, key=lambda link: link.start) - 1
     return before >= 0 and at < found[before].start + len(found[before].text)
 
 
 # --- emoji -----------------------------------------------------------------------------------------------------------
 #
-# The reference lists the sequences of 2018. Here their form is known (UTS #51: keycaps, flags, tags, skin tones,
-# presentation selectors, joined figures), so that an emoji of next year counts 2 like every other. What has the form of
-# no emoji (a flag of no country, a tone on a car, five joined figures) is taken apart, as in the reference.
+# The reference lists the sequences of 2018. This module matches their form (UTS #51: keycaps, flags, tags, skin tones,
+# presentation selectors, joined figures), so that future emoji count 2. A sequence without the form of an emoji (a flag
+# of no country, a tone on a car, five joined figures) counts by its parts, like in the reference.
 
 _POINTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "emoji.toml").read_text("utf-8"))
 _ONLY_WITH_SELECTOR = "\u00a9\u00ae\u2122\u265f"
-"""Signs that are plain text unless U+FE0F follows."""
+"""Plain text unless U+FE0F follows."""
 
 MAX_JOINED = 4
-"""Figures in the longest joined sequence there is (a family, a kiss)."""
+"""The number of figures in the longest joined sequence (a family, a kiss)."""
 
 
 def _characters(name: str) -> str:
-    """Return ranges such as `261D 26F7-26F9` as the inside of a character class."""
+    """Return ranges such as `261D 26F7-26F9` as the content of a character class."""
     parts = _POINTS[name].split()
     return "".join("-".join(re.escape(chr(int(point, 16))) for point in part.split("-")) for part in parts)
 
@@ -381,14 +380,14 @@ _TONE = "[\U0001f3fb-\U0001f3ff]"
 _FIGURE = (
     f"(?:[{_characters('toned')}]{_TONE}"
     f"|[{_characters('text_by_default')}{_ONLY_WITH_SELECTOR}]\ufe0f"
-    f"|[{_characters('text_by_default')}{_characters('colourful')}])"
+    f"|[{_characters('text_by_default')}{_characters('colorful')}])"
 )
 _TAGGED = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 
 SEQUENCE = re.compile(f"[0-9#*]\ufe0f?\u20e3|{_flags()}|{_TAGGED}|{_FIGURE}(?:\u200d{_FIGURE}){{0,{MAX_JOINED - 1}}}")
-"""One emoji, however many code points it is made of."""
+"""One emoji of any number of code points."""
 
 
 def find_emoji(text: str) -> dict[int, int]:
-    """Return where each emoji begins, and its length in code points."""
+    """Return the position and the length of each emoji in code points."""
     return {match.start(): len(match[0]) for match in SEQUENCE.finditer(text)}

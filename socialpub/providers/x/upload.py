@@ -1,7 +1,7 @@
-"""Bringing media to X: one call for an image, a session of chunks for an animated GIF or a video.
+"""Uploads media to X: an image in one call, an animated GIF or a video in a session of chunks.
 
-Every step reads the memo first. What X has and still keeps is not sent again, so a crash resumes. A step that finds its
-upload gone goes back to its beginning.
+Every step reads the memo first and does not send again what X still has, so a delivery resumes after a crash. A step
+whose upload has expired goes back to the first step of the upload.
 """
 
 import math
@@ -32,7 +32,7 @@ from socialpub.providers.x import limits
 from socialpub.providers.x.client import call, classify, read_data, read_id, require_data
 
 UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
-"""Each is followed by `:` and the index of its media item."""
+"""In a step's name, `:` and the index of the media item follow."""
 
 Upload = dict[str, Any]
 """One file in the memo: its id, expires_at, ready_at (Unix seconds) and the session's progress."""
@@ -71,7 +71,7 @@ IMAGE_MIN_BYTES = 500_000
 def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     media = job.content.media[index]
     max_bytes = upload.get("max_bytes", limits.IMAGE_BYTES)
-    # Drawings stay sharp as PNG. For everything else the file's own type comes first.
+    # Drawings stay sharp as PNG. Other images keep their own type if possible.
     types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     fitted = job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
     response = call(
@@ -85,7 +85,7 @@ def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Out
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
-        return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
+        return start_over(job, index, "X found the image too large", 4, otherwise, max_bytes=max_bytes // 2)
     return as_outcome(rejection)
 
 
@@ -111,12 +111,12 @@ def initialize(job: Job, section: XSection, index: int, upload: Upload) -> Outco
 
 
 def chunk_bytes(total_bytes: int) -> int:
-    """Return a size that X's edge takes and that fits the file into a thousand segments."""
+    """Return a size that X's edge accepts and that needs at most a thousand segments."""
     return min(max(limits.CHUNK_BYTES, math.ceil(total_bytes / limits.SEGMENTS)), limits.CHUNK_MAX_BYTES)
 
 
 def append(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
-    """Send segments until the file or this run's time is over."""
+    """Send segments until the file or the time of this run ends."""
     media = _chunked(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
     while (offset := upload["segment"] * chunk) < media.size_bytes:
@@ -134,26 +134,26 @@ def append(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
             )
             rejection = None if response.ok else _rejection(job, response, sent_bytes=True)
             if rejection is None:
-                # No body is needed. One that cannot be read is a page, and the segment is sent again.
+                # A body is optional. An unreadable body is a page, so the segment is sent again.
                 read_data(response)
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
             if isinstance(error, Throttled) and error.retry_after_seconds is not None:
                 return Wait(error.retry_after_seconds, error.message, remember(job.memo, index, upload))
-            # What went through is kept. The same call at the beginning of the next run shows what is wrong.
+            # Earlier segments count. The same call in the next run shows the error.
             return More(remember(job.memo, index, upload))
         if rejection is not None:
             if rejection.reason is Reason.TOO_LARGE and _may_halve(media, chunk):
                 otherwise = Refused(rejection.message, content=True)
-                return start_over(job, index, "X found the pieces too large", 8, otherwise, chunk_bytes=chunk // 2)
+                return start_over(job, index, "X found the chunks too large", 8, otherwise, chunk_bytes=chunk // 2)
             return _restart(job, index, rejection)
         upload["segment"] += 1
     return Done(remember(job.memo, index, upload))
 
 
 def finalize(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
-    # Without a JSON object as its body the call is refused.
+    # X refuses this call without a JSON object as its body.
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
@@ -188,7 +188,8 @@ def await_processing(job: Job, section: XSection, index: int, upload: Upload) ->
     if waited > limits.PROCESSING_TIMEOUT_SECONDS:
         minutes = limits.PROCESSING_TIMEOUT_SECONDS // 60
         return Refused(
-            f"X did not finish processing the {what} within {minutes} minutes. Post it again, or re-encode it."
+            f"X did not finish processing the {what} within {minutes} minutes. Convert the {what}, then create the "
+            "post again."
         )
     progress = processing.get("progress_percent")
     shown = f" ({progress} %)" if type(progress) is int else ""
@@ -196,7 +197,7 @@ def await_processing(job: Job, section: XSection, index: int, upload: Upload) ->
 
 
 def _chunked(job: Job, index: int) -> MediaFile:
-    """Return the file as it is sent: a GIF without its metadata."""
+    """Return the file to send: a GIF loses its metadata."""
     media = job.content.media[index]
     return media if media.kind == "video" else job.fit(media, ImageLimits((media.mime_type,), limits.GIF_BYTES))
 
@@ -217,7 +218,7 @@ def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) ->
 
 
 def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
-    """Open a second session when X does not know this one, or finds it inconsistent (an answer was lost)."""
+    """Open a second session when X does not know this session or finds it inconsistent (a response was lost)."""
     if rejection.status not in (400, 404):
         return as_outcome(rejection)
     chunk = recall(job.memo, index).get("chunk_bytes")
@@ -231,9 +232,9 @@ def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
     words = f': "{message}"' if isinstance(message, str) else ""
     kind = job.content.media[index].kind
     advice = (
-        "Encode it as MP4 (H.264 High, yuv420p, AAC, at most 60 frames a second)."
+        "Encode the video as MP4 (H.264 High, yuv420p, AAC, at most 60 frames per second)."
         if kind == "video"
-        else "Save the GIF anew, or make it a video."
+        else "Save the GIF again, or convert it to a video."
     )
     return Refused(f"X could not process media item {index + 1}{words}. {advice}", "processing-failed", content=True)
 
@@ -249,7 +250,7 @@ ALT_TEXT_TRIES = 5
 
 
 def set_alt_text(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
-    """Set an image's alt text. X does not require one, so the post goes out without it rather than not at all."""
+    """Set an image's alt text. X does not require alt text, so a failure never stops the post."""
     media = job.content.media[index]
     if upload.get("described") or not media.alt:
         return Done(job.memo)
@@ -267,28 +268,26 @@ def set_alt_text(job: Job, section: XSection, index: int, upload: Upload) -> Out
         upload["alt_tries"] = upload.get("alt_tries", 0) + 1
         if upload["alt_tries"] < ALT_TEXT_TRIES:
             pause = 5.0 * 2 ** upload["alt_tries"]
-            return Wait(pause, "X did not take the alt text yet", remember(job.memo, index, upload))
+            return Wait(pause, "X has not accepted the alt text yet", remember(job.memo, index, upload))
         failure = error.message
     memo = remember(job.memo, index, {**upload, "described": True})
     if failure is not None:
-        # Shown with the delivery.
         memo["notes"] = [*memo.get("notes", []), f"Published without the alt text of media item {index + 1}: {failure}"]
     return Done(memo)
 
 
-# --- the memo of one file: what X gave for it, and until when ---------------------------------------------------------
+# --- the memo of one file ---------------------------------------------------------------------------------------------
 
 EXPIRES_AFTER_SECONDS = 24 * 3600
-"""When X does not say."""
+"""When X names no time."""
 
 
 def recall(memo: Memo, index: int) -> Upload:
-    """Return what the memo holds of one upload."""
     return deepcopy(memo.get("media", {}).get(str(index), {}))
 
 
 def remember(memo: Memo, index: int, upload: Upload) -> Memo:
-    """Return a new memo with this upload. The old memo does not change: a step that fails half-way has no effect."""
+    """Return a new memo with this upload. The old memo stays unchanged, so a step that fails has no effect."""
     return {**memo, "media": {**memo.get("media", {}), str(index): upload}}
 
 
@@ -299,12 +298,12 @@ def read_upload(job: Job, response: HttpResponse) -> Upload:
 
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:
-    """Return until when an upload counts as usable: a little less than X says, because the post takes time as well."""
+    """Return until when an upload counts as usable: shorter than X's time, because the post needs time."""
     return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
 
 
 def ready(job: Job, index: int) -> bool:
-    """Return whether X has the whole file, processed, and keeps it long enough for the post."""
+    """Return whether X has processed the whole file and keeps it long enough for the post."""
     upload = recall(job.memo, index)
     return upload.get("ready_at") is not None and not _expired(job, upload)
 
@@ -314,18 +313,18 @@ def _expired(job: Job, upload: Upload) -> bool:
 
 
 def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
-    reason = f"Media item {index + 1} is sent anew: {because}."
+    reason = f"socialpub uploads media item {index + 1} again: {because}."
     step = next(_plan_item(index, job.content.media[index])).name
     return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
 
 
 def start_over_expired(job: Job, index: int) -> Again:
-    """Send a file again that X no longer has, or does not keep long enough."""
-    message = f"X kept media item {index + 1} for too short a time to post it. Post it again."
-    return start_over(job, index, "X keeps uploads for a day, and this one is over", 2, Refused(message))
+    """Upload a file again that X no longer has or is about to remove."""
+    message = f"The upload of media item {index + 1} at X expired before the post. Create the post again."
+    return start_over(job, index, "X keeps uploads for a day, and this upload has expired", 2, Refused(message))
 
 
-# --- which steps there are --------------------------------------------------------------------------------------------
+# --- the steps --------------------------------------------------------------------------------------------------------
 
 STEPS: Mapping[str, Callable[[Job, XSection, int, Upload], Outcome]] = {
     UPLOAD_IMAGE: upload_image,
@@ -338,7 +337,7 @@ STEPS: Mapping[str, Callable[[Job, XSection, int, Upload], Outcome]] = {
 
 
 def run_step(name: str, job: Job, section: XSection, index: int) -> Outcome:
-    """Run one step of an upload. It does nothing when X has what it brings, and starts over when X has it no more."""
+    """Run one step of an upload. A completed step does nothing, and a step without its upload starts over."""
     upload = recall(job.memo, index)
     is_known = bool(upload.get("id")) and not _expired(job, upload)
     if name != ALT_TEXT and (ready(job, index) or (name == INIT and is_known)):

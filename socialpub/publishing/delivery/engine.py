@@ -325,7 +325,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     def call(method: str, url: str, **arguments: Any) -> Any:
         nonlocal asked
         try:
-            response = rt.http_for(delivery.provider).call(method, url, gate=check_still_allowed, **arguments)
+            response = rt.http_for(delivery.provider).call(method, url, check_allowed=check_still_allowed, **arguments)
         finally:
             asked = True
         trace.answered = True

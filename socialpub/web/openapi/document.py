@@ -73,7 +73,7 @@ def _value(option: Option) -> dict[str, Any]:
             return {"type": "string", "pattern": "^[0-9]+$", **max_length}
         case OptionType.LINK:
             return {"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://\S+$", **max_length}
-        case OptionType.COLOUR:
+        case OptionType.COLOR:
             return {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"}
         case OptionType.CHOICE:
             return {"type": "string", "enum": list(option.values)}

@@ -554,7 +554,7 @@ def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterat
 
 def test_a_secret_that_is_missing_is_told_and_costs_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
     rt, profile = without_its_secret
-    with pytest.raises(AppRefused, match="set client_secret"):
+    with pytest.raises(AppRefused, match="Set client_secret"):
         tokens.load_fresh(rt, profile)
     row = profile_rows.find(rt.reader, profile)
     assert row is not None

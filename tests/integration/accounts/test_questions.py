@@ -45,9 +45,9 @@ def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("spam_risk_too_many_posts", "come back tomorrow"),
-        ("spam_risk_user_banned_from_posting", "See what TikTok's app says"),
-        ("reached_active_user_cap", "number of posting accounts"),
+        ("spam_risk_too_many_posts", "Try again tomorrow"),
+        ("spam_risk_user_banned_from_posting", "TikTok has banned this account"),
+        ("reached_active_user_cap", "limit of posting accounts"),
     ],
 )
 def test_what_keeps_an_account_from_posting_is_a_word_to_stop(
@@ -71,7 +71,7 @@ def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runti
 
 def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt: Runtime, world: World) -> None:
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
-    with pytest.raises(OperatorError, match=r"lacks TikTok.s permission video\.publish"):
+    with pytest.raises(OperatorError, match=r"lacks the TikTok permission video\.publish"):
         questions.ask_creator(rt, profile)
     assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
 

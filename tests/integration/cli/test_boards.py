@@ -151,7 +151,7 @@ def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile:
     before = names(terminal)
     done = terminal.refusal("admin", "create-board", profile, "Plans", "--secret")
     assert "boards:write_secret" in done
-    assert "scopes of [providers.pinterest]" in done
+    assert "scopes in [providers.pinterest]" in done
     assert names(terminal) == before
 
     scopes = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)

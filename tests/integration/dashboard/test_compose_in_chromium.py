@@ -193,7 +193,7 @@ def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complai
     assert page.locator("#preview a").count() == 0
     text.fill("漢" * 141)
     expect(page.locator("#counters li").first).to_contain_text("282 of 280 – 2 too many")
-    expect(page.locator("#found")).to_contain_text("shorten the text by 2")
+    expect(page.locator("#found")).to_contain_text("Shorten the text by 2")
     expect(page.locator("#compose-said")).to_contain_text("Problems: ")
     page.locator('input[name="profiles"]').evaluate_all("boxes => boxes.forEach((box) => box.checked && box.click())")
     expect(page.locator("#counters li")).to_have_count(0)

@@ -137,9 +137,9 @@ def is_hidden(element: Element) -> bool:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("spam_risk_too_many_posts", "come back tomorrow"),
-        ("spam_risk_user_banned_from_posting", "TikTok bars this account from posting"),
-        ("reached_active_user_cap", "come back tomorrow"),
+        ("spam_risk_too_many_posts", "Try again tomorrow"),
+        ("spam_risk_user_banned_from_posting", "TikTok has banned this account from posting"),
+        ("reached_active_user_cap", "Try again tomorrow"),
     ],
 )
 def test_a_cap_or_a_ban_stops_the_post_with_a_message(
@@ -163,7 +163,7 @@ def test_a_video_that_is_longer_than_the_account_may_post_stops(
     long = media.video_mp4(tmp_path / "long.mp4", seconds=2.0, width=640, height=360, rate=30)
     page = owner.press("Publish", {"Media": [long], "Who can see it": "SELF_ONLY"}, on="/compose")
     assert page.status == 400
-    assert "videos of at most 1 seconds, and this one lasts 2.0" in page.role("alert")
+    assert "videos of at most 1 seconds. This video lasts 2.0" in page.role("alert")
     assert accepted(rt) == 0
 
 
@@ -191,8 +191,8 @@ INDICATE = "You need to indicate if your content promotes yourself, a third part
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
-        ({}, "TikTok wants the choice to be yours"),
-        ({"Who can see it": "FOLLOWER_OF_CREATOR"}, "TikTok does not offer this choice"),
+        ({}, "TikTok does not allow a default"),
+        ({"Who can see it": "FOLLOWER_OF_CREATOR"}, "TikTok does not currently offer this choice"),
         (EVERYONE | COMMERCIAL, INDICATE),
         (EVERYONE | {"Your brand": True}, "Turn this on"),
         ({"Who can see it": "SELF_ONLY", "Branded content": True} | COMMERCIAL, NOT_PRIVATE),

@@ -258,7 +258,7 @@ def test_the_networks_judge_the_post_that_results(owner: Tab, rt: Runtime, x: st
     change(rt, post_id, body="x" * 281)
     page = owner.press("Save", {"Who may reply": "following"})
     assert page.status == 400
-    assert "shorten the text by 1" in page.role("alert")
+    assert "Shorten the text by 1" in page.role("alert")
     assert options_of(rt, post_id) == [{}]
 
 

@@ -45,7 +45,7 @@ def test_a_pin_without_a_board_names_the_form_s_field(owner: Tab, rt: Runtime, w
     post = accept(rt, connect_pinterest(rt, world), body="Soup")
     drain(rt, clock)
     page = owner.open(f"/posts/{post}")
-    assert "A pin needs a board. Choose one in the options of the post or of the profile" in page.text
+    assert "A pin needs a board. Choose a board in the options of the post or of the profile" in page.text
     assert COMMAND not in page.text
     assert "boardId is needed" not in page.text
 

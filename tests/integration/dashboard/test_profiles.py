@@ -280,7 +280,7 @@ def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owne
     ("button", "label", "given", "said", "kept"),
     [
         ("Rename", "Name", "n" * 201, "at most 200 characters", "n" * 201),
-        ("Save options", "Link", "seven", "Link must be a whole http or https address", "seven"),
+        ("Save options", "Link", "seven", "Link must be a complete http or https address", "seven"),
         ("Create board", "Board name", "n" * 181, "at most 180 characters", ""),
     ],
 )
@@ -351,7 +351,7 @@ def test_tiktok_s_choices_are_those_of_the_creator_now(rt: Runtime, world: World
     assert profiles.get(rt.reader, profile).options == {"privacyLevel": "SELF_ONLY"}
     world.tiktok.existing_account("quiet").banned = True
     clock.forward(61)
-    assert "TikTok bars this account from posting" in owner.open(f"/profiles/{profile}").text
+    assert "TikTok has banned this account from posting" in owner.open(f"/profiles/{profile}").text
 
 
 def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(rt: Runtime, world: World, owner: Tab) -> None:

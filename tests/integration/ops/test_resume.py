@@ -257,7 +257,7 @@ def test_a_film_that_the_copy_knows_no_publish_id_of_cannot_be_told(
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "publish_id it never told" in message_of(rt, post)
+        assert "TikTok returned no publish_id" in message_of(rt, post)
     assert len(world.tiktok.tasks.all) == 1
 
 

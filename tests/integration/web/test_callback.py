@@ -84,7 +84,7 @@ def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out
     visit(caller, browser.decides(connect.begin(rt, "x").url))
     page = visit(caller, browser.decides(connect.begin(rt, "x").url, without=["media.write"])).body.decode()
     assert "has new tokens" in page
-    assert "media.write is missing" in page
+    assert "lacks the scope media.write" in page
 
 
 def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:

@@ -80,7 +80,7 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"coverAtMs": -1}, "at least 0, not -1"),
         ({"coverAtMs": 1001}, "at most 1000, not 1001"),
         ({"title": ""}, "must not be empty"),
-        ({"title": "abc👋👋"}, "at most 5 characters and has 7"),
+        ({"title": "abc👋👋"}, "at most 5 characters, but has 7"),
         ({"title": ["a"]}, "a string, not a list"),
         ({"placeId": 42}, "string of digits, not 42. A name is not an id."),
         ({"placeId": "My place"}, 'string of digits, not "My place". A name is not an id.'),
@@ -92,8 +92,8 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"labels": "SPONSORED"}, 'must be a list of MADE_BY_AI, SPONSORED, not "SPONSORED"'),
         ({"labels": []}, "must not be empty"),
         ({"labels": ["SPONSORED", "SPONSERED"]}, "did you mean SPONSORED?"),
-        ({"labels": [["SPONSORED"]]}, "must name only MADE_BY_AI, SPONSORED, not a list"),
-        ({"labels": ["SPONSORED", "SPONSORED"]}, "must name nothing twice"),
+        ({"labels": [["SPONSORED"]]}, "must contain only MADE_BY_AI, SPONSORED, not a list"),
+        ({"labels": ["SPONSORED", "SPONSORED"]}, "must not contain a value twice"),
     ],
 )
 def test_a_wrong_value_is_named_with_the_rule_and_what_was_found(given: dict[str, Any], says: str) -> None:

@@ -68,7 +68,7 @@ def test_x_hides_the_rest_of_a_long_text_and_shows_nothing_that_it_would_refuse(
 
 def test_x_shows_four_pictures_or_one_film() -> None:
     five = shown("x", "", *(picture(at) for at in range(5)))
-    assert (five.media, "4 pictures" in five.remarks[0]) == ((0, 1, 2, 3), True)
+    assert (five.media, "4 images" in five.remarks[0]) == ((0, 1, 2, 3), True)
     mixed = shown("x", "", picture(0), film(1))
     assert (mixed.media, "video" in mixed.remarks[0]) == ((1,), True)
     assert shown("x", "", picture(0), picture(1)).remarks == ()
@@ -86,8 +86,8 @@ def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
         ("Title", 4, 90),
     ]
     assert (found.media, found.title) == ((1, 0), "Zine")
-    assert found.remarks[0] == "Only the account itself sees it."
-    assert found.remarks[1:] == ("No comments.", "Viewers swipe through 2 photos; photo 2 is the cover.")
+    assert found.remarks[0] == "Only the account itself sees the post."
+    assert found.remarks[1:] == ("No comments.", "Viewers swipe through 2 photos. Photo 2 is the cover.")
 
 
 def test_a_draft_of_a_film_has_no_caption_and_lies_in_the_inbox() -> None:
@@ -133,11 +133,11 @@ def test_a_pin_has_a_title_a_link_and_one_picture_in_front() -> None:
         ("Title", 6, 100),
     ]
     assert found.text == (TextPart("See "), TextPart("https://example.com", "link"), TextPart("."))
-    assert found.remarks == (
-        "The first picture stands for the pin in feeds and on the board; readers swipe to the others.",
-    )
+    assert found.remarks == ("Feeds and the board show the first image. Readers swipe to the others.",)
 
 
 def test_a_pin_without_title_and_link_says_what_that_means() -> None:
-    assert [remark.split()[0] for remark in shown("pinterest", "", picture(), link="http://[").remarks] == ["Without"]
+    assert shown("pinterest", "", picture(), link="http://[").remarks == (
+        "The pin has no title. A title helps people to find the pin.",
+    )
     assert len(shown("pinterest", "", picture()).remarks) == 2

@@ -79,7 +79,7 @@ def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network: str
     rules = RULES[network]
     for row in rules.rows:
         assert row.source
-        assert row.takes
+        assert row.accepts
         assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", row.read_on), row
     suggested = rules.local(8000, "/cb")
     assert suggested is not None

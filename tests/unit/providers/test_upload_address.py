@@ -79,7 +79,7 @@ def test_nothing_is_sent_anywhere_else_and_the_address_stays_secret(section: Net
 def test_a_wrong_host_names_the_setting_that_would_allow_it() -> None:
     said = complaint_about("https://uploads.example:8443/?t=1", PINTEREST)
     assert said is not None
-    assert "the upload host uploads.example, which upload_hosts of [providers.pinterest] does not list" in said
+    assert "the upload host uploads.example, which upload_hosts in [providers.pinterest] does not list" in said
     assert "8443" not in said
 
 
@@ -97,6 +97,6 @@ def test_a_wrong_port_of_a_listed_host_is_said_to_be_one(
 ) -> None:
     said = complaint_about(address, section)
     assert said is not None
-    assert f"named port {port} of the upload host" in said
-    assert f"allows this host, but only with {allowed}" in said
+    assert f"returned port {port} of the upload host" in said
+    assert f"allows this host only with {allowed}" in said
     assert "does not list" not in said

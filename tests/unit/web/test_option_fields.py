@@ -94,8 +94,8 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
         ("tiktok", "disableDuet", "maybe", "Duets must be true or false"),
         ("x", "replySettings", "nobody", "Who may reply must be one of"),
         ("pinterest", "boardId", "Recipes", "Board must be a string of digits"),
-        ("pinterest", "dominantColor", "red", "Dominant color must be a colour"),
-        ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must name only"),
+        ("pinterest", "dominantColor", "red", "Dominant color must be a color"),
+        ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must contain only"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_field_and_stays_as_it_was_typed(

@@ -145,7 +145,7 @@ def test_an_own_cover_is_fitted_before_the_video_is_sent_and_travels_with_the_pi
     too_large = run("create_pin", Script(error(413, 413)), film(), memo=READY, files={"a1": cover}, **options)
     assert isinstance(too_large, Again)
     assert (too_large.step, too_large.memo["max_bytes"]) == ("fit", 5_000_000)
-    with pytest.raises(Unfit, match="cover a1 is missing"):
+    with pytest.raises(Unfit, match="cover image a1 is missing"):
         run("create_pin", Script(), film(), memo=READY, **options)
 
 
@@ -294,16 +294,16 @@ def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(
         (401, 7, "Not authorized", "may not use"),
         (403, 29, "You are not permitted to access that resource.", "belongs to another account"),
         (403, 403, "PINNER_DATA_ACCESS_DENIED", "business account"),
-        (403, 233, "Image is too small", "larger picture"),
-        (403, 235, "Image is broken", "save it anew"),
+        (403, 233, "Image is too small", "larger image"),
+        (403, 235, "Image is broken", "Save the image again"),
         (403, 2625, "Disapproved", "pinterest.com"),
         (403, 2626, "Under review", "reviewing"),
-        (403, 403, "Not authorized", "account's state"),
+        (403, 403, "Not authorized", "Check the account"),
         (404, 40, "Board not found.", "list-boards"),
         (404, 2031, "Board section not found.", "boardSectionId"),
-        (404, 50, "Pin not found.", "gone"),
-        (404, 404, "Not found.", "gone"),
-        (405, 5, "Method not allowed.", "report it"),
+        (404, 50, "Pin not found.", "no longer exists"),
+        (404, 404, "Not found.", "no longer exists"),
+        (405, 5, "Method not allowed.", "Report it"),
         (418, 77, "Something new.", "Something new"),
     ],
 )

@@ -45,9 +45,7 @@ def test_the_configured_scopes_are_asked_for_and_those_that_were_not_granted_are
     url = oauth.authorize_url(redirect_uri=BACK, state="s", verifier="")
     assert dict(parse_qsl(urlsplit(url).query))["scope"] == ",".join(scopes)
     granted = frozenset(scopes) - {"pins:write_secret"}
-    assert oauth.missing_scopes(granted) == [
-        "pins:write_secret was not granted: secret boards cannot be used without it."
-    ]
+    assert oauth.missing_scopes(granted) == ["pins:write_secret was not granted, so secret boards cannot be used."]
     assert oauth.can_publish(granted)
     assert oauth.missing_scopes(frozenset()) == []
 

@@ -78,12 +78,12 @@ def test_a_boards_name_is_told_apart_from_its_id(pinterest: Pinterest, board: ob
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"link": "example.com"}, "whole http or https address"),
-        ({"link": "javascript:alert(1)"}, "whole http or https address"),
-        ({"link": "http://[::1"}, "whole http or https address"),
+        ({"link": "example.com"}, "complete http or https address"),
+        ({"link": "javascript:alert(1)"}, "complete http or https address"),
+        ({"link": "http://[::1"}, "complete http or https address"),
         ({"link": "https://example.com/" + "x" * 2048}, "at most 2048"),
         ({"dominantColor": "red"}, "#6E7874"),
-        ({"title": "x" * 101}, "at most 100 characters and has 101"),
+        ({"title": "x" * 101}, "at most 100 characters, but has 101"),
         ({"coverImageKeyFrameTime": 1.5}, "whole seconds"),
         ({"aiDisclosures": ["AI_MODIFED"]}, "did you mean AI_MODIFIED?"),
     ],
@@ -97,16 +97,16 @@ def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], say
 @pytest.mark.parametrize(
     ("media", "path", "says"),
     [
-        ((), ("media",), "without media"),
-        (tuple(image(i) for i in range(6)), ("media",), "not 6 images"),
-        ((video(), image(1)), ("media",), "2 items with a video"),
+        ((), ("media",), "has no media"),
+        (tuple(image(i) for i in range(6)), ("media",), "has 6 images"),
+        ((video(), image(1)), ("media",), "a video and 2 media items"),
         ((image(0), image(1, width=900)), ("media", 1), "900×1500"),
         ((video("video/webm"),), ("media", 0), "not video/webm"),
         ((video(duration_seconds=2.0),), ("media", 0), "lasts 2.0"),
         ((video(duration_seconds=901.0),), ("media", 0), "lasts 901.0"),
         ((video(width=2000, height=1000),), ("media", 0), "2000×1000"),
         ((video(video_codec="av1"),), ("media", 0), "H.264 or HEVC (H.265), not in AV1"),
-        ((image(alt="x" * 501),), ("media", 0, "alt"), "at most 500 characters and has 501"),
+        ((image(alt="x" * 501),), ("media", 0, "alt"), "at most 500 characters. This alt text has 501"),
     ],
 )
 def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
@@ -130,7 +130,7 @@ def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:
     assert "first frame" in pinterest.notes(Content("", (moving,)), BOARD)[0]
     pair = (image(0, alt="One"), image(1, alt="x" * 501))
     assert found(pinterest, Content("", pair), BOARD) == []
-    assert "Media item 2: a pin has one alt text" in pinterest.notes(Content("", pair), BOARD)[0]
+    assert "Media item 2: a pin has only one alt text" in pinterest.notes(Content("", pair), BOARD)[0]
     assert "150×150" in pinterest.notes(Content("", (image(width=150, height=150),)), BOARD)[0]
 
 

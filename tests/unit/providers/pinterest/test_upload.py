@@ -80,7 +80,7 @@ def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post
     assert isinstance(outcome, Held)
     assert (outcome.code, outcome.this_step) == ("upload_host", True)
     assert "evil.example" in outcome.reason
-    assert "upload_hosts of [providers.pinterest]" in outcome.reason
+    assert "upload_hosts in [providers.pinterest]" in outcome.reason
     assert "secret" not in outcome.reason
 
 

@@ -144,7 +144,7 @@ def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post()
     assert isinstance(outcome, Held)
     assert (outcome.code, outcome.this_step) == ("upload_host", True)
     assert "evil.example" in outcome.reason
-    assert "upload_hosts of [providers.tiktok]" in outcome.reason
+    assert "upload_hosts in [providers.tiktok]" in outcome.reason
     assert "hush" not in outcome.reason
 
 
@@ -188,7 +188,7 @@ ENDPOINTS = ["creator_info", "init_video", "init_draft"]
         (400, "app_version_check_failed", "31.8"),
         (403, "unaudited_client_can_only_post_to_private_accounts", "private"),
         (403, "url_ownership_unverified", "URL properties"),
-        (403, "privacy_level_option_mismatch", "choose another"),
+        (403, "privacy_level_option_mismatch", "Choose another"),
         (400, "never_heard_of", "never_heard_of"),
         (200, "never_heard_of", "never_heard_of"),
     ],

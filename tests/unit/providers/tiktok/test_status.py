@@ -96,7 +96,7 @@ def test_nothing_depends_on_that_link(answer: Any) -> None:
 def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
     outcome = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened(), options=DRAFT)
     assert isinstance(outcome, Done)
-    assert any("waiting in the TikTok inbox" in note for note in outcome.memo["notes"])
+    assert any("in the TikTok inbox" in note for note in outcome.memo["notes"])
     assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
 
 
@@ -104,7 +104,7 @@ def test_a_direct_post_that_ends_in_the_inbox_is_settled_with_a_note_too() -> No
     """No step follows in its plan: the note is kept first, then it ends."""
     waits = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened())
     assert isinstance(waits, Wait)
-    assert any("waiting in the TikTok inbox" in note for note in waits.memo["notes"])
+    assert any("in the TikTok inbox" in note for note in waits.memo["notes"])
     assert run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=waits.memo) == Published(None)
 
 
@@ -204,12 +204,12 @@ def failed(reason: str | None) -> HttpResponse:
     [
         ("file_format_check_failed", "H.264", False, 0),
         ("duration_check_failed", "12.0 s", False, 0),
-        ("frame_rate_check_failed", "30 frames a second", False, 0),
+        ("frame_rate_check_failed", "30 frames per second", False, 0),
         ("picture_size_check_failed", "1080×1920", False, 0),
-        ("publish_cancelled", "cancelled", False, 0),
+        ("publish_cancelled", "canceled", False, 0),
         ("auth_removed", "Connect the account again", True, 0),
-        ("spam_risk_user_banned_from_posting", "bars this account", False, 86_400),
-        ("spam_risk_text", "change the caption", False, 0),
+        ("spam_risk_user_banned_from_posting", "banned this account", False, 86_400),
+        ("spam_risk_text", "Change the caption", False, 0),
         ("spam_risk", "spam", False, 0),
         ("never_heard_of", "never_heard_of", False, 0),
         (None, "could not publish", False, 0),
@@ -274,7 +274,7 @@ def test_a_look_that_was_not_answered_is_none(answer: Any, kind: type[Exception]
 def test_photos_whose_publish_id_was_lost_cannot_be_looked_up() -> None:
     found = ADAPTER.recover(job(Script(), photo(), memo={"photos": []}))
     assert isinstance(found, CannotTell)
-    assert "Look at the profile" in found.hint
+    assert "Check the profile" in found.hint
 
 
 def test_an_id_that_comes_late_can_be_filled_in() -> None:

@@ -62,16 +62,16 @@ def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
     ("media", "path", "says"),
     [
         ((), ("media",), "needs media"),
-        ((video(), photo(1)), ("media",), "one video alone"),
-        (tuple(photo(i) for i in range(36)), ("media",), "at most 35 photos, not 36"),
-        ((video(duration_seconds=601.0),), ("media", 0), "at most 600 seconds and lasts 601.0"),
-        ((video(frame_rate=15.0),), ("media", 0), "23 to 60 frames per second and has 15"),
+        ((video(), photo(1)), ("media",), "one video without other media"),
+        (tuple(photo(i) for i in range(36)), ("media",), "at most 35 photos. This post has 36"),
+        ((video(duration_seconds=601.0),), ("media", 0), "at most 600 seconds. This video lasts 601.0"),
+        ((video(frame_rate=15.0),), ("media", 0), "23 to 60 frames per second. This video has 15"),
         ((video(width=320, height=320),), ("media", 0), "320×320"),
         ((video(video_codec="av1"),), ("media", 0), "not in AV1"),
         (
             (replace(video(), size_bytes=2**32 + 1),),
             ("media", 0),
-            "at most 4 GiB (4294967296 bytes) and has 4 GiB (4294967297 bytes)",
+            "at most 4 GiB (4294967296 bytes). This video has 4 GiB (4294967297 bytes)",
         ),
         ((video("video/x-msvideo"),), ("media", 0), "not video/x-msvideo"),
     ],
@@ -111,20 +111,20 @@ def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
     drafting = TikTok(TikTokSection(scopes=("user.info.basic", "video.upload", "video.list")))
     assert [one.split()[0] for one in drafting.oauth.missing_scopes(drafts_only.scopes)] == ["video.list"]
     (problem,) = found(drafting, Content("", (video(),)), DIRECT, drafts_only)
-    assert "add it to scopes of [providers.tiktok], then connect the account again" in problem.message
+    assert "Add it to scopes in [providers.tiktok], then connect the account again" in problem.message
 
 
 @pytest.mark.parametrize(
     ("media", "options", "says"),
     [
         (photo(mime_type="image/gif", frames=9), DIRECT, "first frame is posted"),
-        (photo(), {**DIRECT, "isAigc": True, "disableDuet": True}, "does not take isAigc, disableDuet"),
-        (video(), {**DIRECT, "title": "A title"}, "does not take title"),
-        (video(), {"mode": "draft", "disableComment": True}, "does not take disableComment for a draft"),
-        (video(), {"mode": "draft"}, "paste it when you finish"),
-        (photo(), {"mode": "draft", "title": "A title"}, "waits in the inbox"),
+        (photo(), {**DIRECT, "isAigc": True, "disableDuet": True}, "does not accept isAigc, disableDuet"),
+        (video(), {**DIRECT, "title": "A title"}, "does not accept title"),
+        (video(), {"mode": "draft", "disableComment": True}, "does not accept disableComment for a video draft"),
+        (video(), {"mode": "draft"}, "Paste the caption when you finish"),
+        (photo(), {"mode": "draft", "title": "A title"}, "in the inbox"),
         (video(), {**DIRECT, "videoCoverTimestampMs": 31_000}, "beyond the end"),
-        (replace(photo(), alt="A cat"), DIRECT, "no alt texts"),
+        (replace(photo(), alt="A cat"), DIRECT, "no alt text"),
     ],
 )
 def test_what_will_be_left_out_is_said_beforehand(
@@ -143,9 +143,8 @@ def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
 def test_it_is_said_beforehand_what_others_may_not_do_with_a_post(tiktok: TikTok) -> None:
     (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
     assert note == (
-        "Comments, duets and stitches are off unless switched on; not given: disableComment, disableStitch "
-        "(false allows it)."
+        "Comments and stitches are off by default. To allow this, set disableComment and disableStitch to false."
     )
     (note,) = tiktok.notes(Content("Hello", (photo(),)), DIRECT)
-    assert note == "Comments are off unless switched on; not given: disableComment (false allows it)."
+    assert note == "Comments are off by default. To allow this, set disableComment to false."
     assert not any("off" in note for note in tiktok.notes(Content("Hello", (video(),)), {"mode": "draft"}))

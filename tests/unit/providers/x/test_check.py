@@ -111,14 +111,14 @@ def test_alt_texts_and_a_look_at_the_account_are_told_to_cost() -> None:
     described = picture(alt="A bike"), picture(1), picture(2, alt="A car"), gif(3, frames=1)
     (note,) = ADAPTER.notes(Content("Hi", described), {})
     for part in (
-        "0.005 USD for the alt text of a picture; this post has 2",
-        "0.001 USD per post read",
+        "0.005 USD for each alt text. This post has 2",
+        "0.001 USD for each post read",
         "another account",
     ):
         assert part in note
     (both,) = ADAPTER.notes(Content("see README.md", described), {})
     assert "0.200" in both
-    assert both.count("per post read") == 1
+    assert both.count("each post read") == 1
     assert ADAPTER.notes(Content("Hi", (picture(),)), {}) == []
 
 
@@ -128,7 +128,7 @@ def test_what_x_has_closed_is_told_and_left_to_x(option: str) -> None:
     assert check("Look", **chosen) == []
     (note,) = ADAPTER.notes(Content("Look"), chosen)
     assert option in note
-    assert "most likely refuse" in note
+    assert "probably refuse" in note
     assert ADAPTER.notes(Content("Look"), {"shareWithFollowers": False}) == []
 
 
@@ -143,7 +143,7 @@ def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> N
 @pytest.mark.parametrize(
     ("media", "parts"),
     [
-        (film(duration_seconds=141.0), ("over 140 seconds", "141 seconds", "without a subscription")),
+        (film(duration_seconds=141.0), ("longer than 140 seconds", "141 seconds", "without a subscription")),
         (film(video_codec="hevc", audio_codec="aac"), ("H.264", "HEVC (H.265)", "iPhones")),
         (film(video_codec="h264", audio_codec="opus"), ("AAC", "has Opus")),
         (film(video_codec="av1", audio_codec="mp3"), ("AV1 and MP3",)),

@@ -116,19 +116,19 @@ REFUSED: list[tuple[HttpResponse, str, float]] = [
         invalid(
             "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
         ),
-        "only one of",
+        "not both",
         0,
     ),
-    (invalid("Request body must be a JSON object."), "fault of socialpub", 0),
-    (invalid("Requests with bodies must have content-type of application/json."), "fault of socialpub", 0),
-    (invalid("Request body is not valid JSON."), "fault of socialpub", 0),
+    (invalid("Request body must be a JSON object."), "bug in socialpub", 0),
+    (invalid("Requests with bodies must have content-type of application/json."), "bug in socialpub", 0),
+    (invalid("Request body is not valid JSON."), "bug in socialpub", 0),
     (invalid("The `reply.in_reply_to_tweet_id` query parameter value [x] is not valid"), "is not valid", 0),
-    (DUPLICATE, "has this text already: change it", 0),
+    (DUPLICATE, "already has a post with this text", 0),
     (problem(403, "Posts are limited to a maximum of one cashtag."), "at most one cashtag", 0),
     (problem(403, "This user is not allowed to post a video longer than 2 minutes."), "Shorten the video", 0),
     (
         problem(403, "You can only reply to or quote posts where you are mentioned or are the author."),
-        "drop inReplyToPostId",
+        "Remove inReplyToPostId",
         0,
     ),
     (
@@ -137,29 +137,29 @@ REFUSED: list[tuple[HttpResponse, str, float]] = [
             "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the "
             "author of the post you are replying to.",
         ),
-        "drop inReplyToPostId",
+        "Remove inReplyToPostId",
         0,
     ),
-    (problem(403, "The Tweet contains an invalid URL."), "remove it", 0),
-    (problem(400, "The Tweet contains an invalid URL."), "remove it", 0),
-    (problem(403, "You are not permitted to perform this action."), "text's length", 0),
+    (problem(403, "The Tweet contains an invalid URL."), "Remove the link", 0),
+    (problem(400, "The Tweet contains an invalid URL."), "Remove the link", 0),
+    (problem(403, "You are not permitted to perform this action."), "text length", 0),
     (
         problem(
             403,
             "The user used for authentication is suspended",
             "https://api.twitter.com/2/problems/user-suspended",
         ),
-        "log in on x.com",
+        "Log in on x.com",
         24 * 3600,
     ),
-    (answer(403, {"errors": [{"code": 64, "message": "Your account is suspended."}]}), "log in on x.com", 24 * 3600),
-    (answer(403, {"errors": [{"code": 326, "message": "To protect our users…"}]}), "log in on x.com", 24 * 3600),
+    (answer(403, {"errors": [{"code": 64, "message": "Your account is suspended."}]}), "Log in on x.com", 24 * 3600),
+    (answer(403, {"errors": [{"code": 326, "message": "To protect our users…"}]}), "Log in on x.com", 24 * 3600),
     (problem(403, "Your account is not permitted to access this feature"), "Try again later", 3600),
     (answer(403, {"errors": [{"code": 226, "message": "This request looks like it might be automated."}]}),
      "automated spam", 6 * 3600),
     (problem(403, "Something that nobody has seen yet"), "Something that nobody has seen yet", 0),
-    (problem(404, "Not Found", "https://api.x.com/2/problems/resource-not-found"), "is gone", 0),
-    (problem(413, "Payload Too Large"), "Send less", 0),
+    (problem(404, "Not Found", "https://api.x.com/2/problems/resource-not-found"), "no longer exists", 0),
+    (problem(413, "Payload Too Large"), "smaller media", 0),
     (problem(409, "Conflict", "https://api.x.com/2/problems/conflict"), "Conflict", 0),
 ]  # fmt: skip
 
@@ -285,7 +285,7 @@ def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post(refusal: 
     assert isinstance(run("create_post", Script(refusal), unknown_before=True), Unknown)
     first = run("create_post", Script(refusal))
     assert isinstance(first, Refused)
-    assert "has this text already" in first.message
+    assert "already has" in first.message
 
 
 def test_a_refusal_that_quotes_our_own_words_about_duplicates_is_none() -> None:
@@ -311,7 +311,7 @@ def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fai
     assert upload.over
     third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6, back=back)
     assert isinstance(third, Refused)
-    assert "sent 2 times" in third.message
+    assert "uploaded the media 2 times" in third.message
 
 
 def test_invalid_media_that_are_old_are_sent_once_more_at_once_and_created_three_times_at_most() -> None:

@@ -221,7 +221,7 @@ def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
     assert "client_secret" not in request["form"]
 
 
-@pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "set client_secret"), (OAUTH, "leaves client_secret empty")])
+@pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "Set client_secret"), (OAUTH, "leave client_secret empty")])
 def test_an_app_of_the_other_kind_is_told_what_to_set(side: XOAuth, remedy: str) -> None:
     client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
     with pytest.raises(Rejected) as failure:

@@ -14,7 +14,7 @@ ME = Account("2244990001", "acme")
 
 
 def could_be(post: Any, text: str, *media: MediaFile, **options: Any) -> bool:
-    return SentPost.of(Content(text, media), options, ME).could_be(post)
+    return SentPost.prepare(Content(text, media), options, ME).could_be(post)
 
 
 def as_html(text: str) -> str:

@@ -1,4 +1,4 @@
-"""API keys: who calls, and what that caller may see and do (contract section 2).
+"""API keys: the caller of a request, and its permissions (contract section 2).
 
 A key is `spk_<id>_<secret>`: the id finds the row, and only a digest of the secret is stored, so the key is shown once.
 Every request asks the database whether the key is valid: a revocation works at once.
@@ -77,10 +77,10 @@ def create(
     expires_at: datetime | None = None,
     key_id: str | None = None,
 ) -> str:
-    """Create a key and return it whole: the only time that it is shown.
+    """Create a key and return its only readable copy.
 
-    `providers` and `profiles` limit it; None or empty means no limit. With a `key_id` of `new_id` a repeated
-    call creates one key: the second raises Conflict. Raises KeyRefused.
+    `providers` and `profiles` limit the key; None or empty means no limit. With a `key_id` of `new_id`, a repeated call
+    raises Conflict and creates no second key. Raises KeyRefused.
     """
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
@@ -118,7 +118,6 @@ def list_all(reader: Reader) -> list[ApiKeyRow]:
 
 
 def get(reader: Reader, key_id: str) -> ApiKeyRow:
-    """Return one key. Raises NotFound."""
     row = reader.get(ApiKeyRow, key_id)
     if row is None:
         raise NotFound("There is no key with this id.")
@@ -126,7 +125,7 @@ def get(reader: Reader, key_id: str) -> ApiKeyRow:
 
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
-    """Refuse the key from now on. Revoking twice is fine. Raises OperatorError for an unknown id."""
+    """Revoke a key, also repeatedly. Raises OperatorError for an unknown id."""
     row = tx.get(ApiKeyRow, key_id)
     if row is None:
         raise OperatorError(
@@ -139,7 +138,7 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
 
 
 def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
-    """Return the caller of this key; None when it is unknown, expired or revoked."""
+    """Return the caller of this key. None: the key is unknown, expired or revoked."""
     prefix, _, rest = token.partition("_")
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
@@ -151,7 +150,7 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
 
 
 def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
-    """Return the caller of this key; None when it is unknown, expired or revoked."""
+    """Return the caller of this key id, as `authenticate` does."""
     row = access_rows.find_key(reader, key_id)
     return None if row is None else _caller(key_id, row, now)
 
@@ -186,18 +185,18 @@ def _set(text: str | None) -> frozenset[str] | None:
 
 # --- keys that came with a restored backup, until the owner keeps or revokes them -------------------------------------
 #
-# A backup holds the keys as they were: a key that was revoked later is valid again after the restore. The restore
-# records the ids of these keys, so that no clock decides which keys came with the backup.
+# A key that was revoked after the backup is valid again after the restore. The restore records the ids of all keys in
+# the backup.
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedRevocations:
-    """What a rollback takes from the keys of the database in use. Keys are given by name."""
+    """The names of the keys that a rollback has changed."""
 
     revoked: tuple[str, ...]
-    """The older rows held these keys as valid, and the database in use as revoked."""
+    """Keys that are valid in the older rows, and revoked in the database in use."""
     gone: tuple[str, ...]
-    """Valid keys that the older rows do not hold."""
+    """Valid keys that the older rows do not contain."""
 
 
 def mark_restored(tx: Tx) -> None:
@@ -206,7 +205,7 @@ def mark_restored(tx: Tx) -> None:
 
 
 def list_undecided(store: Reader, now: str) -> list[ApiKeyRow]:
-    """Return the valid keys that came with a backup and that the owner has not decided about, oldest first."""
+    """Return the valid keys of a restored backup that the owner has neither kept nor revoked, oldest first."""
     marked = _marked(store)
     if not marked:
         return []
@@ -215,7 +214,7 @@ def list_undecided(store: Reader, now: str) -> list[ApiKeyRow]:
 
 
 def keep_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
-    """Keep these keys: nothing reports them any longer. Return them."""
+    """Keep these keys, and return them. They are no longer reported."""
     kept = list_undecided(tx, tx.stamp)
     for key in kept:
         audit_log.record(tx, AuditAction.KEY_KEPT, key.id, key.name)
@@ -224,7 +223,7 @@ def keep_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
 
 
 def revoke_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
-    """Revoke these keys, and no key created after the restore. Return them."""
+    """Revoke these keys, and return them."""
     revoked = list_undecided(tx, tx.stamp)
     for key in revoked:
         revoke(rt, tx, key.id)
@@ -233,9 +232,9 @@ def revoke_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
 
 
 def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
-    """Revoke in these older rows what the database in use has revoked, and take over what its owner has not decided.
+    """Revoke in these older rows the keys that the database in use has revoked. Keep its undecided keys.
 
-    A key that the database in use does not hold could not be revoked there. Such a key is reported as after a restore.
+    A key that the database in use does not contain becomes undecided, as after a restore.
     """
     known, undecided_there, revoked, open_ids = access_rows.revocations(in_use), _marked(in_use), [], []
     for key in access_rows.unrevoked_keys(tx):

@@ -42,12 +42,12 @@ class ImageRefused(Exception):
 
 
 def versions(rt: Runtime) -> dict[str, str]:
-    """Return by profile the name of its stored image: another image has another name."""
+    """Return the version of each profile's stored image. Another image has another version."""
     return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
 def read(rt: Runtime, profile_id: str) -> bytes | None:
-    """Return the image of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
+    """Return the JPEG image of a connected profile, or None."""
     row = next((row for row in profile_rows.with_avatar(rt.reader) if row.id == profile_id), None)
     try:
         return None if row is None else _path(rt, row).read_bytes()
@@ -56,9 +56,9 @@ def read(rt: Runtime, profile_id: str) -> bytes | None:
 
 
 def renew(rt: Runtime) -> str | None:
-    """Fetch the image of one profile that has none, an old one or one from another address; return its id, or None.
+    """Fetch one missing or old image, and return the profile's id, or None. Remove unused images.
 
-    Removes what belongs to no connected profile. May wait for a network, so not from the event loop.
+    May wait for a network, so not from the event loop.
     """
     wanted = profile_rows.with_avatar(rt.reader)
     _remove_others(rt, {_path(rt, row) for row in wanted})
@@ -97,13 +97,13 @@ def _renew(rt: Runtime, row: ProfileRow) -> None:
         rt.tokens.failed_avatars[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
-        # Some addresses end: the image from there stays, and is fetched again in a week.
+        # Some addresses expire: the stored image stays, and is fetched again in a week.
     now = rt.now().timestamp()
     os.utime(path, (now, now))
 
 
 def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
-    """Store the image at `path`. Raises what `_renew` treats as a failure."""
+    """Store the image at `path`."""
     url, http = row.picture_url or "", rt.http_for(row.provider)
     address = _public_address(getattr(rt.settings.providers, row.provider), url)
     response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
@@ -124,9 +124,9 @@ def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
 
 
 def _public_address(section: NetworkSection, url: str) -> str | None:
-    """Return the IP address to connect to, the one that was checked. None: the client chooses.
+    """Return the checked IP address to connect to. None: the client chooses.
 
-    Raises PictureRefused unless `url` is a public https address, or one at the host of an overridden `api_url`.
+    Raises ImageRefused unless `url` is a public https address, or one at the host of an overridden `api_url`.
     """
     try:
         parts = urlsplit(url)
@@ -150,7 +150,7 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
 def _is_public(address: str) -> bool:
     found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        # What only carries an IPv4 address is as public as that.
+        # An address that carries an IPv4 address is as public as the latter.
         carried = any(found in network for network in CARRIERS)
         last = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
         found = found.ipv4_mapped or found.sixtofour or (last if carried else found)

@@ -1,7 +1,7 @@
 """Connecting an account: through the network's own consent page, or with tokens from elsewhere.
 
-Nothing is saved before the network has said whose tokens these are. The end of an attempt through the consent page is
-stored (`consents.py`), because the owner waits for it elsewhere.
+Nothing is saved before the network has identified the account of the tokens. The end of an attempt is stored
+(`consents.py`), because the owner waits for it in another process.
 """
 
 import contextlib
@@ -38,16 +38,16 @@ log = logging.get_logger("socialpub.consents")
 
 
 class UnknownState(OperatorError):
-    """The answer belongs to no attempt of ours."""
+    """The answer belongs to no known attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedConnection:
     id: str
     url: str = field(repr=False)
-    """The network's consent page. It holds the state: for the owner's eyes only."""
+    """The network's consent page. The URL contains the secret state."""
     redirect_uri: str
-    """The address that has to be registered with the app, letter by letter."""
+    """The address that must be registered with the app, letter by letter."""
     expires_at: datetime
 
 
@@ -57,7 +57,7 @@ class StartedFrom:
 
     surface: Surface
     profile_id: str | None
-    """The profile that was created, or was to be connected again."""
+    """The created profile, or the profile to connect again."""
 
 
 # --- beginning -------------------------------------------------------------------------------------------------------
@@ -70,8 +70,7 @@ def begin(
     profile_id: str | None = None,
     surface: Surface = Surface.SHELL,
 ) -> StartedConnection:
-    """Start to connect an account; with `profile_id` only the account of that profile. `surface`: where the owner
-    started, and reads the outcome.
+    """Start to connect an account. With `profile_id`, only the account of that profile is accepted.
 
     Not from the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
     connected again, NotFound when there is no such profile, InvalidRequest at `name`.
@@ -103,7 +102,7 @@ def begin(
 
 
 def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
-    """Return what to do before an account of this network can be connected; None: nothing."""
+    """Return the error if the app credentials of this network are missing."""
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
     if not missing:
         return None
@@ -121,7 +120,7 @@ def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
 
 
 def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:
-    """Return the profile that is to be connected again. Raises NotFound and OperatorError."""
+    """Return the profile to connect again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
@@ -140,17 +139,17 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surf
 
 
 def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
-    """Return where the attempt of this answer started; None when it is none of ours."""
+    """Return where the attempt of this answer started. None: the attempt is unknown."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
     return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)
 
 
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
-    """Make a profile of the answer of the network's page; `query` as the browser brought it, decoded.
+    """Create a profile from the decoded query of the network's answer.
 
-    With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError,
-    which says what went wrong and what to do (`UnknownState` for an unknown attempt), and Unavailable when the disk
-    could not store the tokens; then nothing is saved.
+    With `consent_id`, only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError
+    (`UnknownState` for an unknown attempt), and Unavailable when the disk could not store the tokens. Then nothing is
+    saved.
     """
     provider = rt.providers[provider_name]
     awaited = rt.reader.get(ConsentRow, consent_id) if consent_id else None
@@ -183,13 +182,13 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
 
 
 def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
-    """Return the attempt of this state. `surface`: where the owner reads that there is none."""
+    """Return the attempt of this state. `surface`: where the owner reads the error."""
     state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
     row = consents.find_by_state(reader, provider.name, state)
     if row is not None:
         return row
     if not state:
-        # Any site can make such a link, so our page repeats only what has the form of a code.
+        # Any site can make such a link, so our page repeats only an error code.
         error = query.get("error", "")
         said = f" It returned: {error}." if _ERROR_CODE.fullmatch(error) else ""
         raise UnknownState(f"{provider.label} did not return the state of an attempt to connect.{said}", again)
@@ -197,7 +196,7 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface:
 
 
 def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str:
-    """Return the code that buys the tokens. Raises OperatorError with what came instead."""
+    """Return the authorization code. Raises OperatorError with the network's error."""
     error = query.get("error")
     if error == "access_denied":
         raise OperatorError(
@@ -221,7 +220,7 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
 
 
 def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple[Identity, Credentials]:
-    """Return the tokens and the account that the network names for them. Raises OperatorError."""
+    """Exchange the code for tokens, and return their account. Raises OperatorError."""
     asked_at, surface = rt.now(), Surface(row.door)
     try:
         verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
@@ -239,7 +238,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple
 def _connect(
     rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
 ) -> Connected:
-    """Store the profile and the end of the attempt in one transaction."""
+    """Store the profile and the end of the attempt."""
     row = tx.get(ConsentRow, consent_id)
     assert row is not None
     surface = Surface(row.door)
@@ -248,8 +247,8 @@ def _connect(
     if row.expected_profile_id is not None:
         expected = _must_fit(tx, provider, row.expected_profile_id, surface)
         if expected.account_id != identity.account_id:
-            came = _handle(identity.username, identity.name or identity.account_id)
-            wanted = _handle(expected.username, expected.name)
+            came = f"@{identity.username}" if identity.username else f"“{identity.name or identity.account_id}”"
+            wanted = profiles.handle(expected)
             raise OperatorError(
                 f"{wanted} was to be connected again, but {provider.label} returned {came}.",
                 f"Log in to {provider.label} as {wanted} (use a private window), then start again. "
@@ -265,7 +264,7 @@ def _connect(
         missing=json.dumps(connected.missing, ensure_ascii=False),
     )
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
-    # The browser that comes back from the network does not say who sent it there.
+    # The browser that returns from the network does not identify the actor.
     by = actor.DASHBOARD if surface is Surface.DASHBOARD else actor.COMMAND
     _record(tx, action, provider, connected, by=by)
     return connected
@@ -277,10 +276,10 @@ def _record(tx: Tx, action: AuditAction, provider: Provider, connected: Connecte
 
 
 def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
-    """Revoke tokens that are not kept, as far as the network allows it.
+    """Revoke tokens that are not stored.
 
-    Not when their account is connected here: some networks end the whole grant with one of its tokens. Not in a paused
-    copy, which must not end what the original uses.
+    A connected account keeps its tokens: some networks revoke the whole grant with one token. A paused installation
+    revokes nothing, because the original may use the grant.
     """
     if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
@@ -290,18 +289,14 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 
 
-def _handle(username: str | None, otherwise: str) -> str:
-    return f"@{username}" if username else f"“{otherwise}”"
-
-
 # --- tokens from elsewhere -------------------------------------------------------------------------------------------
 
 
 def import_account(rt: Runtime, provider_name: str, credentials: Credentials, name: str | None = None) -> Connected:
-    """Connect the account that these tokens belong to, or give new ones to the profile that it already is.
+    """Connect the account of these tokens, or store them in its existing profile.
 
-    Asks the network, so not from the event loop. Raises OperatorError when the tokens are refused, when nothing could
-    be published with them, or when the network cannot be asked; then nothing is saved.
+    Asks the network, so not from the event loop. Raises OperatorError when the tokens are refused or do not allow
+    publishing, or when the network does not answer. Then nothing is saved.
     """
     provider = rt.providers[provider_name]
     if name is not None:
@@ -324,7 +319,7 @@ def _import(
 
 
 def check_grant(provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL) -> None:
-    """Raise OperatorError when these scopes allow no way of publishing."""
+    """Raise OperatorError if these scopes do not allow publishing."""
     scopes = credentials.scopes or frozenset()
     if not provider.oauth.can_publish(scopes):
         raise OperatorError(
@@ -337,7 +332,7 @@ def check_grant(provider: Provider, credentials: Credentials, surface: Surface =
 def identify(
     rt: Runtime, provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL
 ) -> tuple[Identity, Credentials]:
-    """Return the account of these tokens. An expired access token is renewed first, when there is a refresh token.
+    """Return the account of these tokens. Renew an expired access token first.
 
     Asks the network, so not from the event loop. Raises OperatorError.
     """

@@ -27,7 +27,7 @@ from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
 MAX_EXCHANGE_SECONDS = 300.0
-"""An attempt whose browser came back longer ago than this was cut off: two calls with their deadlines take less."""
+"""After this time, an attempt whose browser returned was interrupted: two calls with deadlines take less."""
 KEPT = timedelta(days=1)
 
 
@@ -51,8 +51,7 @@ def insert(
     expires_at: datetime,
     **columns: str | None,
 ) -> None:
-    """Store a new attempt. Only a digest of the state is stored: a reader of the database cannot answer for the
-    browser."""
+    """Store a new attempt with a digest of its state, so a reader of the database cannot finish it."""
     tx.add(
         ConsentRow,
         id=consent_id,
@@ -70,7 +69,7 @@ def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | Non
 
 
 def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Spend the state: the attempt has no second try, however it ends. Raises OperatorError."""
+    """Spend the state, which works once. Raises OperatorError."""
     row = tx.get(ConsentRow, consent_id)
     assert row is not None
     again = hints.begin_again(row.provider, Surface(row.door))
@@ -88,7 +87,7 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 
 def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
-    """Return how the attempt ended; None while the browser may still come back."""
+    """Return how the attempt ended. None: the browser may still return."""
     row = rt.reader.get(ConsentRow, consent_id)
     if row is None:
         return Failed("This attempt no longer exists.", None)
@@ -107,12 +106,12 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
 
 
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """End the attempt: what the browser brings later connects nothing."""
+    """Cancel the attempt."""
     access_rows.fail_consent(tx, consent_id, "The attempt was canceled.", None)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Delete attempts of yesterday; return how many, a few hundred at most."""
+    """Delete a batch of attempts older than a day. Return how many."""
     return tx.delete_batch(ConsentRow, ConsentRow.created_at < clock.stamp(tx.now - KEPT))
 
 
@@ -123,7 +122,7 @@ COPY_IT = "After you give consent, copy the whole address from the browser's add
 
 
 class WrongAddress(OperatorError):
-    """The pasted text is not the address at which this attempt ended. Nothing was used up."""
+    """The pasted text is not the address at which this attempt ended. The attempt continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +131,16 @@ class RedirectFinding:
 
     address: str
     app_kind: str
-    """The kind of app to register, such as `desktop`; empty where the network has one kind."""
+    """The kind of app to register, such as `desktop`. Empty: the network has one kind."""
     sentence: str
     change: str | None = None
-    """What to change in the configuration; None when the network accepts the address."""
+    """What to change in the configuration. None: the network accepts the address."""
     pasted: bool = False
-    """Whether the browser does not come back by itself after that change."""
+    """Whether the owner must paste the address after that change."""
 
     @property
     def remedy(self) -> str | None:
-        """Return the change, and what follows it."""
+        """Return the change and the next action."""
         if self.change is None:
             return None
         paste = " If the browser shows an error after your consent, paste the address from its address bar."
@@ -172,7 +171,7 @@ def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFi
 
 
 def comes_back(settings: Settings, network: str) -> bool:
-    """Return whether the network sends the browser to this appliance, as far as the configuration shows it."""
+    """Return whether the configured redirect address leads the browser to this appliance."""
     return _leads_here(settings, network, settings.redirect_url(network))
 
 

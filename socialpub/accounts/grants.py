@@ -29,7 +29,7 @@ FORM = (
     '"scope": "…"}; all but accessToken may be left out.'
 )
 MAX_TOKEN_LENGTH = 8192
-"""Far above what networks issue: a longer text is a whole file that was pasted into the field."""
+"""Far above real tokens: a longer text is a pasted file."""
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LEFT_OUT: Any = None
@@ -51,7 +51,7 @@ def read_credentials(text: str) -> Credentials:
     try:
         given = json.loads(text)
     except ValueError as error:
-        # json's own message names line and column and never quotes the text.
+        # The message of json names line and column and does not quote the text.
         raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
     if not isinstance(given, dict):
         raise OperatorError("The credentials are not a JSON object.", f"Expected is {FORM}")
@@ -89,7 +89,7 @@ def _read_date_time(value: Any) -> datetime:
 
 
 def _check_refresh_token_is_given(value: datetime, info: ValidationInfo) -> datetime:
-    # A refresh token that was given and is wrong is not among the data: that mistake is reported by itself.
+    # A wrong refresh token is not among the data and has its own message.
     if info.data.get("refresh_token", "") is None:
         raise ValueError("is given without a refreshToken")
     return value
@@ -115,7 +115,7 @@ class _CredentialsFile(BaseModel):
 
 
 def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:
-    """Return the grant after this answer. The network counts from the request, so its seconds end a little early."""
+    """Return the grant after this answer. Lifetimes count from the request."""
     redaction.add_secrets(answer.access_token, answer.refresh_token)
     previous = previous or Credentials("")
     return Credentials(
@@ -158,7 +158,7 @@ def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
 def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Value]:
     """Return the columns of this profile for this grant, tokens sealed.
 
-    `expires_at` is when the owner must act: with a refresh token only its own end counts, and X never names that.
+    `expires_at` is when the owner must act: with a refresh token, only the end of that token counts.
     """
     access_ends, refresh_ends = _stamp(grant.expires_at), _stamp(grant.refresh_expires_at)
 

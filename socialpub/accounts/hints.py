@@ -1,4 +1,4 @@
-"""Hints: what to do about an account that cannot be used, for each surface where the owner reads it.
+"""Hints: what to do about an unusable account, for each surface where the owner reads the hint.
 
 A function that names one action returns it as a phrase, "run `…`" or "press “…”", without a period.
 """
@@ -12,7 +12,7 @@ from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Provid
 
 
 class Surface(StrEnum):
-    """Where a hint is read: it names what can be done there."""
+    """Where the owner reads a hint."""
 
     SHELL = "shell"
     DASHBOARD = "dashboard"
@@ -31,18 +31,18 @@ def connect(provider_name: str, surface: Surface = Surface.SHELL, *options: str)
 
 
 def reconnect(provider_name: str, surface: Surface = Surface.SHELL) -> str:
-    """Return the same for an account that has a profile."""
+    """Return how the account of a profile is connected again."""
     return "press “Reconnect” on the profile's page" if surface is Surface.DASHBOARD else connect(provider_name)
 
 
 def reconnect_anywhere(provider_name: str) -> str:
-    """Return the same for a message that is read anywhere, such as a post's."""
+    """Return the same for a message without a fixed surface, such as a post's."""
     where = "under Profiles in the dashboard"
     return f"press “Reconnect” {where}{commands.or_run('admin', 'connect-profile', provider_name)}"
 
 
 def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
-    """Return the sentence for an attempt to connect that came to nothing."""
+    """Return the sentence for an attempt to connect that failed."""
     return f"To start again, {connect(provider_name, surface)}."
 
 
@@ -76,7 +76,7 @@ def after_failure(provider: Provider, error: ProviderError, surface: Surface = S
 
 
 def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
-    """Return what to do about a question for a profile that its network did not answer."""
+    """Return what to do about a question that the network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Try again later."
     return _after_refusal(provider, error, reconnect(provider.name, surface))

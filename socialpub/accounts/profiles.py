@@ -1,7 +1,7 @@
 """Profiles: the accounts that the appliance publishes to (contract section 3).
 
-An account is connected once at a time. Nothing is saved before the network has said whose tokens these are. After
-`disconnect` nothing is sent with a profile's tokens except their revocation.
+An account has at most one connected profile. Nothing is saved before the network has identified the account. After
+`disconnect`, the tokens are used only for their revocation.
 """
 
 import contextlib
@@ -32,22 +32,22 @@ UNKNOWN = "There is no profile with this id."
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """An account that is connected, by its consent or with tokens from elsewhere."""
+    """The result of connecting an account."""
 
     profile_id: str
     missing: tuple[str, ...]
-    """What this grant cannot do, as sentences."""
+    """The limits of this grant, as sentences."""
     revived: bool
-    """The account was connected already: the same profile has new tokens."""
+    """Whether an existing profile has new tokens."""
 
 
 def handle(profile: Profile) -> str:
-    """Return the account's handle, or its label in quotes: TikTok gives no handle."""
+    """Return the account's handle, or its label in quotes: TikTok returns no handle."""
     return f"@{profile.username}" if profile.username else f"“{profile.name}”"
 
 
 def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
-    """Return what the owner reads after the account is connected; `label` is the network's."""
+    """Return the message after the account is connected. `label` is the network's."""
     done = "has new tokens, and its waiting posts continue" if finished.revived else "is connected"
     return " ".join([f"{handle(profile)} on {label} {done}.", *finished.missing])
 
@@ -56,7 +56,6 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 
 
 def get(store: Reader, profile_id: str) -> Profile:
-    """Return the profile. Raises NotFound."""
     profile = profile_rows.find(store, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
@@ -64,7 +63,7 @@ def get(store: Reader, profile_id: str) -> Profile:
 
 
 def load_for_owner(reader: Reader, profile_id: str) -> ProfileRow:
-    """Return a profile as its owner sees it. Raises NotFound."""
+    """Return all columns of a profile. Raises NotFound."""
     row = reader.get(ProfileRow, profile_id)
     if row is None:
         raise NotFound(UNKNOWN)
@@ -87,7 +86,7 @@ def check_name(name: str) -> str:
 def save(
     rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
-    """Store this grant: in the account's profile, else in a new one."""
+    """Store this grant in the account's profile, or in a new profile."""
     missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
     known = profile_rows.connected(tx, provider.name, identity.account_id)
     profile_id = known or new_id(tx.now)
@@ -117,7 +116,7 @@ def save(
 
 
 def account_columns(identity: Identity, known: Profile | None, now: str) -> dict[str, Value]:
-    """Return the columns for what the network says of an account. What it leaves out keeps its value.
+    """Return the columns for the account data of a network. Missing data keep their value.
 
     The label follows the account's name unless the owner has changed the label.
     """
@@ -136,7 +135,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
 
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
-    """Change the label. Posts keep the label they were accepted under; new log entries have the new one."""
+    """Change the label. Existing posts keep the former label."""
     profile = get(tx, profile_id)
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
@@ -144,7 +143,7 @@ def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
 
 
 def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
-    """Store what the network calls the values of this option. A failed write does not fail the caller's list."""
+    """Store the network's labels for the values of this option. A failed write is ignored."""
     known = profile_rows.choice_labels(rt.reader, profile_id, key)
     changed = {value: label for value, label in labels.items() if known.get(value) != label}
     if changed:
@@ -153,7 +152,7 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
 
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    """End the connection; repeating it is fine. The tokens stay for their revocation (`upkeep.py`)."""
+    """Disconnect the account. The tokens stay until their revocation (`upkeep.py`)."""
     profile = get(tx, profile_id)
     if profile.status is ProfileStatus.DISCONNECTED:
         return
@@ -170,13 +169,13 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
     audit_log.record(tx, AuditAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)
 
 
-# --- stored options: what every post to the profile says, unless the post says otherwise ------------------------------
+# --- stored options: the defaults of every post to the profile --------------------------------------------------------
 #
-# The network's own reader checks them when they are stored, so that a misspelt key fails here and not at a delivery.
+# The network checks them when they are stored, so a misspelt key does not fail a delivery later.
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """Return `KEY=VALUE` texts as a mapping. Raises InvalidRequest for one without `=`, without a key, or repeated."""
+    """Return `KEY=VALUE` texts as a mapping. Raises InvalidRequest."""
     given: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -192,10 +191,9 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) -> Options:
-    """Add these options to the stored ones; an empty value removes one. Return the options that are stored then.
+    """Add these options to the stored options, and return the result. An empty value removes an option.
 
-    A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
-    with every wrong key.
+    A value is JSON if that fits the option, and otherwise text. Raises NotFound, or InvalidRequest.
     """
     profile = get(tx, profile_id)
     provider = rt.providers[profile.provider]
@@ -211,10 +209,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
 
 
 def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, Any]) -> Options:
-    """Store these options instead of the former ones. Return the options that are stored then.
-
-    Raises as `set_options` does.
-    """
+    """Replace the stored options, and return the result. Raises as `set_options` does."""
     profile = get(tx, profile_id)
     changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
     return _store_options(rt, tx, profile, given, changed)
@@ -246,7 +241,7 @@ def _refused(problems: Sequence[FieldError]) -> InvalidRequest:
 
 
 def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[FieldError]]:
-    """Return the value meant by `text`, None to remove the option, and what is wrong with it."""
+    """Return the value of `text` (None removes the option) and its problems."""
     value: Any = None
     if text:
         try:
@@ -255,7 +250,7 @@ def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[Fie
             value = text
     _, problems = provider.read_options({key: value})
     if problems and value is not None and not isinstance(value, str):
-        # An id made of digits and a title that says "2026" are texts, although they look like numbers.
+        # An id of digits and a title such as "2026" are texts.
         _, problems_of_text = provider.read_options({key: text})
         if not problems_of_text:
             return text, []

@@ -1,7 +1,7 @@
 """Questions to a network for one profile whose owner waits for the answer: its boards, what a creator may do now.
 
-An answer is kept for a minute, so that a form that is shown again does not ask again. A failure is kept as well, so
-that a network that hangs does not occupy a thread each time the form is shown.
+An answer is kept for a minute, so a form that is shown again does not ask again. A failure is kept also, so a network
+that hangs does not occupy a thread for each form.
 """
 
 import contextlib
@@ -95,19 +95,18 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
 
 @dataclass(frozen=True, slots=True)
 class PostingBarred:
-    """Nothing can be posted to this account now."""
+    """The reason why this account cannot post now."""
 
     message: str
-    """Why, and what to do."""
 
 
 def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
-    """Return what TikTok says of this account now. When it may post again, the posts that wait for this continue.
+    """Return what this TikTok account may post. Wake its waiting posts when the account may post again.
 
-    TikTok wants its choices shown in every form for a post, and a form that stops when nothing can be posted
+    TikTok requires that each form shows the choices, and that a form stops if the account cannot post
     (https://developers.tiktok.com/doc/content-sharing-guidelines, "Required UX Implementation in Your App", 2026-10).
     Asks the network, so not from the event loop. Raises NotFound when there is no such profile, OperatorError when it
-    is no account of TikTok or TikTok does not answer.
+    is not a TikTok account or TikTok does not answer.
     """
     profile = profiles.get(rt.reader, profile_id)
     provider = rt.providers[profile.provider]
@@ -145,14 +144,14 @@ def ask_creator_lately(
 
 # --- boards -----------------------------------------------------------------------------------------------------------
 
-# Creating has no idempotency key, so after a lost answer the board may exist. The call is never repeated: the account
-# is asked for a board of that name before the call, and again when its answer is not clear.
+# Creating has no idempotency key, so after a lost answer the board may exist. The call is never repeated: the boards of
+# the account are listed before the call, and again after an unclear answer.
 
 BOARDS_NOT_LISTED = "The boards could not be listed."
 MAX_NAME_LENGTH = 180
-"""Of a section (OpenAPI 5.23.0). That of a board is not documented."""
+"""The limit of a section (OpenAPI 5.23.0). The limit of a board is not documented."""
 MIN_ID_LENGTH = 12
-"""Ours: a text of this number of digits is the id of a board and not the name of a new one."""
+"""A text of this number of digits is the id of a board, not the name of a new board."""
 
 Found = TypeVar("Found", Board, BoardSection)
 
@@ -161,26 +160,12 @@ Found = TypeVar("Found", Board, BoardSection)
 class BoardWithSections:
     board: Board
     sections: tuple[BoardSection, ...] = ()
-    """Empty also when they were not asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedBoard:
-    board: Board
-    is_new: bool
-    """False: the account had it already."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedSection:
-    section: BoardSection
-    is_new: bool
 
 
 def list_boards(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[BoardWithSections]:
     """Return every board, in the network's order.
 
-    Asks the network, so not from the event loop; for sections once more per board. Raises NotFound when there is no
+    Asks the network (for sections once per board), so not from the event loop. Raises NotFound when there is no
     such profile, OperatorError when its network has no boards or does not answer.
     """
     profile, provider = _account(rt, profile_id)
@@ -205,17 +190,17 @@ def list_boards_lately(rt: Runtime, profile_id: str, chosen: str | None, surface
 
         return remembered(rt, profile, what, explained)
 
-    found = lately(_boards_for(surface), lambda: _boards(rt, profile, provider))
+    found = lately(f"boards for the {surface}", lambda: _boards(rt, profile, provider))
     if chosen is None or chosen not in {board.id for board in found}:
         return [BoardWithSections(board) for board in found]
-    of_chosen = lately(_sections_for(chosen, surface), lambda: _sections(rt, profile, provider, chosen))
+    of_chosen = lately(f"sections of {chosen} for the {surface}", lambda: _sections(rt, profile, provider, chosen))
     return [BoardWithSections(board, of_chosen if board.id == chosen else ()) for board in found]
 
 
 def create_board(
     rt: Runtime, profile_id: str, name: str, *, secret: bool = False, surface: Surface = Surface.SHELL
-) -> CreatedBoard:
-    """Create a board of this name, or find the one that the account has already. `name` may be the id of a board.
+) -> tuple[Board, bool]:
+    """Return a board of this name and whether it is new. `name` may be the id of an existing board.
 
     Calls the network, so not from the event loop. Raises InvalidRequest, NotFound, and OperatorError.
     """
@@ -246,17 +231,17 @@ def create_board(
     if is_new:
         # Pinterest's list may show a new board later.
         boards = [*(one for one in before if one.id != board.id), board]
-        remember(rt, profiles.get(rt.reader, profile.id), _boards_for(surface), boards)
+        remember(rt, profiles.get(rt.reader, profile.id), f"boards for the {surface}", boards)
         profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
         privacy = "secret" if secret else None
         rt.write(_record, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
-    return CreatedBoard(board, is_new)
+    return board, is_new
 
 
 def create_section(
     rt: Runtime, profile_id: str, board: Board, name: str, surface: Surface = Surface.SHELL
-) -> CreatedSection:
-    """Create a section of this board, or find the one that it has already. Raises as `create_board` does."""
+) -> tuple[BoardSection, bool]:
+    """Return a section of this name in this board and whether it is new. Raises as `create_board` does."""
     profile, provider = _account(rt, profile_id)
     name = _checked(name, "section")
 
@@ -273,10 +258,11 @@ def create_section(
         section, is_new, before = _create_once("section", is_it, known, call)
     if is_new:
         sections = (*(one for one in before if one.id != section.id), section)
-        remember(rt, profiles.get(rt.reader, profile.id), _sections_for(board.id, surface), sections)
+        question = f"sections of {board.id} for the {surface}"
+        remember(rt, profiles.get(rt.reader, profile.id), question, sections)
         profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
         rt.write(_record, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
-    return CreatedSection(section, is_new)
+    return section, is_new
 
 
 def _create_once(
@@ -324,16 +310,8 @@ def _record(_: Runtime, tx: Tx, /, action: AuditAction, profile: Profile, **deta
     audit_log.record(tx, action, profile.id, profile.name, provider=profile.provider, **detail)
 
 
-def _boards_for(surface: Surface) -> str:
-    return f"boards for the {surface}"
-
-
-def _sections_for(board_id: str, surface: Surface) -> str:
-    return f"sections of {board_id} for the {surface}"
-
-
 def _readable_boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list[Board]:
-    """Return the boards; none where this app may write and not read."""
+    """Return the boards, or none if this app may write but not read them."""
     try:
         return _boards(rt, profile, provider)
     except Rejected as error:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 NOTED_EVERY = timedelta(minutes=10)
-"""The resolution of a session's last use: reading pages writes no more often."""
+"""The resolution of a session's last use."""
 MAX_USER_AGENT_LENGTH = 300
 FAILURES_NOTED_EVERY = timedelta(hours=1)
-"""Wrong passwords from one place within this time are one entry of the audit log."""
+"""Failures from one place within this time are one entry of the audit log."""
 MAX_FAILURE_ENTRIES = 50
-"""Within that time. All further places share one entry, so that no stranger fills the disk."""
+"""Further places share one entry within that time, so strangers cannot fill the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +64,25 @@ def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> Browser
 
 
 def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
-    """Return whether a failed sign-in from `place` is to be noted: most of many need no write."""
+    """Return whether a failed sign-in from `place` must be recorded."""
     since = stamp(rt.now() - FAILURES_NOTED_EVERY)
     return not any(audit_log.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
 
 
 def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
-    """Note a wrong password, or that there are too many. `place` is an address, or the network that counts as one."""
+    """Record wrong or too many passwords. `place` is an address, or a network that counts as one address."""
     since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:MAX_USER_AGENT_LENGTH]
     audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
 
 
 def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
-    """Return the session of this token; None when it is unknown, has ended or was unused for too long."""
+    """Return the session of this token. None: the session is unknown or has ended."""
     row = access_rows.find_session(reader, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
     return None if row is None else BrowserSession(token, *row)
 
 
 def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
-    """Return whether its use is to be noted again (`note_use`)."""
+    """Return whether `note_use` must be called."""
     return rt.now() - parse(session.last_seen_at) >= NOTED_EVERY
 
 
@@ -96,18 +96,18 @@ def list_sessions(rt: Runtime, reader: Reader) -> list[SessionRow]:
 
 
 def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
-    """End the session at the browser's wish. Repeating it is fine."""
+    """End the session of this browser, also repeatedly."""
     _delete(tx, session.id, AuditAction.SIGNED_OUT)
 
 
 def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
-    """End a session, so that its browser has to sign in again. Raises NotFound."""
+    """End the session of another browser. Raises NotFound."""
     if not _delete(tx, session_id, AuditAction.SESSION_ENDED):
         raise NotFound("This session has ended already.")
 
 
 def clean_sessions(rt: Runtime, tx: Tx) -> int:
-    """Delete sessions that were unused for too long; return how many."""
+    """Delete expired sessions. Return how many."""
     return tx.delete(SessionRow, SessionRow.last_seen_at <= _oldest(rt, tx.stamp))
 
 
@@ -134,11 +134,11 @@ class Purpose(StrEnum):
     """To set the password while there is none."""
 
     SIGN_IN = "sign_in"
-    """To be signed in without one: what the demo prints."""
+    """To sign in without a password: the demo prints such a link."""
 
 
 def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
-    """Create a link and return its token. Former links of this purpose no longer work."""
+    """Create a link, replace the former link of this purpose, and return the token."""
     token = secrets.token_urlsafe(32)
     access_rows.replace_link(
         tx,
@@ -159,7 +159,7 @@ def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:
-    """Delete links that no longer work; return how many."""
+    """Delete expired links. Return how many."""
     return tx.delete(SignInLinkRow, SignInLinkRow.expires_at <= tx.stamp)
 
 
@@ -191,7 +191,7 @@ def hash_password(password: str, repeated: str) -> str:
 
 
 def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
-    """Set the password. Every browser has to sign in again, and former links no longer work."""
+    """Set the password, and end all sessions and links."""
     appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
     tx.delete(SessionRow)
     tx.delete(SignInLinkRow)
@@ -213,7 +213,7 @@ def is_password(rt: Runtime, password: str) -> bool:
 
 
 def _password_bytes(password: str) -> bytes:
-    # Terminals and browsers may write the same letter in two ways.
+    # Terminals and browsers may encode the same letter in two ways.
     import unicodedata
 
     return unicodedata.normalize("NFC", password).encode("utf-8", "surrogatepass")

@@ -1,7 +1,7 @@
-"""Access tokens that work now: one refresh at a time per profile, and never a pair that is half stored.
+"""Valid access tokens: one refresh at a time per profile, and each new pair is stored before its use.
 
-A refresh spends the old refresh token at the network, so the new pair is stored before it is used. Only an answer that
-refuses the refresh token itself makes the owner connect again: an outage or a wrong app secret never costs an account.
+A refresh spends the old refresh token. Only an answer that refuses the refresh token makes the owner connect again; an
+outage or a wrong app secret does not.
 """
 
 import os
@@ -32,22 +32,22 @@ from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Provide
 from socialpub.runtime import Runtime, TakenLock
 
 LOCK_SECONDS = 50.0
-"""Longer than a call of a token endpoint usually takes; a profile queue waits less than a minute for a lock."""
+"""Longer than a usual call of a token endpoint, and less than a minute."""
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
 RESERVED_FILE_BYTES = 256 * 1024
-"""More than the pages that one stored pair adds to the write-ahead log."""
+"""More than a stored pair adds to the write-ahead log."""
 RESERVED_ROW_BYTES = 16 * 1024
-"""More than the longest pair of tokens with everything that is stored with it."""
+"""More than the longest pair of tokens."""
 
 log = logging.get_logger("socialpub.renewal")
 
 
 class Paused(NotSent):
-    """A paused or restored copy refreshes nothing: the original would miss what it spends."""
+    """A paused installation refreshes nothing, because the original may need the refresh token."""
 
 
 class Locked(NotSent):
-    """Another process changes this account's tokens now."""
+    """Another process changes these tokens now."""
 
 
 class NotRenewed(NotSent):
@@ -55,7 +55,7 @@ class NotRenewed(NotSent):
 
 
 class RefreshOutcome(StrEnum):
-    """What a refresh ended with, as counted."""
+    """The counted outcome of a refresh."""
 
     RENEWED = "renewed"
     REFUSED = "refused"
@@ -65,10 +65,10 @@ class RefreshOutcome(StrEnum):
 
 
 def load_fresh(rt: Runtime, profile_id: str) -> str:
-    """Return the access token to use now, refreshed when it is about to expire.
+    """Return an access token that works now. Refresh an expiring token.
 
     Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
-    must connect again; the profile says so), `AppRefused` (the app's credentials), or an error to retry later:
+    must connect again), `AppRefused` (the app's credentials), or an error to retry later:
     `Paused`, `NotRenewed`, `NotSent`, `Throttled`.
     """
     profile = _require_usable(rt, profile_id)
@@ -81,10 +81,9 @@ def load_fresh(rt: Runtime, profile_id: str) -> str:
 
 
 def renew(rt: Runtime, profile_id: str) -> None:
-    """Request another pair now, even if the present one still works. The audit log records it for an owner.
+    """Request a new pair now, and record that in the audit log for an owner. Raises as `load_fresh` does.
 
-    Raises as `load_fresh` does. Without a refresh token it raises `Rejected`; the access token may well be good, so the
-    profile's status does not change.
+    Without a refresh token it raises `Rejected`, and the profile's status does not change.
     """
     profile = _require_usable(rt, profile_id)
     if profile.refresh_token is None:
@@ -93,7 +92,7 @@ def renew(rt: Runtime, profile_id: str) -> None:
 
 
 def store_pending(rt: Runtime) -> None:
-    """Store the pairs that the disk did not take when they arrived. Asks no network. Raises Unavailable."""
+    """Store the pairs that could not be stored when they arrived. Raises Unavailable."""
     for profile_id in list(rt.tokens.pending_grants):
         with suppress(Locked), _locked(rt, profile_id):
             _store_pending(rt, profile_id)
@@ -110,7 +109,7 @@ def _require_usable(rt: Runtime, profile_id: str) -> Profile:
 
 def _is_expiring(rt: Runtime, profile: Profile) -> bool:
     if profile.refresh_token is None or profile.access_expires_at is None:
-        return False  # without a refresh token nothing can be done; without an end the network answers 401
+        return False  # without an expiry, the network answers 401
     early = timedelta(seconds=rt.providers[profile.provider].oauth.refresh_early_seconds)
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
@@ -121,7 +120,7 @@ def _is_expiring(rt: Runtime, profile: Profile) -> bool:
 def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
     """Return another token than `spent`, which the network refused (401) or which is about to expire.
 
-    None: return the present token, once an answer that waits for the disk is stored. Raises as `load_fresh` does.
+    None: store a pending answer, and return the present token. Raises as `load_fresh` does.
     """
     with _locked(rt, profile_id) as held:
         _store_pending(rt, profile_id)
@@ -145,19 +144,15 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
             except ProviderError:
                 _count(rt, provider, RefreshOutcome.FAILED)
                 raise
-            # The old refresh token is spent: what the disk does not take now is written at the next try.
+            # The old refresh token is spent, so the answer stays in memory until it is stored.
             rt.tokens.pending_grants[profile_id] = (profile, answer, asked_at, by_hand)
         _store_pending(rt, profile_id)
-        # The stored grant counts: an import may have brought another one, the new one may lack every scope, and a
-        # profile that was disconnected meanwhile keeps the pair only for its revocation.
+        # The stored grant counts: an import may have replaced the pair, or the profile may be unusable now.
         return grants.open_access_token(rt.secrets, _require_usable(rt, profile_id))
 
 
 def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> Tokens:
-    """Request a new pair. Errors become what they mean for the post that wants the token: nothing was sent yet.
-
-    `Rejected` from here always means that the owner must consent again.
-    """
+    """Request a new pair. Raises errors that mean “not sent”, or `Rejected` if the owner must consent again."""
     refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
     try:
@@ -167,14 +162,14 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
             _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
             if not held.is_held:
                 raise Locked("Another process is now renewing the account's tokens.") from None
-            # The token may be spent or not. Asking once more shows it: a new pair, or consent is needed.
+            # The token may be spent. A second call returns a new pair, or shows that consent is needed.
             answer = provider.oauth.refresh(http, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
         if refused.reauth:
             raise
-        # The app's credentials are wrong, not this account's tokens, so every post of this network meets the same.
+        # The app's credentials are wrong, not this account's tokens.
         raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
     if not answer.access_token:
         raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
@@ -182,13 +177,13 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
 
 
 def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
-    """Count a failure in a write of its own. A long pause follows a failure, and a failed count is no error."""
+    """Count a failure in its own write. A failed count is no error."""
     with suppress(SocialpubError):
         rt.write(lambda _, tx: counters.count_event(tx, Event.REFRESH, provider.name, outcome))
 
 
 def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
-    """Set `reauthRequired` and raise, unless the tokens have changed: then return the new access token."""
+    """Set `reauthRequired` and raise. If the tokens have changed, return the new access token."""
 
     def require_reauth(_: Runtime, tx: Tx) -> bool:
         is_same = _has_same_tokens(profile_rows.find(tx, profile.id), profile)
@@ -207,7 +202,7 @@ def _has_same_tokens(known: Profile | None, former: Profile) -> TypeGuard[Profil
 
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
-    """Store the pair that waits for the disk, if any. The caller holds the lock of the profile."""
+    """Store the pending pair, if any. The caller holds the lock of the profile."""
     pending = rt.tokens.pending_grants
     kept = pending.get(profile_id)
     if kept is not None:
@@ -216,7 +211,7 @@ def _store_pending(rt: Runtime, profile_id: str) -> None:
 
 
 def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
-    """Store the new pair, all of it or nothing. What the network left out keeps its old value."""
+    """Store the new pair. Values that the network left out stay."""
     known, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
     if not _has_same_tokens(known, profile):
         return  # an import was faster, and its grant stays
@@ -225,7 +220,7 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: date
     if known.status is ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
     if known.status is ProfileStatus.REAUTH_REQUIRED:
-        # The process that broke our lock asked with the token that this one had just spent.
+        # Another process broke our lock and used the token that this process had just spent.
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_waiting_for_reconnect(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
@@ -233,7 +228,6 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: date
     if by_hand and actor.is_owner(tx.actor):
         audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
     scopes = grant.scopes or frozenset()
-    # Only an active profile becomes `reauthRequired`; a profile in another state does not change here.
     if not provider.oauth.can_publish(scopes):
         missing = " ".join(provider.oauth.missing_scopes(scopes))
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
@@ -251,8 +245,7 @@ def token_lock(rt: Runtime, profile_id: str) -> FileLock:
 
 @contextmanager
 def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
-    """Hold the lock, after a short wait; else raise `Locked`. A process that has held it for most of a minute is
-    suspended, or waits for a network that will not answer: its lock is broken then."""
+    """Hold the lock after a short wait, or raise `Locked`. Break the lock of a process that hangs."""
     held, taken = token_lock(rt, profile_id), rt.tokens.taken_locks
     for _ in range(LOCK_TRIES):
         if held.try_acquire():
@@ -268,7 +261,7 @@ def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
 
 
 def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
-    """Break a lock that was found taken for long enough. Raises `Locked` before that."""
+    """Break a lock that is held for more than `LOCK_SECONDS`. Raises `Locked` before that."""
     taken, now, file = rt.tokens.taken_locks, rt.clock.monotonic(), held.file
     known = taken.get(profile_id)
     if known is None or known.file != file or now - known.last_seen > LOCK_SECONDS:
@@ -284,16 +277,15 @@ def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
 
 @contextmanager
 def reserve_disk(rt: Runtime) -> Iterator[None]:
-    """Reserve disk space until the block ends; store the new tokens right after it.
+    """Reserve disk space for new tokens until the block ends.
 
-    A refresh token works once, so an answer that the disk cannot store costs the account. The database first accepts a
-    write of the size of the tokens. Raises Unavailable when it does not, or when the disk is full: then the block does
-    not run, and the network is not asked.
+    A refresh token works once, so an answer that cannot be stored costs the account. Raises Unavailable when the disk
+    is full. Then the block does not run, and the network is not asked.
     """
     with ExitStack() as opened:
         try:
-            # The accepted write may take the last free pages. This file keeps others for the write that follows the
-            # answer. It has no name, so the space is free again when the process dies.
+            # The test write may use the last free pages, so this file reserves others. The file has no name, so a dead
+            # process releases the space.
             file = opened.enter_context(tempfile.TemporaryFile(dir=rt.settings.database_file.parent))
             os.posix_fallocate(file.fileno(), 0, RESERVED_FILE_BYTES)
         except OSError as error:

@@ -1,8 +1,7 @@
 """Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
 
-Idle tokens are renewed one profile at a time, so that accounts connected on the same day are not renewed in the same
-second. While publishing is paused nothing is renewed, fetched or revoked: a restored copy must not spend or end what
-the original uses.
+Idle tokens are renewed one profile at a time. While publishing is paused, nothing is renewed, fetched or revoked: a
+restored installation must not spend or revoke the tokens of the original.
 """
 
 from collections.abc import Collection
@@ -46,11 +45,10 @@ log = logging.get_logger("socialpub.upkeep")
 
 
 def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
-    """Renew the tokens of the due profile that has waited longest; return its id, or None.
+    """Renew the tokens of the due profile that has waited longest. Return its id, or None.
 
-    `held` are the networks that refuse this app for now: they are not asked. Asks a network, which can take two
-    minutes; after a failure it is asked again in an hour. A pair that the disk did not take before is stored first,
-    also while publishing is paused.
+    `held` are the networks that refuse this app. Asks a network, which can take two minutes. First store pending
+    pairs, also while publishing is paused.
     """
     tokens.store_pending(rt)
     profile_id = None if appliance_state.paused_at(rt.reader) else _find_due(rt, held)
@@ -61,7 +59,6 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
     except Withdrawn:
         return None
     except Rejected as refused:
-        # The profile's status says the same.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
         rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, _seconds_after(error), error.message)
@@ -86,8 +83,8 @@ def _must_be_renewed(rt: Runtime, row: ProfileRow, now: datetime) -> bool:
     if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
         return True
     if idle < DAY:
-        return False  # an end that did not move with the last renewal does not move with the next one
-    # The end of access tokens counts where they last for weeks. Tokens that last for hours would be renewed all day.
+        return False  # the last renewal did not move the end
+    # Access tokens that last for hours would be renewed all day.
     return (early >= DAY and _within(row.access_expires_at, early, now)) or _within(row.refresh_expires_at, SOON, now)
 
 
@@ -107,26 +104,19 @@ def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: fl
 
 
 def warn(rt: Runtime) -> int:
-    """Log every account that needs its owner soon, each once a day; return how many."""
+    """Log each account that needs its owner soon, once a day. Return how many."""
     warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
         message = warning(row, rt.now())
         if message is not None:
             log.warning(message, profile=row.id, name=row.name, provider=row.provider)
-            rt.write(_note_warning, row.id)
+            rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
             warned += 1
     return warned
 
 
-def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    profile_rows.update(tx, profile_id, warned_at=tx.stamp)
-
-
 def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
-    """Return what the owner has to do about this profile within a week, and why; None: nothing.
-
-    `row` has provider, status, reason, expires_at, renewable.
-    """
+    """Return what the owner must do about this profile within a week, and why, or None."""
     how = hints.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
@@ -141,7 +131,7 @@ def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) ->
 
 # --- revocation -------------------------------------------------------------------------------------------------------
 #
-# After an hour tokens are erased whatever the network answers (contract section 3).
+# After an hour, tokens are erased even if the network does not answer (contract section 3).
 
 revocation_log = logging.get_logger("socialpub.revocation")
 
@@ -153,10 +143,9 @@ REVOKE_ENDPOINT = "revoke"
 
 
 def revoke_disconnected(rt: Runtime) -> int:
-    """Revoke and erase the tokens of disconnected profiles; return how many were erased.
+    """Revoke and erase the tokens of disconnected profiles. Return how many were erased.
 
-    Asks the networks, one profile after the other, which can take minutes. A network that does not answer is asked
-    again later, until the hour is over.
+    Asks the networks one after the other, which can take minutes.
     """
     paused = appliance_state.paused_at(rt.reader) is not None
     erased = 0
@@ -194,7 +183,6 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
             return False
         revocation_log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
-        # The network no longer knows them, or they cannot be read: they are useless either way.
         revocation_log.info("tokens could not be revoked", profile=profile_id, why=error.message)
     rt.write(_erase, profile_id)
     return True
@@ -212,7 +200,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
-    """Return a wait as long as the time so far: few calls to a network that is away for the whole hour."""
+    """Return a wait that is as long as the time since the disconnection."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), MAX_RETRY_SECONDS)
     named = named_wait(error)
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
@@ -226,9 +214,8 @@ def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
 
 # --- account data -----------------------------------------------------------------------------------------------------
 
-# Handle, name, picture, and what the account may post, as its network reports them. They are fetched when the owner
-# asks for it, after the network refused a post for being too long, and once a week. A fetch that fails changes nothing
-# and is tried again later. X bills each fetch as the read of a user.
+# Handle, name, image and limits of the account, as its network reports them. They are fetched at the owner's request,
+# after the network refused a post as too long, and once a week. X bills each fetch as the read of a user.
 
 FETCHED_EVERY = timedelta(days=7)
 ACCOUNT_ENDPOINT = "account"
@@ -238,7 +225,7 @@ account_log = logging.get_logger("socialpub.accounts")
 
 
 def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
-    """Fetch the account data now, and return what changed as sentences.
+    """Fetch the account data now, and return the changes as sentences.
 
     Asks the network, so not from the event loop. Raises NotFound, and as `questions.ask` does.
     """
@@ -249,9 +236,9 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
 
 
 def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
-    """Fetch the account data of the profile that has waited longest, if one is due; return its id.
+    """Fetch the account data of the due profile that has waited longest. Return its id, or None.
 
-    `held` are the networks that refuse this app for now: they are not asked. A paused appliance fetches nothing.
+    `held` are the networks that refuse this app.
     """
     if appliance_state.paused_at(rt.reader):
         return None
@@ -271,14 +258,8 @@ def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
         )
         return profile_id
     if not changes:
-        # The network refuses what its own data allows: each refused post would cost a fetch.
-        rt.write(
-            _begin_wait,
-            profile_id,
-            ACCOUNT_ENDPOINT,
-            RETRY_SECONDS,
-            "The account data has not changed.",
-        )
+        # Otherwise each post that the network refuses as too long would cost a fetch.
+        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
     account_log.info("account data was fetched", profile=profile_id, changes=len(changes))
     return profile_id
 
@@ -288,7 +269,6 @@ def _store_account_data(rt: Runtime, tx: Tx, profile_id: str, identity: Identity
     if known.status is ProfileStatus.DISCONNECTED:
         return []
     if identity.account_id != known.account_id:
-        # Data of another account never replaces what is known of this one.
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
         account_log.warning("the tokens of a profile belong to another account", profile=profile_id)
         return []

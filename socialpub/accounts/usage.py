@@ -17,10 +17,7 @@ from socialpub.runtime import Runtime
 
 
 def write_calls(rt: Runtime) -> None:
-    """Store the calls that this process made since the last time. What cannot be stored now is kept for the next time.
-
-    Not from the event loop.
-    """
+    """Store the calls of this process. Keep them if the write fails. Not from the event loop."""
     counts = rt.http.take_calls()
     if not counts:
         return
@@ -48,8 +45,7 @@ def _add_calls(rt: Runtime, tx: Tx, counts: Mapping[str, int]) -> None:
 
 
 class LastUses:
-    """When each key was last used and how often, collected in memory: one write about once a minute instead of one per
-    request."""
+    """The last use and the requests of each key, in memory: one write a minute instead of one per request."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
@@ -61,7 +57,7 @@ class LastUses:
         self._requests[key_id] += 1
 
     async def flush(self) -> None:
-        """Store what was collected. What cannot be stored now is kept for the next time."""
+        """Store the uses. Keep them if the write fails."""
         uses, self._uses = self._uses, {}
         requests, self._requests = self._requests, Counter()
         if not uses:
@@ -80,7 +76,7 @@ def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Count
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Delete rows older than `retention.usage`; return how many, a few hundred at most."""
+    """Delete a batch of rows older than `retention.usage`. Return how many."""
     kept = rt.settings.retention.usage
     if kept is None:
         return 0

@@ -1,7 +1,4 @@
-"""The delivery history as a table for a spreadsheet, piece by piece: however long it is, a slice of it is in memory.
-
-What begins a cell like a formula gets an apostrophe before it: texts and messages are other people's.
-"""
+"""The delivery history as CSV, in slices. A cell that begins like a formula gets an apostrophe."""
 
 import csv
 import io
@@ -28,14 +25,13 @@ COLUMNS = (
     "network's post id",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""Spreadsheets take the wide ones of East Asian keyboards for the same."""
+"""Spreadsheets treat the wide characters of East Asian keyboards the same."""
 
 
 def pieces(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
-    """CSV (RFC 4180, UTF-8) with a first line of names, then every entry that the filter lets through, newest first.
+    """Yield CSV (RFC 4180, UTF-8): a line of names, then each entry that matches the filter, newest first.
 
-    Each piece is read when it is asked for, by the thread that asks (`asyncio.to_thread(next, pieces, None)`), and no
-    transaction stays open in between. What is written meanwhile is not in it.
+    The thread that requests a slice reads it. No transaction stays open between slices.
     """
     yield _lines([COLUMNS])
     below: int | None = query.below

@@ -1,8 +1,7 @@
 """Data retention (`[retention]`): removes old posts, log entries, attempts, the audit log, and unused media.
 
-It works in many small writes, so other writes run in between, and in short rounds. Rows that are still needed stay
-however old they are: posts in progress, posts with a retry in progress, and the ids from a network while the outcome of
-an older call is still unknown.
+It works in short rounds of small writes, so other writes run in between. Old rows stay while they are needed: posts in
+progress, posts with a retry in progress, and network ids while the outcome of an older call is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,18 +19,18 @@ from socialpub.runtime import Runtime
 EVERY_SECONDS = 3600.0
 MAX_WRITES = 50
 MAX_SECONDS = 2.0
-"""In one go, so that other periodic tasks have their turn. Another one follows, as long as there is more."""
+"""The length of a round, so that other periodic tasks run."""
 MAX_DELIVERIES = 100
-"""Of the posts that go in one write, but for a single post that has more."""
+"""The deliveries of the posts that one write removes. A single post can have more."""
 LOOKING_BACK = timedelta(days=1)
-"""So much older than the call may be what a network shows as its outcome: clocks differ."""
+"""The result of a call may appear this much older than the call, because clocks differ."""
 
 Step = Callable[[Runtime, Tx], int]
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """Rows that are older than these instants are removed. None: they are kept."""
+    """Older rows are removed. None: all rows are kept."""
 
     posts: str | None
     log: str | None
@@ -47,7 +46,7 @@ def retention_limits(rt: Runtime) -> RetentionLimits:
 
     posts = before(kept.posts)
     if posts is not None:
-        # A restored copy looks for what its original may have sent; any other call, from its own beginning.
+        # A read-back searches from the start of the call, or after a restore, from the backup.
         open_calls = (profile_queue.oldest_open_call(reader), appliance_state.restored_from(reader))
         posts = min([posts, *(after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)])
     return RetentionLimits(posts, before(kept.log), before(kept.attempts), before(kept.trail))
@@ -60,7 +59,7 @@ def count_expired_posts(rt: Runtime) -> int:
 
 
 def remove_expired(rt: Runtime) -> int:
-    """Continue the present round, or begin one when it is due. Return how many rows went. Not from the event loop."""
+    """Continue the round, or begin one that is due. Return how many rows were removed. Not from the event loop."""
     own = rt.engine
     if own.retention_steps is None:
         if rt.clock.monotonic() < own.retention_again_at:
@@ -79,7 +78,7 @@ def remove_expired(rt: Runtime) -> int:
 
 
 def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
-    """Yield small writes. Each is prepared when the one before it has ended."""
+    """Yield small writes."""
     if limits.posts is not None:
         yield from _post_steps(rt.reader, limits.posts)
     oldest_entry = max(filter(None, (limits.log, limits.posts)), default=None)
@@ -120,7 +119,7 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
                 continue
             another = post_rows.find(tx, other.post_id)
             if another is not None and not post_rows.is_final(another, before):
-                return False  # what was published again must not be published a third time
+                return False  # the retry needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
@@ -153,12 +152,14 @@ def _audit_log_steps(reader: Reader, before: str) -> Iterator[Step]:
 # --- unused media ----------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 100
-"""Finding them may take long and is a read; a short write checks only this many again."""
+"""The number of artifacts that one short write checks again."""
 
 
 def remove_unused_media(rt: Runtime) -> int:
-    """Remove old reservations, artifacts that no post references, bytes of settled posts (`keep_after_settled`), and
-    files that no row names. Return how many files went. May take long: not on the event loop."""
+    """Remove old reservations, unused artifacts, files of settled posts (`keep_after_settled`) and files without a row.
+
+    Return how many files were removed. Not on the event loop.
+    """
     now, uploads, keep = rt.clock.now(), rt.settings.uploads, rt.settings.media.keep_after_settled
     reserved, others = stamp(now - uploads.reservation_lifetime), stamp(now - uploads.unreferenced_lifetime)
     unused = artifact_rows.unused(rt.reader, reserved, others)

@@ -1,4 +1,4 @@
-"""The worker process: Huey's threads deliver and keep house, and the reconciler runs beside them."""
+"""The worker process: Huey's threads run deliveries and periodic tasks, and the reconciler has its own thread."""
 
 import contextlib
 import signal
@@ -22,8 +22,7 @@ BACKGROUND_THREADS = 2
 """One task that waits for a network must not delay all others."""
 BACKGROUND_STOP_SECONDS = 5.0
 SHUTDOWN_SECONDS = 150.0
-"""Longer than the longest commit: dropping a running one would make its outcome unknown. `serve`, which promises to
-end sooner, leaves what is still in flight to recovery."""
+"""Longer than the longest commit: an interrupted commit has an unknown outcome."""
 
 log = logging.get_logger("socialpub.worker")
 
@@ -33,7 +32,7 @@ class _EverySecond(Scheduler):  # type: ignore[misc]  # Huey has no types
 
 
 class _Consumer(Consumer):  # type: ignore[misc]
-    """Runs the threads of all queues. Told to stop, it starts nothing more, and lets running deliveries end."""
+    """Runs the threads of all queues. After a stop signal, only running deliveries continue."""
 
     scheduler_class = _EverySecond
 
@@ -46,14 +45,13 @@ class _Consumer(Consumer):  # type: ignore[misc]
             for number in range(1, rt.settings.publishing.workers + 1):
                 worker = Worker(queue.huey, self.stop_flag, self.default_delay, self.max_delay, self.backoff)
                 self.worker_threads.append((worker, self._create_process(worker, f"{name}-{number}")))
-        # Huey would start itself again, by a path that is not ours. A terminal that hangs up ends the worker, except
-        # under nohup.
+        # Huey restarts itself at SIGHUP. Here a terminal that hangs up ends the worker, except under nohup.
         del self._signal_actions[signal.SIGHUP]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             self._signal_actions[signal.SIGHUP] = self._signal_actions[signal.SIGTERM]
 
     def start(self) -> None:
-        super().start()  # from here on signals are heeded
+        super().start()  # from here on signals are handled
         log.info("the worker is up", threads_per_network=self._rt.settings.publishing.workers)
 
     def stop(self, graceful: bool = False) -> None:
@@ -62,7 +60,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
         self._rt.service_manager.stopping()
         for huey in self._hueys:
             huey.storage.close()
-        with contextlib.suppress(SocialpubError):  # the next worker reports then that this one was away
+        with contextlib.suppress(SocialpubError):
             self._rt.write(messages.record_end)
         super().stop(graceful=True)
 
@@ -76,7 +74,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
     def _handle_signal(self, signum: int, frame: FrameType | None) -> None:
         super()._handle_signal(signum, frame)
         if signum == signal.SIGHUP:
-            # Shell and kernel both report one hang-up; only a second request means to cut the stop short.
+            # Shell and kernel both send a signal for one hang-up.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
@@ -101,7 +99,7 @@ def run(rt: Runtime) -> int:
     background.backups.stop()
     reconciler.join()
     notifier.join()
-    with contextlib.suppress(SocialpubError):  # worth a number on a page, but no failure
+    with contextlib.suppress(SocialpubError):
         usage.write_calls(rt)
     log.info("the worker has stopped")
     return 0

@@ -1,7 +1,6 @@
-"""The reconciler: wakes the worker for everything that is due or orphaned, at start and every second.
+"""The reconciler: wakes the worker for each due or orphaned delivery, at start and every second.
 
-It replaces wake-ups that were lost. Its own thread waits for no network and no disk except the database. It also writes
-the heartbeat, which shows that the worker works: a round that fails writes none.
+Its thread waits only for the database. It also writes the heartbeat of the worker. A failed round writes no heartbeat.
 """
 
 import sqlite3
@@ -25,7 +24,7 @@ class Reconciler:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self._beat_at = 0.0
-        """When the next heartbeat is due, on the monotonic clock."""
+        """The next heartbeat, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:
@@ -35,7 +34,7 @@ class Reconciler:
         self._thread.join(timeout=5)
 
     def once(self) -> int:
-        """Wake the worker for every profile with something to do, and show that this went well. Return how many."""
+        """Wake the worker for each profile with a due delivery, and write the heartbeat. Return how many."""
         rt = self.rt
         rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
@@ -51,12 +50,11 @@ class Reconciler:
         while not self.rt.stopping.is_set():
             self._once_safely()
             next_at = self._next_at()
-            # A reconciler that hangs never gets here. One that failed does: a restart of the process fixes no disk.
+            # A failed round also reports to systemd: a restart fixes no disk.
             self.rt.service_manager.alive(f"The next step is due at {next_at}" if next_at else "Nothing is due")
             self.rt.stopping.wait(self._pause(next_at))
 
     def _once_safely(self) -> None:
-        # The thread outlives every failure: it repairs everything else.
         try:
             self.once()
         except SocialpubError as error:
@@ -65,14 +63,13 @@ class Reconciler:
             log.error("the reconciler failed and continues", exc_info=True)
 
     def _next_at(self) -> str | None:
-        """When the next delivery is due, as far as that can be read."""
         try:
             return profile_queue.next_run_at(self.rt.reader, self.rt.stamp())
         except sqlite3.Error:
             return None
 
     def _pause(self, next_at: str | None) -> float:
-        """Until the next delivery is due, at most a second."""
+        """Return the seconds until the next delivery is due, at most a second."""
         if next_at is None:
             return RECONCILE_SECONDS
         return min(max((parse(next_at) - self.rt.now()).total_seconds(), 0.01), RECONCILE_SECONDS)

@@ -1,10 +1,10 @@
 """The worker's queues and tasks, which Huey runs.
 
-Each network has a queue with threads of its own, so a network that hangs delays no other. Everything else runs on the
-background queue. The queues are in memory: the rows state what is due, also after a restart.
+Each network has its own queue and threads, so a network that hangs delays no other. Periodic tasks run on the
+background queue. The queues are in memory, because the rows state what is due.
 
-Huey's `crontab` is not used: five tasks run more often than once a minute, and it skips runs when the clock is set.
-Neither is `retries`: the time of a retry is in a row, so that it survives a restart and can be shown.
+Huey's `crontab` is not used: some tasks run more often than once a minute, and it skips runs when the clock is set.
+Huey's `retries` is not used: the time of a retry is in a row.
 """
 
 import os
@@ -42,9 +42,9 @@ backup_log = logging.get_logger("socialpub.backup")
 
 
 class MemoryQueue(MemoryStorage):  # type: ignore[misc]  # Huey has no types
-    """Huey's storage in memory, without its polling: an idle thread sleeps until there is a task.
+    """Huey's storage in memory, without polling.
 
-    The thread that became idle last is woken first. Few tasks then use few threads, each with a database connection.
+    The thread that became idle last is woken first, so few tasks use few database connections.
     """
 
     blocking = True
@@ -80,10 +80,9 @@ class MemoryQueue(MemoryStorage):  # type: ignore[misc]  # Huey has no types
 
 
 class NetworkQueue:
-    """The profiles of one network that have something due, in the order of their wake-ups.
+    """The profiles of one network with due deliveries, in the order of their wake-ups.
 
-    A thread takes the first profile, and puts it at the end after one delivery if others wait. A profile with many
-    posts therefore delays no other.
+    After one delivery, a thread puts the profile at the end of the queue if others wait.
     """
 
     def __init__(self, rt: Runtime, network: str) -> None:
@@ -93,7 +92,7 @@ class NetworkQueue:
         self._task: Any = self.huey.task(name="deliver")(self._deliver)
 
     def put(self, profile_id: str, delivery_id: str) -> None:
-        """Wake one thread for this profile, unless the profile waits already. The delivery is one of it."""
+        """Wake one thread for the profile of this delivery, unless the profile waits already."""
         if profile_id not in self._waiting:
             self._waiting.add(profile_id)
             self._task(profile_id, delivery_id)
@@ -112,16 +111,13 @@ class NetworkQueue:
 # --- scheduled backups -----------------------------------------------------------------------------------------------
 
 REST_SECONDS = 300.0
-"""Until the next one can start, however one ended: if no row could be written, nothing else would delay the next."""
+"""The pause between two backups, also after one that could write no row."""
 STOP_SECONDS = 3.0
 NICE = 10
 
 
 class ScheduledBackups:
-    """Starts a backup every `[backup] every`, as a timer would, and logs how it ended.
-
-    It has a process of its own: it can read many gigabytes for minutes, and its command can wait for a network.
-    """
+    """Starts a backup every `[backup] every` in its own process, and logs how it ended."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -143,7 +139,7 @@ class ScheduledBackups:
             self._process = self._start(rt)
 
     def stop(self) -> None:
-        """End a running backup. The next one removes what it left."""
+        """End a running backup."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -249,7 +245,7 @@ class Background:
 
 
 def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
-    """Return a task that removes rows in small writes, so that other writes are not delayed, until few are left."""
+    """Return a task that removes rows in small writes, so other writes are not delayed."""
 
     def run(rt: Runtime) -> int:
         removed = step = rt.write(clean)
@@ -261,6 +257,6 @@ def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
 
 
 def clean_backups(rt: Runtime) -> None:
-    """Remove what killed backups left, wherever their folders are."""
+    """Remove the temporary folders of killed backups."""
     create.clean_temp_dirs(rt.settings, sees_all=False)
     schedule.remove_unfinished(rt)

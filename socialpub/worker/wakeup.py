@@ -1,7 +1,7 @@
-"""Wake-ups: a delivery's id travels to the worker at once, and may get lost without harm.
+"""Wake-ups: send a delivery's id to the worker at once. A lost wake-up does no harm.
 
-Other processes write ids to Huey's queue file, which no backup contains, and send a datagram. The worker reads the file
-only then, so it never polls. The row is the source of truth: the reconciler sends each lost wake-up again.
+Other processes write ids to Huey's queue file and send a datagram. Only then the worker reads the file.
+The row is the source of truth: the reconciler repeats each lost wake-up.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from socialpub.db import errors
 
 QUEUE = "deliveries"
 MAX_FETCHED = 500
-"""Wake-ups that one transaction takes out. If the worker dies, the reconciler of the next one replaces them."""
+"""Wake-ups that one transaction removes. If the worker dies, the reconciler repeats them."""
 
 log = logging.get_logger("socialpub.wakeup")
 
 
 class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
-    """Huey's SQLite storage. A row contains an id as text, and reading it creates nothing else."""
+    """Huey's SQLite storage. A row contains an id as text."""
 
     def __init__(self, path: Path) -> None:
         _replace_if_damaged(path)
@@ -45,7 +45,7 @@ class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
             cursor.executemany("INSERT INTO task (queue, data, priority) VALUES (?, ?, 0)", rows)
 
     def take(self) -> tuple[list[str], bool]:
-        """Remove some wake-ups, oldest first; return them and whether there are more. Drop rows of another form."""
+        """Remove and return some wake-ups, oldest first, and whether more remain. Drop invalid rows."""
         with self.db(commit=True) as cursor:
             rows = cursor.execute("SELECT id, data FROM task ORDER BY id LIMIT ?", (MAX_FETCHED,)).fetchall()
             cursor.executemany("DELETE FROM task WHERE id = ?", [(row[0],) for row in rows])
@@ -55,7 +55,6 @@ class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
         return [delivery_id for delivery_id in found if delivery_id is not None], len(rows) == MAX_FETCHED
 
     def clear(self) -> None:
-        """Remove all rows, also those of former versions."""
         with contextlib.suppress(sqlite3.Error):
             self.sql("DELETE FROM task", commit=True)
 
@@ -63,8 +62,7 @@ class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
 class HueyWakeup:
     """Wakes the worker. Never fails its caller.
 
-    In the worker, `notify` needs no file: a damaged or full queue costs the other processes their moment's start, and
-    no delivery more than a second. Elsewhere a thread sends, so posts that share a commit share a wake-up.
+    In the worker, `notify` needs no file. In other processes a thread sends, so posts of one commit share a wake-up.
     """
 
     def __init__(self, queue_file: Path, run_dir: Path) -> None:
@@ -77,14 +75,13 @@ class HueyWakeup:
         self._sender.start()
 
     def notify(self, delivery_id: str) -> None:
-        """Wake the worker for this delivery."""
         if self._wake is not None:
             self._wake(delivery_id)
         else:
             self._waiting.put(delivery_id)
 
     def listen(self, wake: Callable[[str], None]) -> None:
-        """Call `wake` for each wake-up from now on. This process is the worker, whose reconciler sends earlier ones."""
+        """Call `wake` for each wake-up. The worker calls this, and its reconciler repeats earlier wake-ups."""
         self._file.clear()
         self._address.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -108,13 +105,12 @@ class HueyWakeup:
                 with contextlib.suppress(queue.Empty):
                     while (more := self._waiting.get_nowait()) is not None:
                         delivery_ids.append(more)
-                    self._waiting.put(None)  # the end comes after the wake-ups before it
+                    self._waiting.put(None)  # stop after these wake-ups
                 try:
                     self._file.add(delivery_ids)
                 except sqlite3.Error as error:
                     log.warning("the worker could not be notified; the reconciler takes over", reason=str(error))
                     continue
-                # Without a worker, or with a busy one, the reconciler sends it again.
                 with contextlib.suppress(OSError), _short_name(self._address) as name:
                     sender.sendto(b"1", name)
 
@@ -134,7 +130,7 @@ class HueyWakeup:
 
 @contextlib.contextmanager
 def _short_name(path: Path) -> Iterator[str]:
-    """Return a name that fits: a Unix socket's has about a hundred characters, and a data folder may be deep."""
+    """Return a short name: the name of a Unix socket has about a hundred characters at most."""
     if len(str(path)) < 100:
         yield str(path)
         return

@@ -385,17 +385,17 @@ def create_board(
     board, give its name or its id.
     """
     with context.open() as rt, spinner("Creating the board"):
-        made = questions.create_board(rt, profile_id, name, secret=secret)
-        created = [questions.create_section(rt, profile_id, made.board, one) for one in sections]
+        board, is_new = questions.create_board(rt, profile_id, name, secret=secret)
+        created = [questions.create_section(rt, profile_id, board, one) for one in sections]
     if as_json:
-        listed = [{"id": one.section.id, "name": one.section.name, "created": one.is_new} for one in created]
-        board = _board_shape(BoardWithSections(made.board), sections=False)
-        print_json({**board, "created": made.is_new, "sections": listed})
+        listed = [{"id": section.id, "name": section.name, "created": new} for section, new in created]
+        shape = _board_shape(BoardWithSections(board), sections=False)
+        print_json({**shape, "created": is_new, "sections": listed})
         return
-    print_line(made.board.id)
-    print_note(f"The board “{made.board.name}” {_done(made.is_new)}.")
-    for one in created:
-        print_note(f"The section “{one.section.name}” ({one.section.id}) {_done(one.is_new)}.")
+    print_line(board.id)
+    print_note(f"The board “{board.name}” {_done(is_new)}.")
+    for section, new in created:
+        print_note(f"The section “{section.name}” ({section.id}) {_done(new)}.")
 
 
 def _done(is_new: bool) -> str:

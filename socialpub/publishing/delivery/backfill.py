@@ -1,7 +1,6 @@
-"""Backfill: ask for the public id and the URL of a post that is up, if its network has a way to tell (`fill_in`).
+"""Backfill: ask a network for the public id and URL of a published post (`fill_in`).
 
-A published delivery stays published: only these two are filled in. The network is asked at growing intervals, for two
-days.
+Only these two values change. The network is asked at growing intervals, for two days.
 """
 
 import json
@@ -22,11 +21,11 @@ from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
-"""Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
+"""The ages of the post at which its network is asked. After a restart, the last age is repeated."""
 
 
 def ask(rt: Runtime) -> int:
-    """Ask for what is missing and due. Return how many were filled in. Not from the event loop."""
+    """Ask for the due ids. Return how many were filled in. Not from the event loop."""
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
@@ -38,7 +37,7 @@ def ask(rt: Runtime) -> int:
 
 
 def _is_due(rt: Runtime, row: Row) -> bool:
-    """Return whether another of the ages has passed since this process last asked."""
+    """Return whether an age has passed since this process last asked."""
     age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at)
     passed = bisect_right(ASK_AFTER_SECONDS, age)
     counts = rt.engine.backfill_counts
@@ -67,7 +66,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
         )
         published = redaction.mask_value(provider.fill_in(job))
     except (ProviderError, Withdrawn, SocialpubError, OperatorError):
-        return False  # nothing depends on it; the next age asks again
+        return False  # the next age asks again
     if published is None or published.post_id is None:
         return False
     rt.write(_fill_in, row.id, row.post_id, published.post_id, published.url)
@@ -79,7 +78,7 @@ def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_
     try:
         delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
     except sqlite3.IntegrityError:
-        return  # another delivery holds this id: only what is certain is written down
+        return  # another delivery has this id
     post_rows.update(tx, post_id, updated_at=tx.stamp)
 
 

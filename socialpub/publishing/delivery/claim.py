@@ -34,14 +34,14 @@ log = logging.get_logger("socialpub.publisher")
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What the first claim stores: the plan, or why there is none."""
+    """What the first claim stores: the plan, or the reason why it is missing."""
 
     content: Content
     options: Mapping[str, Any]
     plan: tuple[tuple[str, str], ...] = ()
     refused: Refused | None = None
     later: str | None = None
-    """Why it could not be made just now."""
+    """Why the plan could not be made now."""
 
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
@@ -83,13 +83,13 @@ EXAMINED_AGAIN_SECONDS = 5.0
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
     """Claim a delivery that is due, or whose process died. None: it is not due, not allowed, or claimed already.
 
-    The caller has the row (`ProcessLock.claim_in_process`), so a row that runs under the name of this process was left
-    by a thread. If the next step is the commit, the row announces it from here on.
+    The caller holds the row (`ProcessLock.claim_in_process`). A row that runs under the name of this process was
+    therefore left by a thread. If the next step is the commit, the claim announces the commit.
     """
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
         return None
-    # Another delivery of this profile runs. One whose process died comes first: it may be past its commit.
+    # An orphaned delivery of the profile comes first: it may be past its commit.
     if any(row.id != delivery_id for row in delivery_rows.running_in(tx, delivery.profile_id)):
         return None
     settlement = Settlement(rt, tx, delivery)
@@ -142,7 +142,7 @@ def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
 
 
 def interpret_unusable(delivery: Delivery, profile: Profile) -> Refused | NeedsReauth | Undecidable | None:
-    """Return what it means that nothing can be sent for this profile. None: the profile can be used."""
+    """Return the result for a profile that cannot be used. None: the profile can be used."""
     match profile.status:
         case ProfileStatus.DISCONNECTED if delivery.phase.may_be_public:
             return not_readable("The profile was disconnected.")
@@ -162,7 +162,7 @@ def not_readable(message: str) -> Undecidable:
 
 
 def _is_unusable(settlement: Settlement) -> bool:
-    """Return whether the account was disconnected, or must be connected again first. Then nothing can be sent."""
+    """Return whether the account is disconnected or must be connected again. Store what that means."""
     delivery = settlement.delivery
     profile = profile_rows.find(settlement.tx, delivery.profile_id)
     assert profile is not None
@@ -183,7 +183,6 @@ def _is_unusable(settlement: Settlement) -> bool:
 def _ended_by_deadline(settlement: Settlement) -> bool:
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     if delivery.waits_for_reconnect and delivery.progress.reconnected_at is None:
-        # An account that was connected again too late.
         profile, until = profile_rows.find(tx, delivery.profile_id), waiting.start_deadline(rt, tx, delivery)
         if until >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
             return False
@@ -205,7 +204,7 @@ def _ended_by_deadline(settlement: Settlement) -> bool:
 
 
 def _end_unsent(settlement: Settlement, refused: Refused) -> None:
-    """End a delivery of which this installation sends nothing. Another installation may have published it."""
+    """End a delivery that this installation never sends. Another installation may have published it."""
     if settlement.delivery.phase.may_be_public:
         settlement.close(refused.message)
     else:
@@ -220,8 +219,7 @@ def _too_late(settlement: Settlement) -> str | None:
         return None
     jumps = clock_jumps.forward_jumps(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
-    # A delivery that its network, or an equal post, put off has the deadline of one that started. A clock that was
-    # set is no such wait.
+    # A postponed delivery has the deadline of one that started, unless only a set clock made it late.
     put_off = waiting.was_put_off(tx, delivery)
     if put_off and (delivery.scheduled_at is None or jumped <= limit):
         return None
@@ -239,19 +237,17 @@ def _too_late(settlement: Settlement) -> str | None:
 
 
 def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
-    """Postpone a delivery that waits for its network, or for an equal post. `planned`: its row had a plan before."""
+    """Postpone a delivery that waits for its network or an equal post. `planned`: its row had a plan before."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     if cooldown := waiting.find_cooldown(tx, delivery):
         until, reason = cooldown
         if parse(until) > waiting.give_up_at(rt, tx, delivery):
             settlement.give_up(waiting.too_long(until, reason))
         elif delivery.progress.stopped or planned:
-            # The queue does not wait for a call that it may never make. What the queue offers although its row says
-            # what it waits on would wait too long by `not_before.outlasts`, and not by its own deadline.
+            # A stopped delivery must not block its queue. A planned one was offered because of `not_before.outlasts`.
             _put_off(tx, delivery, until, reason)
         else:
-            # Shown from the wait itself; `run_at` stays. With its plan the row says what it waits on, and the queue
-            # skips it.
+            # The queue skips a row whose plan names the cooldown, so `run_at` stays.
             delivery_rows.store(tx, delivery)
     elif waiting.equal_comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
@@ -259,8 +255,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
     elif holds.held_until(tx, delivery):
-        # Shown from the hold itself; `run_at` stays, so that its release finds it due. With its plan the row says what
-        # it waits for, and the queue skips it.
+        # The queue skips a row whose plan names the hold. `run_at` stays, so the release finds the row due.
         delivery_rows.store(tx, delivery)
     else:
         return False
@@ -268,7 +263,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
 
 
 def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
-    """Postpone a delivery whose read-back before a call has to wait, like any question. The call itself might go."""
+    """Postpone a delivery whose read-back must wait, although the call after it could run."""
     wait = waiting.find_cooldown(tx, delivery) or holds.held_until(tx, delivery)
     if wait:
         _put_off(tx, delivery, *wait)
@@ -283,17 +278,17 @@ def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
 
 # --- a delivery whose process died -----------------------------------------------------------------------------------
 #
-# All that ran in a process is suspected when it dies. Suspects run again one at a time, so that the next death shows
-# which of them it was. A delivery that only ran at the same time never ends for it.
+# When a process dies, each of its deliveries is a suspect. Suspects run one at a time, so the next death shows which
+# one is deadly, and the others do not end.
 
 MAX_DEATHS = 3
-"""This many processes in a row may die in one step of a delivery."""
+"""A delivery ends after this number of dead processes in a row in one step."""
 SUSPECT_SECONDS = 2.0
 """The pause of a suspect while another one runs."""
 
 
 def _take_over(settlement: Settlement) -> bool:
-    """Take over from a process that died in the middle of a step. False: it died too often, so the delivery ended."""
+    """Take over from a process that died during a step. False: too many died, so the delivery ended."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):
@@ -316,7 +311,7 @@ def _take_over(settlement: Settlement) -> bool:
 
 
 def _end_deadly(settlement: Settlement, step: str) -> None:
-    """End a delivery whose next run would stop everything else again."""
+    """End a delivery that kills each worker."""
     delivery = settlement.delivery
     died = f"the worker died {delivery.progress.deaths} times in a row during the step {step} (see its log)"
     if delivery.phase.may_be_public:
@@ -328,7 +323,6 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
 
 
 def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Return whether another suspect runs. Then this one waits."""
     if not delivery.progress.deaths:
         return False
     others = delivery_rows.running_after_death(tx)
@@ -339,7 +333,7 @@ def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 MAX_EXAMINATION_DEATHS = 3
 MAX_MARKS = MAX_EXAMINATION_DEATHS - 1
-"""The first of the deaths left none."""
+"""The first death leaves no mark."""
 
 
 class Deadly(Exception):
@@ -348,8 +342,8 @@ class Deadly(Exception):
 
 @contextmanager
 def mark_examination(rt: Runtime, delivery_id: str) -> Iterator[None]:
-    """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
-    # The id of a row that a stranger wrote may be anything, a path for example.
+    """Leave a mark that stays if this process dies. Raises `Deadly` when there are too many marks."""
+    # A row that was edited by hand may have any id, even a path.
     if not rt.process.follows_a_death or parse_id(delivery_id) is None:
         yield
         return

@@ -60,10 +60,9 @@ log = logging.get_logger("socialpub.publisher")
 
 
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
-    """Run what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
+    """Run the due deliveries of this delivery's profile, oldest first, until another profile waits.
 
-    Return True when it stopped for another profile: more may be due. Otherwise nothing is left, nothing can be done
-    now, or another thread or process works on the queue. Raises Unavailable when the database takes no claim.
+    Return whether more may be due. Raises Unavailable when the database accepts no claim.
     """
     profile_id = delivery_rows.find_profile_id(rt.reader, delivery_id)
     last = None
@@ -77,13 +76,13 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
             rt.process.release(candidate.id)
         last = candidate.id
         if others_wait():
-            # A pause, or a full disk, has changed nothing: then the next round of the reconciler is soon enough.
+            # After a pause or on a full disk the row is unchanged: the next round of the reconciler is soon enough.
             return delivery_rows.find(rt.reader, candidate.id) != candidate
     return False
 
 
 def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
-    """Return what of this profile comes next: an orphaned delivery, else the oldest due one. None while one runs."""
+    """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
         return profile_queue.oldest_due(reader, profile_id, now)
@@ -93,7 +92,7 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
 
 
 def due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
-    """Return one delivery of each profile that has something due or orphaned, the longest waiting first."""
+    """Return a due or orphaned delivery of each profile, the longest waiting first."""
     orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
     return orphans + profile_queue.due_per_profile(reader, now)
 
@@ -128,7 +127,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
 
 
 def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
-    """Store how a step ended. If the disk does not take it, it is stored when the delivery is claimed again."""
+    """Store how a step ended. If the write fails, the next claim of the delivery stores it."""
     try:
         following = rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
@@ -151,12 +150,8 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: Call
             level, text, run_at = "info", " ".join(filter(None, ("published", post_id, url, *notes))), None
         case Refused(message):
             level, text, run_at = "warning", message, None
-        case Unknown(message) | Undecidable(message) | Retry(message) | Limited(message=message):
+        case Unknown(message) | Undecidable(message) | Retry(message) | Limited(message=message) | NeedsReauth(message):
             level, text = "warning", message
-        case NeedsReauth(message):
-            level, text, outcome = "warning", message, "needsowner"
-        case NotFoundOnAccount():
-            outcome = "missing"
         case Held(reason):
             text = reason  # reported once, when the hold begins
     log.write(
@@ -171,7 +166,7 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: Call
 
 
 def forget_ended(rt: Runtime) -> None:
-    """Drop what this process remembers of deliveries that others have ended, such as an owner who stopped them."""
+    """Forget deliveries that another process has ended, for example by the owner's stop."""
     for delivery_id in {*rt.engine.read_back_at, *rt.engine.announced_at}:
         if not delivery_rows.is_open(rt.reader, delivery_id):
             read_back.forget(rt, delivery_id)
@@ -182,14 +177,11 @@ def forget_ended(rt: Runtime) -> None:
 
 
 class ReadbackDue(Exception):
-    """What came before a second call took so long that the account must be read back again first."""
+    """The last read-back is too old for a second call. The account is read back again first."""
 
 
 def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
-    """Run the next step, or read the account back. Everything that a network does becomes a result.
-
-    `trace` takes what the calls showed.
-    """
+    """Run the next step, or read the account back. Return every error of the network as a result."""
     profile = _profile(rt, delivery)
     unusable = interpret_unusable(delivery, profile)
     if unusable is not None:
@@ -205,7 +197,7 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return _interpret_error(rt, delivery, error, asked=trace.answered)
     except Withdrawn as withdrawn:
         if delivery.phase.may_be_public and str(withdrawn) == STOPPED:
-            return Retry(STOPPED, seconds=0.0)  # the claim reads the account back once more, and ends it
+            return Retry(STOPPED, seconds=0.0)  # the claim reads the account back again and ends the delivery
         return _not_sendable(delivery, str(withdrawn))
     except ReadbackDue:
         return Retry("The account is read back again first.", seconds=0.0)
@@ -249,8 +241,7 @@ def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace)
 def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published | NotFoundOnAccount:
     """Return the candidate that is the post of this delivery.
 
-    What another delivery made is not ours. A candidate that does not show its words belongs to no delivery while the
-    outcome of another delivery is unknown.
+    A candidate without visible words is not assigned while the outcome of another delivery is unknown.
     """
     reader = rt.reader
     seen_at, doubt = rt.clock.monotonic(), False
@@ -260,14 +251,14 @@ def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published
             doubt = True
         elif not of_another:
             return post
-    # An owner who sends it after a restore wants it beside posts with other words. One without words may be this post.
+    # After a restore, the owner wants the post beside posts with other words. A post without words may be this post.
     similar = () if isinstance(delivery.phase, ConfirmingInherited) else readback.similar
     others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
     return NotFoundOnAccount(seen_at, readback.whole, doubt or not all(others))
 
 
 def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
-    """Search for the content before an edit: another installation may have published that before."""
+    """Search for the content before an edit: another installation may have published it."""
     provider = rt.providers[delivery.provider]
     for content, given in post_content.earlier_contents(rt, delivery):
         readback = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
@@ -310,7 +301,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     committed_at = delivery.unknown_since
 
     def check_still_allowed() -> None:
-        """Send nothing for a profile that was disconnected, or a post that was stopped, in the meantime."""
+        """Raise Withdrawn if the profile was disconnected or the post was stopped."""
         row = delivery_rows.reload_state(rt.reader, delivery.id)
         if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
@@ -359,7 +350,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
 
 
 def public_url_lifetime(settings: Settings) -> timedelta:
-    """Return how long a network may fetch media: until the delivery is settled."""
+    """Return how long a network can fetch media: until the delivery is settled."""
     return settings.publishing.give_up_after + timedelta(hours=2)
 
 
@@ -371,7 +362,7 @@ LOCKED_SECONDS = 10.0
 
 
 def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
-    """`asked`: the network answered a call of this run, rather than one that came before it (a token)."""
+    """`asked`: the network answered a call of this run, not only a token call before it."""
     match error:
         case tokens.Locked():
             return Retry(error.message, seconds=LOCKED_SECONDS)
@@ -382,7 +373,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             endpoints = {holds.step_endpoint(delivery.step_name), *error.steps}
             return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
-            # An account that cannot be asked does not keep a post from being published.
+            # An account that cannot be read does not block the post.
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case AppRefused():
             return Held(error.message, error.code)
@@ -399,12 +390,11 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
 
 
 def _interpret_crash(delivery: Delivery) -> Result:
-    """Return what an unexpected exception means."""
     if delivery.commits_next:
         return Unknown("socialpub failed unexpectedly during the call (see its log)")
     return Retry("socialpub failed unexpectedly (see its log).")
 
 
 def _not_sendable(delivery: Delivery, message: str) -> Result:
-    """Nothing more can be sent. It cannot be found out either whether something is public."""
+    """Return the result for a delivery that can neither be sent nor read back."""
     return not_readable(message) if delivery.phase.may_be_public else Refused(message)

@@ -1,4 +1,4 @@
-"""The queue of each profile, as pages and health checks show it: what is overdue, and what waits."""
+"""The queue of each profile for pages and health checks: overdue and waiting deliveries."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,15 +13,15 @@ from socialpub.runtime import Runtime
 # --- overdue ---------------------------------------------------------------------------------------------------------
 
 OVERDUE_SECONDS = 120.0
-"""A delivery that is due for longer shows that the worker does not work."""
+"""A longer delay means that the worker does not work."""
 
 MAX_STEP_SECONDS = 1800.0
-"""A call that sends a file is judged by its progress: 150 MB over a slow line take long."""
+"""A slow upload of 150 MB takes long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """Deliveries that wait too long, and the one of them that waits longest."""
+    """The number of overdue deliveries, and the longest delay."""
 
     count: int
     seconds: float
@@ -32,8 +32,10 @@ NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
 def find_overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
-    """Return the deliveries that should have started that long ago, or run longer than any step takes (a suspended
-    worker keeps its profiles). Holds are reported separately."""
+    """Return the deliveries that should have started that long ago, or run longer than any step.
+
+    Holds are reported separately.
+    """
     found = profile_queue.find_overdue(reader, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
     if found is None:
         return NOT_OVERDUE
@@ -41,23 +43,23 @@ def find_overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> 
     return Overdue(count, (parse(now) - parse(since)).total_seconds(), provider)
 
 
-# --- what a profile waits with ---------------------------------------------------------------------------------------
+# --- waiting deliveries ----------------------------------------------------------------------------------------------
 
 MAX_SHOWN = 5
 MAX_WAIT = timedelta(seconds=MAX_WAIT_SECONDS)
 
 
 class WaitReason(StrEnum):
-    """What a delivery without an outcome waits for."""
+    """The reason why a delivery waits."""
 
     HELD = "held"
     """The account must be connected again."""
 
     SCHEDULED = "scheduled"
-    """Its time."""
+    """The scheduled time has not come."""
 
     PENDING = "pending"
-    """Its turn, its network, or the answer to a call that is being made."""
+    """Earlier posts, its network, or the answer to a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,6 @@ class WaitingDelivery:
     post_id: str
     body: str | None
     due_at: str
-    """Its time, as a stamp."""
     reason: WaitReason
 
 
@@ -76,23 +77,23 @@ class ProfileQueue:
     held: int
     scheduled: int
     committed: int
-    """Those of which something may be public already."""
+    """Deliveries that may be public."""
     next: tuple[WaitingDelivery, ...]
 
     @property
     def under_way(self) -> int:
-        """Return how many wait neither for their time nor for the owner."""
+        """Return how many wait neither for their time nor for a reconnection."""
         return self.waiting - self.held - self.scheduled
 
     @property
     def lost_by_disconnecting(self) -> int:
-        """Return how many would fail. What may be public ends as its network says."""
+        """Return how many a disconnection would fail."""
         return self.waiting - self.committed
 
 
 def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     now = rt.stamp()
-    # A delivery that waits for something other than its time runs again by then.
+    # A delivery without a scheduled time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
     totals = profile_queue.load_totals(rt.reader, profile_id, now, soon)
     found = profile_queue.list_open(rt.reader, profile_id, MAX_SHOWN)

@@ -10,21 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from socialpub.core.clock import parse, stamp
-from socialpub.db import clock_jumps
+from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import (
-    Closing,
-    Committing,
-    CommittingAgain,
-    Confirming,
-    ConfirmingInherited,
-    Inherited,
-    Processing,
-    ProcessingInherited,
-    ReadingBack,
-    ReadingBackInherited,
-)
 from socialpub.db.tables import delivery_rows
 from socialpub.providers.responses import HttpResponse, http_date
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
@@ -58,15 +46,15 @@ SOMETHING_SIMILAR = (
 
 @dataclass(frozen=True, slots=True)
 class NotFoundOnAccount:
-    """The result of one more answered read-back that does not show the post. `whole` as in `Readback`."""
+    """An answered read-back that does not show the post. `whole` as in `Readback`."""
 
     seen_at: float
-    """When it was answered, on the monotonic clock: a write may take the disk a while."""
+    """The time of the answer, on the monotonic clock."""
     whole: bool = True
     similar: bool = False
-    """The account has something that no other delivery made. Only its words differ from the post."""
+    """The account has a post of no other delivery with different words."""
     asked: bool = True
-    """False: the network cannot be asked, or does not answer this app."""
+    """False: the network cannot be read, or refuses this app."""
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
@@ -80,9 +68,8 @@ def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
 
 
 def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
-    """Make no further call. The delivery fails with this message if the account does not show the post for one more
-    round."""
-    if isinstance(delivery.phase, Inherited):
+    """Make no further call. If one more round does not find the post, the delivery fails with this message."""
+    if isinstance(delivery.phase, states.Inherited):
         begin_inherited(rt, delivery, now, delivery.phase.since, PhaseEvent.CLOSED, message)
         return
     delivery.started_at = now  # this round has a deadline of its own
@@ -101,7 +88,7 @@ def begin_inherited(
     """Read back and never send: another installation may have published the post since `since`."""
     delivery.started_at = now  # this round has a deadline of its own
     phase, announced_at = delivery.phase, delivery.committed_at or since
-    if isinstance(phase, Processing | ProcessingInherited):
+    if isinstance(phase, states.Processing | states.ProcessingInherited):
         move(delivery, event)  # the plan continues with a question, which sends nothing
         return
     values = {"message": message} if message else {}
@@ -118,7 +105,7 @@ def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapp
     `earlier` are the contents with which that installation knows it.
     """
     phase = delivery.phase
-    if isinstance(phase, Processing):
+    if isinstance(phase, states.Processing):
         move(delivery, PhaseEvent.RESTORED_AHEAD)
     else:
         contents = (*phase.earlier, *(dict(content) for content in earlier))
@@ -134,10 +121,10 @@ def _begin_round(rt: Runtime, delivery: Delivery) -> None:
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
     """Return whether a read-back must precede the next call. Then that read-back comes next.
 
-    Before a second call it is at most one minute old, whatever delayed the call. A delivery that came with a backup is
-    read back once before its first step.
+    The read-back before a second call is at most one minute old. A delivery from a backup is read back once before its
+    first step.
     """
-    due = isinstance(delivery.phase, Inherited) and not delivery.phase.reads_back
+    due = isinstance(delivery.phase, states.Inherited) and not delivery.phase.reads_back
     if not (due or is_due(rt, delivery)):
         return False
     move(delivery, PhaseEvent.CHECK_DUE)
@@ -146,22 +133,22 @@ def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
 
 def is_due(rt: Runtime, delivery: Delivery) -> bool:
     """Return whether a second call comes next and the last read-back is older than a minute."""
-    if not isinstance(delivery.phase, CommittingAgain):
+    if not isinstance(delivery.phase, states.CommittingAgain):
         return False
     last = rt.engine.read_back_at.get(delivery.id)
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
 def note_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
-    """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the one before.
+    """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the last one.
 
-    A single read-back before a call belongs to no round. That call continues to count its own failures.
+    A single read-back before a call belongs to no round.
     """
     last = rt.engine.read_back_at.get(delivery.id)
     rt.engine.read_back_at[delivery.id] = at
     phase = delivery.phase
-    if isinstance(phase, ReadingBack | Closing | ReadingBackInherited):
-        # What another process saw before it ended is not known, and not counted.
+    if isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
+        # The time before a process died is unknown and does not count.
         seconds = 0.0 if last is None else max(at - last, 0.0)
         delivery.progress.phase = replace(
             phase, readbacks=phase.readbacks + 1, read_back_seconds=phase.read_back_seconds + seconds
@@ -172,7 +159,7 @@ def note_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
 def seconds_until_next(rt: Runtime, delivery: Delivery) -> float | None:
     """Return the pause before the next read-back of this round. None: the round is over, or there is none."""
     phase, resend_after = delivery.phase, rt.settings.publishing.resend_after
-    if not isinstance(phase, ReadingBack | Closing | ReadingBackInherited):
+    if not isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
         return None
     whole_round = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
     left = whole_round - phase.read_back_seconds
@@ -187,21 +174,21 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
     if found.similar:
         return PhaseEvent.UNCONFIRMED, SOMETHING_SIMILAR
     match delivery.phase:
-        case Confirming():
+        case states.Confirming():
             return PhaseEvent.ABSENT, "The account still does not show the post. The post is sent again."
-        case ConfirmingInherited():
+        case states.ConfirmingInherited():
             return PhaseEvent.ABSENT, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
-        case ReadingBackInherited() if not found.whole:
+        case states.ReadingBackInherited() if not found.whole:
             hint = "The upload in the backup never ended. The original may have started another upload."
-        case ReadingBackInherited(message=message):
+        case states.ReadingBackInherited(message=message):
             return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
-        case Closing(message=message) if not found.whole:
+        case states.Closing(message=message) if not found.whole:
             hint = f"{message} The unfinished upload may still become a post."
-        case Closing(message=message):
+        case states.Closing(message=message):
             return PhaseEvent.FAILED, message
         case _ if delivery.progress.stopped:
             return PhaseEvent.CLOSED, STOPPED
-        case ReadingBack(commits=commits) if commits >= MAX_COMMITS:
+        case states.ReadingBack(commits=commits) if commits >= MAX_COMMITS:
             hint = "The account does not show the post even after the second call."
         case _ if rt.settings.publishing.resend_after is None:
             hint = 'The account does not show the post, and publishing.resend_after is "never".'
@@ -212,14 +199,14 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
 
 # --- the network's clock ---------------------------------------------------------------------------------------------
 #
-# Whether a post is ours is decided by the network's clock, which may differ from ours by hours. Every response of its
-# API has a `Date`. It is kept as a distance to our monotonic clock, which cannot be set.
+# The network's clock decides whether a post is ours, and may differ from ours by hours. Each API response has a `Date`,
+# which is stored as an offset to our monotonic clock.
 
 SLACK = timedelta(minutes=2)
-"""The machines of one network need not agree among themselves."""
+"""The hosts of one network may differ."""
 NOTED_SECONDS = 10.0
 WITHOUT_A_DATE = timedelta(days=1)
-"""The largest assumed difference between our clock and a network's clock that is not known."""
+"""The largest assumed difference between our clock and an unknown network clock."""
 
 
 def note_date(rt: Runtime, provider: str, response: HttpResponse) -> None:
@@ -239,12 +226,12 @@ def network_now(rt: Runtime, provider: str) -> datetime | None:
 
 
 def announce(rt: Runtime, delivery: Delivery, now: str) -> None:
-    """Write down a commit before it is sent. The account is searched from the first one on."""
+    """Announce a commit before it is sent. A search of the account starts at the first commit."""
     if delivery.commits_next and not delivery.unknown_calls:
         delivery.committed_at = now
-    if delivery.commits_next and isinstance(delivery.phase, Committing):
+    if delivery.commits_next and isinstance(delivery.phase, states.Committing):
         at = network_now(rt, delivery.provider)
-        delivery.progress.phase = Committing(None if at is None else stamp(at))
+        delivery.progress.phase = states.Committing(None if at is None else stamp(at))
         rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
 
 
@@ -260,7 +247,7 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     ours = delivery.unknown_since
     assert ours is not None
     if phase.inherited:
-        return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock, whatever ours shows
+        return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.

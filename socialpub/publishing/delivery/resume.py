@@ -1,9 +1,8 @@
 """Resume after a pause, and after a restore: a restored appliance never sends what its original may have sent.
 
-Only posts that came with the backup may be the original's. What of them was due before the resume is read back from the
-instant of the backup on. It ends as published, as failed, or as unknown. What is due later is read back once before its
-first call, since the owner may have published it from the original before its time. A post that the owner accepted or
-changed since the restore is this installation's own (`post.restore_count`).
+A post in the backup that was due before the resume is read back, and ends as published, failed or unknown. A later
+post is read back once before its first call, because the owner may have published it from the original. A post that was
+created or changed since the restore belongs to this installation (`post.restore_count`).
 """
 
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from socialpub.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ScheduledPost:
-    """A post that waits for its time. `body` is None without a text."""
+    """A scheduled post. `body` is None without a text."""
 
     id: str
     scheduled_at: str
@@ -36,28 +35,28 @@ class Resumed:
     too_late: int
     """Posts that waited longer than `max_lateness` and are not sent."""
     read_back: int
-    """Deliveries that came with the backup and were due before the resume: they are read back, and never sent."""
+    """Deliveries of the backup that were due before the resume: they are only read back."""
     restored: bool
-    """Whether this was the first time since a restore."""
+    """Whether this was the first resume since a restore."""
     scheduled: tuple[ScheduledPost, ...] = ()
-    """What is still to come after a restore: the original may have changed or canceled it."""
+    """After a restore: later posts. The original may have changed or canceled them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What `resume` would do now."""
+    """The effect that a resume would have now."""
 
     too_late: int
     restored_from: str | None
     due: int
     """After a restore: deliveries that the original may have sent already."""
     scheduled: tuple[ScheduledPost, ...]
-    """After a restore: the next posts that are still to come."""
+    """After a restore: the next later posts."""
     scheduled_count: int
 
 
-def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
-    """Return what a resume means, with at most `most` scheduled posts."""
+def outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
+    """Return the effect of a resume, with at most `max_posts` scheduled posts."""
     now, count = rt.stamp(), len(appliance_state.restores(reader))
     too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
     restored_from = appliance_state.restored_from(reader)
@@ -65,11 +64,11 @@ def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
         return Outlook(too_late, None, 0, (), 0)
     scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(reader, now, count)]
     due = sum(delivery.due_at <= now for delivery in delivery_rows.open_elsewhere(reader, count))
-    return Outlook(too_late, restored_from, due, tuple(scheduled[:most]), len(scheduled))
+    return Outlook(too_late, restored_from, due, tuple(scheduled[:max_posts]), len(scheduled))
 
 
 def try_held(rt: Runtime, tx: Tx) -> int:
-    """Ask the networks that refuse this app again at once. Return how many there are."""
+    """Probe all networks that refuse this app now. Return how many there are."""
     holds.probe_all(tx)
     networks = sorted({hold.provider for hold in holds.list_all(tx)})
     if networks:
@@ -78,7 +77,7 @@ def try_held(rt: Runtime, tx: Tx) -> int:
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
-    """Let deliveries start again. `nothing_was_sent`: the owner confirms that the original sent nothing since."""
+    """Start deliveries again. `nothing_was_sent`: the owner confirms that the original sent nothing."""
     copied_at, restores = appliance_state.restored_from(tx), len(appliance_state.restores(tx))
     count, scheduled = 0, tuple[ScheduledPost, ...]()
     if copied_at is not None:
@@ -103,7 +102,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
 
 
 def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
-    delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
+    delivery.state, delivery.held_by = State.QUEUED, None  # the original's process held it
     delivery.run_at = tx.stamp
     read_back.begin_inherited(rt, delivery, tx.stamp, since)
     if delivery.phase.reads_back:
@@ -116,13 +115,13 @@ def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> Non
 
 
 def _is_called_already(delivery: Delivery) -> bool:
-    """Return whether the state of the delivery demands a read-back anyway: one read-back first adds nothing."""
+    """Return whether the delivery is read back anyway."""
     announced = isinstance(delivery.phase, Committing) and delivery.past_commit
     return announced or (delivery.phase.name, PhaseEvent.RESTORED_AHEAD) not in transitions.TABLE
 
 
 def _start_over(tx: Tx, delivery: Delivery) -> None:
-    """Send the post from the first step on: what the network has belongs to the original, or has lapsed."""
+    """Start again with the first step: uploads belong to the original or have expired."""
     if delivery.plan is None:
         return
     if isinstance(delivery.phase, Committing):
@@ -134,14 +133,14 @@ def _start_over(tx: Tx, delivery: Delivery) -> None:
 
 
 def pause(rt: Runtime, tx: Tx) -> None:
-    """Let nothing start from now on. A pause that has begun keeps its beginning."""
+    """Pause publishing. An existing pause keeps its start."""
     if appliance_state.paused_at(tx) is None:
         appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.PUBLISHING_PAUSED)
 
 
 def end_pause(rt: Runtime, tx: Tx) -> int:
-    """Let deliveries start again. Return how many posts are too late and are not sent."""
+    """End the pause. Return how many posts are too late."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
     return profile_queue.count_posts_due_before(tx, too_late_before(rt))

@@ -42,12 +42,12 @@ OUTCOME_UNKNOWN = "Outcome unknown: "
 
 log = logging.get_logger("socialpub.settlement")
 
-# --- results besides the network's own outcomes ----------------------------------------------------------------------
+# --- results of the engine -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A failure that passes: ask again in `seconds`, or after a growing pause. It certainly made nothing public."""
+    """A temporary failure that made nothing public: run again in `seconds`, or after a growing pause."""
 
     message: str
     code: str | None = None
@@ -56,7 +56,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A rate limit of this profile and these endpoints: ask again in `seconds` (None: the network named no time)."""
+    """A rate limit of this profile and these endpoints: call again in `seconds` (None: not named)."""
 
     seconds: float | None
     endpoints: Set[str]
@@ -66,7 +66,7 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class NeedsReauth:
-    """The account must be connected again before anything else is asked for it. `message` says how."""
+    """The account must be connected again before the next call. `message` describes how."""
 
     message: str
     code: str | None = None
@@ -74,7 +74,7 @@ class NeedsReauth:
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """The network cannot tell what became of the commit. `hint` says where the owner can look."""
+    """The network cannot report the outcome of the commit. `hint` names where the owner can look."""
 
     hint: str
 
@@ -87,13 +87,13 @@ Result = Outcome | Retry | Limited | NotFoundOnAccount | NeedsReauth | Undecidab
 def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
     """Store the result of a run. Return the delivery if its next step runs at once.
 
-    A settlement may fail half-way and run again, so the caller's delivery stays as it was.
+    A settlement can fail and run again, so it does not change `ran`.
     """
     row = delivery_rows.reload_state(tx, ran.id)
     if row is None or State(row.state).final:
         return None
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
-        return None  # another process took the row; only a post that is certainly up still counts
+        return None  # another process claimed the row; only a published post still counts
     settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
     waiting.note_step(tx, ran, row.run_at)
     if ran.commits_next and isinstance(result, Done | Published | Unknown):
@@ -104,7 +104,7 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
 
 
 def _as_stored(ran: Delivery, row: Row) -> Delivery:
-    """Return a copy with what may have changed during the call: a stop, and the times that a set clock has moved."""
+    """Return a copy with the changes during the call: a stop, and times moved by a set clock."""
     own, stored = ran.progress, Progress.from_json(row.progress)
     phase = stored.phase if stored.phase.name is own.phase.name else own.phase
     return replace(
@@ -118,7 +118,7 @@ def _as_stored(ran: Delivery, row: Row) -> Delivery:
 
 @dataclass(slots=True)
 class Settlement:
-    """What is stored of one delivery in one write: after a run, or instead of a run."""
+    """The changes to one delivery in one write, after a run or instead of a run."""
 
     rt: Runtime
     tx: Tx
@@ -127,7 +127,6 @@ class Settlement:
     """What the run showed. Empty if nothing ran."""
 
     def store(self, result: Result) -> None:
-        """Store what a result means for the delivery, except the next step after `Done`."""
         delivery = self.delivery
         if isinstance(result, Wait | Limited | Held | Retry | NeedsReauth):
             self._clear_commit()
@@ -177,7 +176,6 @@ class Settlement:
     # --- the next run ---
 
     def run_next_step(self) -> Delivery | None:
-        """Run the next step at once, unless it has to wait."""
         rt, tx, delivery = self.rt, self.tx, self.delivery
         if self.ended_by_stop():
             return None
@@ -205,7 +203,7 @@ class Settlement:
             tx.after_commit(self.rt.wakeup.notify, delivery.id)
 
     def ask_later(self, seconds: float, outcome: AttemptOutcome, message: str, code: str | None = None) -> None:
-        """Run again in `seconds`, at most a day. A wait beyond the deadline ends the delivery at once."""
+        """Run again in `seconds`, at most a day. End the delivery if that is after its deadline."""
         until = after(self.tx.stamp, seconds)
         if parse(until) > waiting.give_up_at(self.rt, self.tx, self.delivery):
             self.give_up(waiting.too_long(until, message), code)
@@ -229,12 +227,12 @@ class Settlement:
         log_entries.record_attempt(self.tx, self.delivery, attempt)
 
     def _clear_commit(self) -> None:
-        """Clear the mark of a commit that certainly did not happen. An earlier one may have."""
+        """Clear the announcement of a commit that certainly did not happen."""
         if self.delivery.commits_next and not self.delivery.unknown_calls:
             self.delivery.committed_at = None
 
     def _backoff(self) -> float:
-        """Return 1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
+        """Return 1, 2, 4 … 180, plus up to a quarter of jitter."""
         progress = self.delivery.progress
         progress.tries += 1
         return float(min(2 ** (progress.tries - 1), 180)) * (1 + random.random() / 4)
@@ -242,10 +240,7 @@ class Settlement:
     # --- another step ---
 
     def _advance(self, memo: Memo) -> str:
-        """Continue after the step that is done. Return the name of that step.
-
-        What was read back and has arrived continues after the commit, whatever the step was.
-        """
+        """Continue after the finished step, or after the commit that a read-back found. Return its name."""
         delivery = self.delivery
         accepted = delivery.phase.reads_back or delivery.commits_next
         done = delivery.commit_step if delivery.phase.reads_back else delivery.step
@@ -260,7 +255,6 @@ class Settlement:
         return (delivery.plan or [("start", "")])[done][0]
 
     def _go_back(self, again: Again) -> None:
-        """Return to an earlier step, as the network demands."""
         delivery, phase = self.delivery, self.delivery.phase
         if isinstance(phase, states.ProcessingInherited):
             self.fail_unconfirmed(f"{again.reason.rstrip('.')}. The original may have done this. {CHECK_ACCOUNT}")
@@ -285,7 +279,7 @@ class Settlement:
             self.requeue(again.seconds)
 
     def _conclude(self, found: NotFoundOnAccount) -> None:
-        """Read back again later, or end what the read-backs were for."""
+        """Read back again later, or conclude the round."""
         rt, delivery = self.rt, self.delivery
         read_back.note_readback(rt, delivery, found.seen_at)
         seconds = read_back.seconds_until_next(rt, delivery)
@@ -343,19 +337,19 @@ class Settlement:
             return
         if refused.reauth:
             profile_rows.require_reauth(tx, delivery.profile_id, message)
-        # Of a delivery that came with a backup before its commit, the original may have begun another task since.
+        # The original may have started another task since the backup.
         of_another = isinstance(phase, states.ProcessingInherited | states.ReadingBackInherited) and bool(phase.why)
         if (refused.verdict and not of_another) or not phase.may_be_public:
             self.fail(message, code=refused.code, content=refused.content)
         elif delivery.asks:
-            # A refused question is no verdict on the post.
+            # A refused question says nothing about the post.
             self.fail_unconfirmed(message, AttemptOutcome.REFUSED, refused.code)
         else:
-            # The call before this one may have arrived, and may be the reason for the refusal.
+            # An earlier call may have arrived, and may have caused this refusal.
             self.close(message, refused.code, AttemptOutcome.REFUSED)
 
     def ended_by_stop(self) -> bool:
-        """End a stopped delivery whose commit certainly did not happen. Return whether it ended."""
+        """End a stopped delivery that certainly made nothing public. Return whether it ended."""
         delivery = self.delivery
         if not delivery.progress.stopped or delivery.past_commit or delivery.phase.inherited:
             return False
@@ -374,7 +368,7 @@ class Settlement:
             self.fail(f"Not sent: socialpub {why}.", code=code)
 
     def close(self, message: str, code: str | None = None, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN) -> None:
-        """End a delivery without another call, after one more round of read-backs: the post may be public already."""
+        """Make no further call, and end the delivery after one more round of read-backs."""
         delivery = self.delivery
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if isinstance(delivery.phase, states.Inherited):
@@ -413,7 +407,7 @@ class Settlement:
     def fail_unconfirmed(
         self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None
     ) -> None:
-        """End a delivery whose post may be public. `hint` says what the owner can do."""
+        """End a delivery whose post may be public. `hint` is the action for the owner."""
         phase = self.delivery.phase
         default = read_back.MAYBE_SENT if isinstance(phase, states.Inherited) else "the result of the call is unknown"
         why = (phase.why or default).rstrip(".")
@@ -422,7 +416,7 @@ class Settlement:
     # --- the wait for a reconnection ---
 
     def _require_reauth(self, message: str, code: str | None) -> None:
-        """Wait for the account to be connected again, unless it was connected or disconnected during the call."""
+        """Wait for a reconnection, unless the account was connected or disconnected during the call."""
         tx, trace = self.tx, self.trace
         if self.ended_by_stop():
             return
@@ -438,7 +432,7 @@ class Settlement:
         self.wait_for_reconnect(message, code)
 
     def wait_for_reconnect(self, message: str, code: str | None = None) -> None:
-        """Wait until the account is connected again, at most as long as a post may be late (contract 4)."""
+        """Wait until the account is connected again, at most `max_lateness` (contract 4)."""
         tx, delivery = self.tx, self.delivery
         until = waiting.start_deadline(self.rt, tx, delivery)
         if delivery.progress.stopped:
@@ -456,7 +450,7 @@ class Settlement:
             delivery_rows.store(tx, delivery)
 
     def end_unconnected(self, message: str, code: str | None = None) -> None:
-        """End a delivery whose account was not connected again in time."""
+        """End a delivery whose account was connected too late."""
         hours = waiting.format_hours(self.rt.settings.publishing.max_lateness)
         late = f"It was not connected within {hours} of the post's time."
         if self.delivery.phase.may_be_public:
@@ -478,15 +472,15 @@ class Settlement:
         publishing, *step = holds.next_scopes(self.delivery)
         scope = step[0] if held.this_step and step else publishing
         if not holds.is_held(self.tx, provider, scope):
-            # Log this once: every probe meets the same response.
+            # Each probe gets the same response, so only the first is logged.
             message = f"the network refuses this app; {holds.describe_hold(scope)}"
             about = {"provider": provider, "reason": held.reason, "code": held.code}
             self.tx.after_commit(partial(log.warning, message, **about))
         return holds.begin(self.tx, provider, scope, held.reason, held.code)
 
     def update_holds(self, ran: Delivery, result: Result) -> None:
-        """Release what this run proves to be accepted again: publishing by an answered commit, questions by any answer,
-        a step by its success. A run that proves nothing returns its probe."""
+        """Release the holds that this run disproves: publishing by an answered commit, questions by any answer, a step
+        by its success. Otherwise return the probe."""
         tx, asked, scopes, answered = self.tx, ran.asks, holds.next_scopes(ran), self.trace.answered
         if not holds.any_hold(tx):
             return

@@ -31,7 +31,7 @@ class PhaseEvent(Enum):
     RECONNECTED = "The account is connected again."
     PUBLISHED = "The post is up."
     FAILED = "Nothing was posted, and nothing will be."
-    UNCONFIRMED = "The post may be up, and the network cannot tell."
+    UNCONFIRMED = "The post may be up, and the network cannot confirm it."
 
 
 P = PhaseName

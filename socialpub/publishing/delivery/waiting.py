@@ -29,33 +29,30 @@ COMMITS = "commit"
 
 def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """Return until when the next step of this delivery must wait for its network, and why."""
-    # A delivery that has not started does not start either: its upload might expire before its turn.
+    # A delivery that has not started waits also, so that its upload does not expire before the commit.
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else waits.ANY_ENDPOINT
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
 
 def was_put_off(tx: Tx, delivery: Delivery) -> bool:
-    """Return whether its network, or an equal post, has delayed this delivery. A gap between two posts is no such wait:
-    `start_deadline` counts it."""
+    """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
     if delivery.run_at > delivery.due_at:
         return True
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
 
 
 def _endpoint(delivery: Delivery) -> str:
-    """Return what this delivery calls next."""
     planned = delivery.plan or delivery.phase.reads_back
     return (None if planned else delivery.first_endpoint) or holds.step_endpoint(delivery.step_name)
 
 
 def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
-    """Return what the first step of such a delivery calls. None: that is not known before its claim."""
+    """Return the endpoint of the first step. None: unknown before the claim."""
     network = rt.providers[provider]
     try:
         steps = network.plan(content, network.read_options(options)[0])
     except Exception:
-        # Nothing has checked the content yet. The claim does, and says what is wrong.
-        return None
+        return None  # the claim checks the content and reports its problems
     return holds.step_endpoint(steps[0].name)
 
 
@@ -89,7 +86,7 @@ def format_hours(span: timedelta) -> str:
 
 
 def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
-    """Let the profile's next post wait `min_gap`: something was, or may have been, made public now."""
+    """Make the profile's next post wait for `min_gap`, because this post is or may be public."""
     gap = rt.settings.publishing.min_gap
     if gap:
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
@@ -99,7 +96,7 @@ def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
 
 
 def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
-    """Record a step that has ended, if it was long: it has delayed the other posts of its profile."""
+    """Record a long step, because it delays the other posts of its profile."""
     if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
 
@@ -113,8 +110,8 @@ _LINK = re.compile(r"\w\.\w|://")
 def content_key(body: str | None, media_count: int) -> str:
     """Return a key that is equal for posts that a read-back could confuse.
 
-    A network may show a text without its leading names, and any link as its own short one. If the key is equal without
-    need, the post only waits.
+    A network may show a text without its leading names, and links in its own short form. A needlessly equal key only
+    delays a post.
     """
     words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
     text = " ".join("<link>" if _LINK.search(word) else word for word in words)
@@ -136,7 +133,6 @@ def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
 
 
 def reconnect_reason(profile: Profile) -> str:
-    """Return why the account must be connected again, and how."""
     return reconnect_message(profile.provider, profile.reason or "the network refuses its tokens")
 
 

@@ -1,6 +1,6 @@
 """Renditions: versions of an image within a network's limits, stored until the delivery is settled.
 
-Each has a verdict file. A version counts only if its verdict agrees with it. Otherwise both are made again.
+Each rendition has a verdict file. If the two do not agree, both are made again.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ log = logging.get_logger("socialpub.renditions")
 
 
 def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
-    """Return the media file within the limits and without metadata: itself, or a version made for this delivery.
+    """Return the media file within the limits and without metadata: the original, or a version for this delivery.
 
-    Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
+    Raises Unfit, FileNotFoundError (no original), Unavailable.
     """
     name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
     version = rt.files.path(files.rendition_key(delivery_id, name))
@@ -45,23 +45,23 @@ def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimi
 
 
 def storage_key(rt: Runtime, media: MediaFile) -> str:
-    """Return the storage key of this file, an original or a fitted version."""
+    """Return the storage key of an original or a rendition."""
     return media.path.relative_to(rt.files.root).as_posix()
 
 
 def rendition_type(rt: Runtime, storage_key: str) -> str | None:
-    """Return the media type of a fitted version. None: this key has none."""
+    """Return the media type of a rendition. None: the key has no rendition."""
     verdict = _read_verdict(rt.files.path(storage_key))
     return None if verdict is None else str(verdict["mime_type"])
 
 
 def forget(rt: Runtime, delivery_id: str) -> None:
-    """Remove the versions of a delivery that is settled."""
+    """Remove the renditions of a settled delivery."""
     shutil.rmtree(rt.files.path(files.rendition_key(delivery_id, "0" * 24)).parent, ignore_errors=True)
 
 
 def clean(rt: Runtime) -> int:
-    """Remove the versions of deliveries that ended without their worker. Return how many."""
+    """Remove the renditions of ended deliveries. Return how many."""
     removed = 0
     for folder in (rt.files.root / files.RENDITIONS).glob("*"):
         if delivery_rows.is_open(rt.reader, folder.name):
@@ -72,7 +72,7 @@ def clean(rt: Runtime) -> int:
 
 
 def _read_verdict(version: Path) -> dict[str, Any] | None:
-    """Return the verdict of a version. None: it is damaged, or the version is not whole."""
+    """Return the verdict of a rendition. None: one of the two is damaged."""
     try:
         verdict = json.loads(_verdict_path(version).read_bytes())
         types = {key: type(value) for key, value in verdict.items()}
@@ -88,9 +88,9 @@ def _verdict_path(version: Path) -> Path:
 
 
 def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
-    """Make the version and its verdict. Both are whole on the disk before they get their names, the verdict last.
+    """Make the rendition and then its verdict. Both are flushed before they are named.
 
-    Several threads may make the same version. Each has its own files, and equal images and limits make equal versions.
+    Several threads may make equal renditions. Each has its own temporary file.
     """
     part = version.with_suffix(f".{token_hex(8)}.part")
     try:
@@ -108,7 +108,7 @@ def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> 
         _name(part, _verdict_path(version))
         return verdict
     except OSError as error:
-        media.path.stat()  # FileNotFoundError: waiting does not bring it back
+        media.path.stat()  # FileNotFoundError: a retry does not help
         raise Unavailable(_NOT_NOW) from error
     finally:
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """Thumbnails: small JPEGs that the dashboard shows in place of an image or video.
 
-The decoder process makes one at the first request. It is stored in the media folder until its file is removed. No
-backup contains it. An empty file means that no thumbnail can be made.
+The decoder process creates a thumbnail at the first request. It is stored until its file is removed. No backup contains
+it. An empty file means that no thumbnail can be created.
 """
 
 import asyncio
@@ -26,10 +26,7 @@ log = logging.get_logger("socialpub.thumbnails")
 
 
 async def read(rt: Runtime, artifact_id: str) -> bytes | None:
-    """Return the thumbnail of a verified artifact. None: it is unknown, was removed, or has no picture.
-
-    Raises Unavailable when the thumbnail cannot be made now.
-    """
+    """Return the thumbnail of a verified artifact, or None. Raises Unavailable when it cannot be created now."""
     row = artifact_rows.find(rt.reader, artifact_id)
     key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key
     if key is None:
@@ -42,7 +39,7 @@ async def read(rt: Runtime, artifact_id: str) -> bytes | None:
 
 
 def clean(rt: Runtime) -> int:
-    """Remove those of removed files. Return how many. May take long: not on the event loop."""
+    """Remove the thumbnails of removed files. Return how many. Not on the event loop."""
     removed, root = 0, rt.files.root / files.THUMBNAILS
     for folder in root.iterdir() if root.is_dir() else ():
         for kept in folder.iterdir():
@@ -61,7 +58,7 @@ def _read(kept: Path) -> bytes | None:
 
 async def _make(rt: Runtime, source: Path, kept: Path) -> bytes | None:
     limits = FitLimits((MIME_TYPE,), MAX_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
-    # It is locked until it is whole: the file of a process that died is removed as an orphan.
+    # The file is locked until it is complete. The file of a dead process is removed as an orphan.
     with rt.files.reservations.reserve(MAX_BYTES), rt.files.receive() as incoming:
         try:
             await client.thumbnail_async(source, incoming.path, limits, key_id="dashboard")

@@ -1,8 +1,7 @@
-"""Uploads: reserved, filled by a PUT or with a post, completed, within the quota of the storage.
+"""Uploads: reserve an artifact, receive its file by a PUT or with a post, verify it, and keep the storage quota.
 
-Each PUT that arrives whole is a generation with its own file, and the row names the last one, so an interrupted or
-repeated PUT is harmless. A verdict is stored only for the generation that was examined. The quota is checked in the
-same write that counts the file, so two files at once never exceed it. Renditions and thumbnails are never refused.
+Each whole PUT is a generation with its own file, and the row names the last one, so a repeated PUT is harmless. A
+verdict is stored only for the examined generation. The write that counts a file also checks the quota.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ QUOTA_RETRY_SECONDS = 3600
 
 
 def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int = 0) -> None:
-    """Raise Unavailable unless these bytes can be stored. `beside_bytes` are on their way and not counted yet."""
+    """Raise Unavailable unless these bytes can be stored. `beside_bytes` are arriving and not counted yet."""
     quota = rt.settings.storage.quota
     if quota is None or not size_bytes:
         return
@@ -45,13 +44,13 @@ def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int =
 
 
 def check_quota_with_arriving(rt: Runtime, store: Reader, size_bytes: int) -> None:
-    """Check before the bytes come: those that are on their way count as stored. Raises Unavailable."""
+    """Check the quota before the bytes arrive. Arriving bytes count as stored. Raises Unavailable."""
     check_quota(rt, store, size_bytes, rt.media.arriving_bytes)
 
 
 @contextmanager
 def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
-    """Count these bytes as stored while they arrive. Only for the event loop. Raises Unavailable."""
+    """Count these bytes as stored while they arrive. Only on the event loop. Raises Unavailable."""
     check_quota_with_arriving(rt, rt.reader, size_bytes)
     rt.media.arriving_bytes += size_bytes
     try:
@@ -71,7 +70,7 @@ def media_limits(settings: Settings) -> MediaLimits:
 
 
 def max_bytes(settings: Settings, mime_type: str) -> int:
-    """Return how large a file of this type may be. A type that says nothing about the file has the largest limit."""
+    """Return the size limit of this type. An unspecific type has the largest limit."""
     uploads = settings.uploads
     return {
         "image": int(uploads.max_image_bytes),
@@ -114,7 +113,7 @@ def unaccepted(mime_type: str) -> str:
 
 
 def why_unusable(artifact: Row | None) -> str | None:
-    """Return why no post can show this artifact. None: one can."""
+    """Return why posts cannot use this artifact. None: they can."""
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
     if artifact.status != "verified":
@@ -134,7 +133,7 @@ def check_open(status: str) -> None:
 
 
 def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
-    """Store that a PUT arrived whole. Return the storage key that it replaces, if any: the caller removes the file.
+    """Store that a whole PUT arrived. Return the replaced storage key, whose file the caller removes.
 
     Raises Conflict, Forbidden, Unavailable.
     """
@@ -155,7 +154,7 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storag
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A file that came with a post: examined, on the disk under its own name, and named by no row yet."""
+    """An examined file that came with a post. It has no row yet."""
 
     artifact_id: str
     file_name: str
@@ -166,7 +165,7 @@ class Examined:
 
 
 def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
-    """Insert the artifacts, already verified, in the write that accepts their post. Raises Unavailable."""
+    """Insert verified artifacts in the write that accepts their post. Raises Unavailable."""
     check_quota(rt, tx, sum(file.facts.size_bytes for file in files))
     for file in files:
         artifact_rows.insert(
@@ -191,7 +190,7 @@ def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
 
 
 def etag(storage_key: str) -> str:
-    """Return a strong ETag: a storage key never gets other bytes."""
+    """Return a strong ETag. The bytes of a storage key never change."""
     return f'"{storage_key.rpartition("/")[2].partition(".")[0][-16:]}"'
 
 
@@ -205,7 +204,7 @@ _MAX_ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class VerifiedArtifact:
-    """An artifact that can be used, its bytes still there."""
+    """A usable artifact."""
 
     id: str
     storage_key: str
@@ -216,10 +215,9 @@ class VerifiedArtifact:
 
 
 async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifact:
-    """Examine the file and store the verdict. Keys take turns.
+    """Examine the file and store the verdict. API keys take turns.
 
-    Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
-    now. A verdict on bytes that were replaced meanwhile is dropped.
+    Raises InvalidRequest when the file is missing or rejected, Unavailable when it cannot be examined now.
     """
     for _ in range(_MAX_ROUNDS):
         row = artifact_rows.find(rt.reader, artifact_id)

@@ -1,4 +1,4 @@
-"""The content of a post, as a network's adapter takes it."""
+"""The content of a post in the form for a network's adapter."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from socialpub.runtime import Runtime
 
 
 def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
-    """Return the stored content. Paths of media may point at files that are gone."""
+    """Return the stored content. Its media files may be missing."""
     post = post_rows.find(store, post_id)
     given = [(row.provider, json.loads(row.options)) for row in delivery_rows.list_of_post(store, post_id)]
     files = _files(rt, store, post_rows.list_media(store, post_id))
@@ -37,7 +37,7 @@ def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dic
 
 
 def check_content(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[FieldError]:
-    """Return everything about this content that the profile's network would refuse."""
+    """Return the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)
     return problems + provider.check(content, options, to_account(profile))
@@ -58,10 +58,7 @@ def known_file(rt: Runtime, store: Reader, artifact_id: str, position: int, alt:
 
 
 def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
-    """Return the artifacts that options name, by id, without those that cannot be used.
-
-    `given`: per delivery its provider and its options.
-    """
+    """Return the usable artifacts in options, by id. `given`: the provider and options of each delivery."""
     files = {}
     for provider, options in given:
         for _, artifact_id in option_artifacts(OPTIONS.get(provider, ()), options):
@@ -72,6 +69,6 @@ def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[
 
 
 def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
-    # The bytes of a post that is only shown may be gone. Then there is no key.
+    # Removed files have no key.
     path, facts = rt.files.path(row.storage_key or ""), json.loads(row.facts or "{}")
     return MediaFile(position, row.kind, row.mime_type, row.size_bytes, path, row.file_name, alt, facts)

@@ -1,4 +1,4 @@
-"""The details of one post, for pages and commands: each delivery, its plan, its attempts, and what it waits for."""
+"""The details of one post for pages and commands: each delivery with its plan, attempts and wait."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from socialpub.providers.registry import DRAFT_MODES
 from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 
 IN_APP = "inApp"
-"""The outcome of a draft that waits in the network's own app."""
+"""The outcome of a draft that the owner finishes in the network's app."""
 AT_WORK = "A worker is processing it now."
 ITS_TIME = "The scheduled time."
 ITS_TURN = "Earlier posts to the same account."
@@ -24,14 +24,14 @@ ITS_TURN = "Earlier posts to the same account."
 class PlanStep:
     name: str
     kind: str
-    """`prepare`, `poll` or `commit`: what makes it public."""
+    """`prepare`, `poll` or `commit`."""
     done: bool
     is_next: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryWait:
-    """What a delivery without an outcome waits for, and until when if that is known."""
+    """The reason why a delivery waits, and the end of the wait if it is known."""
 
     reason: str
     until: str | None = None
@@ -47,7 +47,7 @@ class DeliveryDetails:
     """As the API shows them, oldest first."""
     waits_for: DeliveryWait | None
     other_tries: list[str]
-    """The earlier and later tries of the same post."""
+    """The posts of its other retries."""
 
     @property
     def outcome(self) -> str:
@@ -61,15 +61,14 @@ class PostDetails:
     """As the API shows it."""
     deliveries: list[DeliveryDetails]
     attempts: list[dict[str, Any]]
-    """Of all deliveries."""
     file_names: dict[str, str]
-    """The names of the post's files, by artifact."""
+    """By artifact."""
     history: list[AuditEntry]
-    """What owners did to it. Changes by API keys are not in the audit log."""
+    """The actions of owners."""
 
 
 def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
-    """Return everything about a post. None: no post has this id."""
+    """Return the details of a post. None: no post has this id."""
     shown = api_json.post(reader, post_id)
     if shown is None:
         return None
@@ -87,15 +86,15 @@ def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
 
 
 def api_outcome(shown: dict[str, Any]) -> str:
-    """Return the outcome of a delivery that the API shows; the API shows an unknown outcome as failed."""
+    """Return the outcome of a delivery that the API shows. The API shows an unknown outcome as failed."""
     unknown = shown.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
     return "unknown" if unknown else str(shown["status"])
 
 
 def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_id: str | None) -> str:
-    """Return the outcome as the owner needs it: `IN_APP` for a draft that arrived, which the API calls published.
+    """Return the outcome for the owner: `IN_APP` for a published draft without a post id.
 
-    The network reports no end of a draft that the owner finishes in its app. A draft with a post id is public.
+    The network does not report when the owner finishes a draft in its app.
     """
     is_draft = mode is not None and DRAFT_MODES.get(provider) == mode
     return IN_APP if is_draft and outcome == "published" and provider_post_id is None else outcome
@@ -124,7 +123,7 @@ def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> Deliv
     if delivery.state is State.RUNNING:
         return DeliveryWait(AT_WORK)
     last = attempts[-1] if attempts else {}
-    if last and "endedAt" not in last:  # due, and held by a pause or a network
+    if last and "endedAt" not in last:
         return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
     if delivery.run_at > now:
         return DeliveryWait(last.get("message", ITS_TIME), delivery.run_at)

@@ -1,4 +1,4 @@
-"""What a caller wants published or changed, checked against the rows and against the rules of each network."""
+"""Drafts and changes of posts, and their checks against the rows and the rules of each network."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,12 +34,12 @@ class DraftMedia:
     artifact_id: str
     alt: str | None = None
     arriving: Examined | None = None
-    """The file that came with the post: no row names it before the post is accepted."""
+    """The file that came with the post. It has no row before the post is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a caller wants published. `options` per provider, as given."""
+    """A post before its acceptance. `options` per provider, as given."""
 
     body: str | None
     scheduled_at: datetime | None
@@ -50,8 +50,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a PATCH or a form gives: only the fields named in `given` (`body`, `scheduled_at`, `media`, `options`)
-    count."""
+    """A change of a post. Only the fields in `given` (`body`, `scheduled_at`, `media`, `options`) count."""
 
     given: frozenset[str]
     body: str | None = None
@@ -60,21 +59,21 @@ class Change:
     options: Mapping[str, Mapping[str, Any]] | None = None
     """All options per provider, as given."""
     single_options: Mapping[str, Mapping[str, Any]] | None = None
-    """Instead of all options: the keys that change, per provider. None as a value: the profile's stored default."""
+    """Instead of all options: the changed keys per provider. None as a value: the profile's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a post goes: a profile, with the options that are applied there."""
+    """A profile and its options for a post."""
 
     profile: Profile
     options: Mapping[str, Any]
     retry_of: str | None = None
-    """The first of the deliveries that tried the same before."""
+    """The first delivery of the same post to this account."""
 
 
 def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
-    """Return the targets of a draft. Raises InvalidRequest with everything that the rows and the clock contradict."""
+    """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
         message = "must be in the future; leave it out to publish now"
@@ -108,7 +107,7 @@ def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> l
 
 
 def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
-    """Return an error for each network that has too many options, including those stored for a profile."""
+    """Return an error for each network with too many options, including the profile's."""
     providers = dict.fromkeys(provider for provider, given in options if option_tables.is_too_large(given))
     message = f"{option_tables.TOO_LARGE}, with those of the profile"
     return [FieldError(("providerOptions", provider), message) for provider in providers]
@@ -168,7 +167,7 @@ def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], cha
         return options_for(rt, profile, change.options)
     provider = rt.providers[profile.provider]
     given = change.single_options.get(profile.provider, {})
-    # A spelling of the network's own gives way to the key, so that it is found below.
+    # The merge replaces the network's own spelling of a key, so that the loop finds the key.
     options = provider.merge_options(present, given)
     for key in (key for key, value in given.items() if value is None):
         del options[key]
@@ -181,26 +180,26 @@ def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str
     return rt.providers[profile.provider].merge_options(profile.options, own)
 
 
-# --- what each network would refuse -----------------------------------------------------------------------------------
+# --- checks of each network -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDelivery:
-    """What a network would refuse about a draft."""
+    """The problems that a network would report for a draft."""
 
     profile_id: str
     provider: str
     problems: list[FieldError]
     notes: list[str]
-    """What is worth knowing although nothing is wrong."""
+    """Remarks that are not problems."""
 
 
 def check_draft(
     rt: Runtime, reader: Reader, draft: Draft, caller: Caller, editing: str | None = None
 ) -> list[CheckedDelivery]:
-    """Return what each network would refuse about this draft. The same checks run just before sending.
+    """Return the problems of this draft for each network. The same checks run just before sending.
 
-    `editing` is the post that the draft would change. Raises InvalidRequest where `create` would.
+    `editing` is the post that the draft would change. Raises InvalidRequest as `create` does.
     """
     checked = []
     selected = targets(rt, reader, draft, caller, rt.now())
@@ -225,7 +224,7 @@ def check_draft(
 
 
 def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
-    """Say that `publishing.min_gap` delays this draft, and until about when. Other waits are not known yet."""
+    """Return a note if `publishing.min_gap` delays this draft, with the approximate time."""
     gap, time = rt.settings.publishing.min_gap, draft.scheduled_at or rt.now()
     if not gap:
         return []
@@ -246,7 +245,7 @@ def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editi
 
 
 def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:
-    """Raise InvalidRequest with everything that a network would refuse about this draft."""
+    """Raise InvalidRequest with the problems of this draft for all networks."""
     problems = [problem for delivery in check_draft(rt, reader, draft, caller) for problem in delivery.problems]
     if problems:
         raise InvalidRequest.from_errors(list(dict.fromkeys(problems)))
@@ -255,7 +254,7 @@ def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -
 def draft_content(
     rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> Content:
-    """Return the content of a draft. `options`: per delivery its provider and its options."""
+    """Return the content of a draft. `options`: the provider and options of each delivery."""
     files = [
         _arriving_file(rt, media.arriving, position, media.alt)
         if media.arriving

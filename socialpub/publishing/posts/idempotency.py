@@ -1,7 +1,7 @@
 """Idempotency-Key: the same request sent twice does its work once (contract 1.11).
 
-The first request announces its key. Its work and its response are stored in one write, so a crash never leaves one
-without the other. An announcement counts while its process lives. Only responses that succeeded are stored, for a day.
+The first request announces its key. One write stores its work and its response. An announcement counts while its
+process lives. Only successful responses are stored, for a day.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _FORM = re.compile(rb"[\x20-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """An announced request: its key, and what it asks for as a fingerprint."""
+    """An announced request: its key, and the fingerprint of its content."""
 
     key_id: str
     key: str
@@ -39,7 +39,7 @@ class RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """An answer that succeeded. `body` is what its maker needs to show it again: never with a signed URL in it."""
+    """A successful response. `body` contains no signed URL."""
 
     status: int
     location: str | None
@@ -56,7 +56,7 @@ def read_key(header: bytes | None) -> str | None:
 
 
 def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()) -> str:
-    """Hash what makes two requests equal: path, parsed JSON, and each part's field, declared type and SHA-256."""
+    """Hash the path, the parsed JSON, and the field, declared type and SHA-256 of each part."""
     try:
         whole = json.dumps([path, body, sorted(parts)], sort_keys=True, separators=(",", ":"))
     except RecursionError:
@@ -65,12 +65,12 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
 
 
 def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
-    """Return the stored response to this request. None: it is the first. Raises Conflict."""
+    """Return the stored response to this request. None: this request is the first. Raises Conflict."""
     row = post_rows.find_request(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
     if row.status is None and not rt.process.is_alive(row.owner or ""):
-        return None  # it died with its process, before it had done anything
+        return None  # its process died before the work
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
     if row.status is None:
@@ -79,7 +79,7 @@ def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> Store
 
 
 def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
-    """Announce a request. Return the stored response if another one was quicker. Raises Conflict."""
+    """Announce a request. Return the stored response of an earlier request, if any. Raises Conflict."""
     kept = find(rt, tx, ticket, tx.now)
     if kept is None:
         post_rows.announce_request(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
@@ -108,5 +108,5 @@ def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Remove what is older than a day; how many, a few hundred at most."""
+    """Remove a batch of keys older than a day. Return how many."""
     return tx.delete_batch(IdempotencyRow, IdempotencyRow.created_at <= stamp(tx.now - LIFETIME))

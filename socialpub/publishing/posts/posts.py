@@ -1,7 +1,4 @@
-"""Posts: accepted, changed, canceled, stopped.
-
-Every function that changes something runs inside one write: all of it is on the disk, or none.
-"""
+"""Posts: create, edit, cancel and stop them. Each change is one write."""
 
 import json
 from collections.abc import Sequence
@@ -50,7 +47,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
 
 
 def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target]) -> str:
-    """Store a post that was checked, and a delivery for each target. Return the post's id."""
+    """Store a checked post and a delivery for each target. Return the post's id."""
     post_id, body, at = new_id(tx.now), draft.body, _stamp_or_none(draft.scheduled_at)
     status = PostStatus.SCHEDULED if at else PostStatus.PENDING
     audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
@@ -140,20 +137,20 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             tx.after_commit(rt.wakeup.notify, delivery.id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
-    restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
+    restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
 def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
-    """Raise Conflict unless a post of this status and time can be changed now."""
+    """Raise Conflict unless the post is scheduled for the future."""
     if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
         raise Conflict("Only posts scheduled for the future can be edited.")
 
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
-    """Cancel a scheduled post none of whose deliveries has started. Raises NotFound, Conflict."""
+    """Cancel a scheduled post that has not started. Raises NotFound, Conflict."""
     post = find_visible(tx, post_id, caller)
     check_cancelable(tx, post_id, tx.stamp)
     _cancel(tx, post_id)
@@ -175,9 +172,9 @@ def check_cancelable(store: Reader, post_id: str, now: str) -> None:
 
 
 def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
-    """Stop what is not past its commit. Return the state of each delivery, by id.
+    """Stop the deliveries that are not past their commit, or cancel a scheduled post. Return the states by delivery id.
 
-    A scheduled post is canceled as a whole. Raises NotFound.
+    Raises NotFound.
     """
     post = _find(tx, post_id)
     if post.status == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
@@ -190,8 +187,8 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
 
 
 def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
-    """Fail each delivery before its commit. Read back once more what may be public, and never send it again."""
-    # The original may have published what was due since the backup. The resume reads that back.
+    """Fail each delivery before its commit. Read back the others, and never send them again."""
+    # The original may have published the deliveries that were due since the backup. The resume reads them back.
     unclear = _is_unclear(tx, post_id)
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
         if not may_be_sent(tx, delivery, tx.stamp):
@@ -201,18 +198,18 @@ def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
         delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         reads_back = delivery.phase.reads_back and not delivery.waits_for_reconnect
         if delivery.state is State.QUEUED and not reads_back and not unclear:
-            # A wait of hours is over: the next run is a read-back.
+            # The next run is a read-back, which does not wait for hours.
             delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
 
 
 def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
-    """Return whether an open delivery may be public, here or by another installation: it can only be read back."""
+    """Return whether this or another installation may have published an open delivery."""
     unclear = delivery.due_at <= now and _is_unclear(store, delivery.post_id)
     return delivery.past_commit or delivery.phase.inherited or unclear
 
 
 def check_stoppable(status: str) -> None:
-    """Raise Conflict when nothing is left to stop of a post of this status."""
+    """Raise Conflict if a post of this status has no open delivery."""
     if status in post_rows.FINAL:
         raise Conflict(f"The post is already {status}. There is nothing to stop.")
 
@@ -223,7 +220,7 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
 
 
 def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
-    """Return the post's row. Raises NotFound when there is none for this key."""
+    """Return the row of a post that the caller sees. Raises NotFound."""
     post = _find(tx, post_id)
     if not audience_rows.sees(tx, caller, post.audience_id):
         raise NotFound("No post has this id.")
@@ -231,8 +228,8 @@ def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
 
 
 def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
-    """Record in the audit log what the owner does to a post. The label is the post's text on one line."""
-    if actor.is_owner(tx.actor):  # posts of API keys are no news
+    """Record an action of the owner in the audit log. The label is the post's text on one line."""
+    if actor.is_owner(tx.actor):  # the audit log contains no actions of API keys
         audit_log.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
 
 
@@ -251,17 +248,17 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
 
 
 def _may_be_out(store: Reader, post: Row, now: str) -> bool:
-    """Return whether a scheduled post came with the backup and was due before the resume."""
+    """Return whether the original may have published a scheduled post before the resume."""
     return _is_unclear(store, post.id) and (post.scheduled_at or "") <= now
 
 
 def _is_unclear(store: Reader, post_id: str) -> bool:
-    """Return whether this post came with a backup that was restored and not resumed yet."""
+    """Return whether this post came with a restored backup that was not resumed yet."""
     return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
 def _note_elsewhere(tx: Tx, post: Row) -> None:
-    """Before an edit, note that another installation may publish the post as it is now."""
+    """Before an edit, store the present content: another installation may publish it."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
         return
@@ -279,7 +276,7 @@ def _cancel(tx: Tx, post_id: str) -> None:
 
 
 def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:
-    """Return what networks plan for. Media are read from their rows."""
+    """Return the content for the plan. Media are read from their rows."""
     return replace(content.load_content(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
 
 

@@ -1,7 +1,4 @@
-"""Previews: a post as the readers of each network see it, before it is accepted and afterwards.
-
-Profiles whose readers see the same share one preview.
-"""
+"""Previews: a post as the readers of each network see it. Profiles with equal previews share one."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +22,7 @@ from socialpub.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class PreviewedProfile:
-    """`picture` is the version of its avatar, or None."""
+    """`picture` is the version of its avatar, if any."""
 
     id: str
     name: str
@@ -38,7 +35,7 @@ class PreviewedMedia:
     """`artifact_id` is None when the bytes were removed."""
 
     number: int
-    """Its position in the post; the first is 1."""
+    """The position in the post, from 1."""
     kind: str
     alt: str | None
     artifact_id: str | None
@@ -46,13 +43,12 @@ class PreviewedMedia:
 
 @dataclass(frozen=True, slots=True)
 class PostPreview:
-    """What one network shows to the readers of `profiles`, at least one."""
+    """The preview of one network for these profiles."""
 
     provider: str
     label: str
     shown: Preview
     media: tuple[PreviewedMedia, ...]
-    """In the order that readers see."""
     profiles: tuple[PreviewedProfile, ...]
 
 
@@ -85,7 +81,7 @@ def _is_usable(reader: Reader, artifact_id: str) -> bool:
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:
     provider = rt.providers[profile.provider]
     options = provider.read_options(given)[0]
-    # A text that is too long cannot be sent, but the owner wants to see it and its length.
+    # The owner wants to see also a text that is too long.
     texts = {
         option.name: given[option.name]
         for option in OPTIONS[profile.provider]

@@ -1,7 +1,7 @@
-"""Retries: a post is published again for the profiles where it failed (contract 1.18), as it was or changed.
+"""Retries: publish a post again for the profiles where it failed (contract 1.18), with or without changes.
 
-Nothing is posted twice: a delivery with a try in progress, or with a published try, is not tried again. All tries of
-one delivery name the first of them, so a second request or a retry of a retry cannot evade this rule.
+A delivery with a retry in progress, or with a published retry, is not retried again. All retries of a delivery name the
+first delivery, so a retry of a retry follows the same rule.
 """
 
 import json
@@ -30,8 +30,8 @@ ONLY_UNKNOWN = (
 def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bool = False) -> str:
     """Accept the post again, now, for each profile whose delivery failed. Return the new post's id.
 
-    `include_unknown`: also where the outcome is unknown. Raises NotFound, Conflict when there is nothing to publish
-    again, InvalidRequest for a profile that is disconnected and media whose bytes were removed.
+    `include_unknown`: also where the outcome is unknown. Raises NotFound, Conflict when no delivery can be retried,
+    InvalidRequest for a disconnected profile and for removed media.
     """
     post = posts.find_visible(tx, post_id, caller)
     failed = _to_try_again(tx, post_id, include_unknown)
@@ -45,8 +45,8 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
 def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Caller) -> str:
     """Accept a changed post for the failed deliveries of this one. Return the new post's id.
 
-    A target whose account is among those that certainly failed is the next try of that delivery. Raises NotFound, and
-    InvalidRequest as `posts.create`, also for an account that a later try has reached or may have reached.
+    A target whose account certainly failed is the next retry of that delivery. Raises NotFound, and InvalidRequest as
+    `posts.create`, also for an account that a later retry has or may have reached.
     """
     post = posts.find_visible(tx, post_id, caller)
     targets = drafts.targets(rt, tx, draft, caller, tx.now)
@@ -77,22 +77,22 @@ class RetryOutlook:
     """Which deliveries of a post can be published again."""
 
     certain: list[Row]
-    """Those that certainly failed."""
+    """Deliveries that certainly failed."""
     unknown: list[Row]
-    """Those that failed and may be public."""
+    """Failed deliveries that may be public."""
     why: str
-    """Why nothing can be published again, if both are empty."""
+    """Why no delivery can be retried, if both are empty."""
     taken: Mapping[tuple[str, str], str]
-    """Why the failed delivery to an account (network and id) is not tried again without a request."""
+    """By account (network and id): why its failed delivery is not retried automatically."""
 
     @property
     def content_refused(self) -> bool:
-        """Return whether one of them was refused for its content: the same post would be refused again."""
+        """Return whether a delivery was refused for its content: the same post would fail again."""
         return any(row.content_refused for row in self.certain)
 
     @property
     def may_pass(self) -> bool:
-        """Return whether the same post may pass at one of them the second time."""
+        """Return whether the same post may succeed in a retry."""
         return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
@@ -135,7 +135,7 @@ def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
 def _look_first(
     tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> None:
-    """Read back first what another installation may have retried, with its former content by account (`earlier`)."""
+    """Read back first if another installation may have retried the post. `earlier`: its former content by account."""
     since = post_rows.elsewhere_since(tx, post_id)
     if since is None:
         return
@@ -145,7 +145,7 @@ def _look_first(
 
 
 def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
-    """Return the profiles of the failed deliveries, with the options that were applied there. Raises InvalidRequest."""
+    """Return the profiles and options of the failed deliveries. Raises InvalidRequest."""
     targets, gone = [], []
     errors = drafts.unusable_media(tx, media)
     for delivery in failed:

@@ -80,8 +80,8 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
-        made = questions.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
-        return f"The board “{made.board.name}”", made.is_new
+        board, is_new = questions.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
+        return f"The board “{board.name}”", is_new
 
     return await _create(rt, visit, create)
 
@@ -95,8 +95,8 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
         board = next((one.board for one in listed if one.board.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
-        made = questions.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
-        return f"The section “{made.section.name}”", made.is_new
+        section, is_new = questions.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
+        return f"The section “{section.name}”", is_new
 
     return await _create(rt, visit, create)
 

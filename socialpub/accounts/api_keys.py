@@ -155,7 +155,7 @@ def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
     return None if row is None else _caller(key_id, row, now)
 
 
-def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
+def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 

@@ -41,12 +41,12 @@ class ImageRefused(Exception):
     """The file at the address is refused. The message is for the log and names no address."""
 
 
-def versions(rt: Runtime) -> dict[str, str]:
+def list_versions(rt: Runtime) -> dict[str, str]:
     """Return the version of each profile's stored image. Another image has another version."""
     return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
-def read(rt: Runtime, profile_id: str) -> bytes | None:
+def load(rt: Runtime, profile_id: str) -> bytes | None:
     """Return the JPEG image of a connected profile, or None."""
     row = next((row for row in profile_rows.with_avatar(rt.reader) if row.id == profile_id), None)
     try:
@@ -55,7 +55,7 @@ def read(rt: Runtime, profile_id: str) -> bytes | None:
         return None
 
 
-def renew(rt: Runtime) -> str | None:
+def fetch_next(rt: Runtime) -> str | None:
     """Fetch one missing or old image, and return the profile's id, or None. Remove unused images.
 
     May wait for a network, so not from the event loop.

@@ -76,7 +76,7 @@ def begin(
     connected again, NotFound when there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
-    if (obstacle := app_missing(rt, provider_name)) is not None:
+    if (obstacle := find_missing_app(rt, provider_name)) is not None:
         raise obstacle
     if name is not None:
         name = profiles.check_name(name)
@@ -101,7 +101,7 @@ def begin(
     return StartedConnection(consent_id, url, redirect_uri, expires_at)
 
 
-def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
+def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     """Return the error if the app credentials of this network are missing."""
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
     if not missing:
@@ -138,7 +138,7 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surf
 # --- the browser comes back ------------------------------------------------------------------------------------------
 
 
-def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
+def find_origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
     """Return where the attempt of this answer started. None: the attempt is unknown."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
     return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)

@@ -86,7 +86,7 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
     tx.change(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
 
 
-def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
+def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     """Return how the attempt ended. None: the browser may still return."""
     row = rt.reader.get(ConsentRow, consent_id)
     if row is None:
@@ -105,7 +105,7 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
+def cancel(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Cancel the attempt."""
     access_rows.fail_consent(tx, consent_id, "The attempt was canceled.", None)
 
@@ -170,7 +170,7 @@ def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFi
     return RedirectFinding(address, kind, sentence, change, pasted=not _leads_here(settings, name, better))
 
 
-def comes_back(settings: Settings, network: str) -> bool:
+def returns_here(settings: Settings, network: str) -> bool:
     """Return whether the configured redirect address leads the browser to this appliance."""
     return _leads_here(settings, network, settings.redirect_url(network))
 

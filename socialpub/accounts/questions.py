@@ -61,13 +61,13 @@ def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surfa
         raise OperatorError(f"{failure} {error.message}", hints.after_question(provider, error, surface)) from error
 
 
-def remember(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
-    """Make `remembered` return this for a minute: the owner has just changed what the network answers."""
+def cache_answer(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
+    """Make `cached` return this for a minute: the owner has just changed what the network answers."""
     question = (profile.id, profile.access_token, what)
     rt.tokens.answers[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, answer)
 
 
-def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
+def cached(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
     """Return the answer of the last minute, else `answer()`. `what` names the question; its answers have one type.
 
     Raises OperatorError, which is kept as well. `again`: ask again, unless the last minute brought a failure.
@@ -84,7 +84,7 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
             found = answer()
         except OperatorError as error:
             found = error
-        remember(rt, profile, what, found)
+        cache_answer(rt, profile, what, found)
     if isinstance(found, OperatorError):
         raise found
     return found  # type: ignore[return-value]
@@ -131,7 +131,7 @@ def _end_wait(rt: Runtime, tx: Tx, profile_id: str) -> None:
         delivery_rows.wake_postponed(tx, profile_id, until)
 
 
-def ask_creator_lately(
+def load_creator(
     rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL, *, again: bool = False
 ) -> CreatorInfo | PostingBarred:
     """Return the answer of the last minute, for a form that is shown again. Raises as `ask_creator` does.
@@ -139,7 +139,7 @@ def ask_creator_lately(
     `again`: a form that opens asks again, unless TikTok did not answer a moment ago.
     """
     profile, what = profiles.get(rt.reader, profile_id), f"creator for the {surface}"
-    return remembered(rt, profile, what, lambda: ask_creator(rt, profile_id, surface), again=again)
+    return cached(rt, profile, what, lambda: ask_creator(rt, profile_id, surface), again=again)
 
 
 # --- boards -----------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def list_boards(rt: Runtime, profile_id: str, with_sections: bool = False) -> li
         return [BoardWithSections(board, _sections(rt, profile, provider, board.id)) for board in found]
 
 
-def list_boards_lately(rt: Runtime, profile_id: str, chosen: str | None, surface: Surface) -> list[BoardWithSections]:
+def load_boards(rt: Runtime, profile_id: str, chosen: str | None, surface: Surface) -> list[BoardWithSections]:
     """Return every board, the chosen one with its sections; kept for a minute, for a form that is shown again.
 
     Raises as `list_all` does.
@@ -188,7 +188,7 @@ def list_boards_lately(rt: Runtime, profile_id: str, chosen: str | None, surface
             with explain_failures(rt, profile, BOARDS_NOT_LISTED, surface):
                 return question()
 
-        return remembered(rt, profile, what, explained)
+        return cached(rt, profile, what, explained)
 
     found = lately(f"boards for the {surface}", lambda: _boards(rt, profile, provider))
     if chosen is None or chosen not in {board.id for board in found}:
@@ -231,7 +231,7 @@ def create_board(
     if is_new:
         # Pinterest's list may show a new board later.
         boards = [*(one for one in before if one.id != board.id), board]
-        remember(rt, profiles.get(rt.reader, profile.id), f"boards for the {surface}", boards)
+        cache_answer(rt, profiles.get(rt.reader, profile.id), f"boards for the {surface}", boards)
         profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
         privacy = "secret" if secret else None
         rt.write(_record, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
@@ -259,7 +259,7 @@ def create_section(
     if is_new:
         sections = (*(one for one in before if one.id != section.id), section)
         question = f"sections of {board.id} for the {surface}"
-        remember(rt, profiles.get(rt.reader, profile.id), question, sections)
+        cache_answer(rt, profiles.get(rt.reader, profile.id), question, sections)
         profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
         rt.write(_record, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
     return section, is_new

@@ -69,7 +69,7 @@ def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
     return not any(audit_log.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
 
 
-def note_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
+def record_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
     """Record wrong or too many passwords. `place` is an address, or a network that counts as one address."""
     since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:MAX_USER_AGENT_LENGTH]
     audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
@@ -81,12 +81,12 @@ def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | No
     return None if row is None else BrowserSession(token, *row)
 
 
-def is_note_due(rt: Runtime, session: BrowserSession) -> bool:
-    """Return whether `note_use` must be called."""
+def is_use_due(rt: Runtime, session: BrowserSession) -> bool:
+    """Return whether `record_use` must be called."""
     return rt.now() - parse(session.last_seen_at) >= NOTED_EVERY
 
 
-def note_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
+def record_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
     tx.change(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 

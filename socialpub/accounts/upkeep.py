@@ -44,7 +44,7 @@ log = logging.get_logger("socialpub.upkeep")
 # --- renewal of idle tokens -------------------------------------------------------------------------------------------
 
 
-def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
+def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
     """Renew the tokens of the due profile that has waited longest. Return its id, or None.
 
     `held` are the networks that refuse this app. Asks a network, which can take two minutes. First store pending
@@ -103,11 +103,11 @@ def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: fl
 # --- what the owner has to do -----------------------------------------------------------------------------------------
 
 
-def warn(rt: Runtime) -> int:
+def log_warnings(rt: Runtime) -> int:
     """Log each account that needs its owner soon, once a day. Return how many."""
     warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
-        message = warning(row, rt.now())
+        message = describe_warning(row, rt.now())
         if message is not None:
             log.warning(message, profile=row.id, name=row.name, provider=row.provider)
             rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
@@ -115,7 +115,7 @@ def warn(rt: Runtime) -> int:
     return warned
 
 
-def warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
+def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
     """Return what the owner must do about this profile within a week, and why, or None."""
     how = hints.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
@@ -235,7 +235,7 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     return rt.write(_store_account_data, profile_id, identity)
 
 
-def keep_account_data(rt: Runtime, held: Collection[str]) -> str | None:
+def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     """Fetch the account data of the due profile that has waited longest. Return its id, or None.
 
     `held` are the networks that refuse this app.

@@ -82,7 +82,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         profiles=[
             (row, warning)
             for row in profile_rows.list_all(reader)
-            if (warning := upkeep.warning(row, now, surface)) is not None
+            if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
         failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],

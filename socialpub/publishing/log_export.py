@@ -28,7 +28,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Spreadsheets treat the wide characters of East Asian keyboards the same."""
 
 
-def pieces(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
+def export_csv(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
     """Yield CSV (RFC 4180, UTF-8): a line of names, then each entry that matches the filter, newest first.
 
     The thread that requests a slice reads it. No transaction stays open between slices.

@@ -38,7 +38,7 @@ class Reconciler:
         rt = self.rt
         rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
-        due = [] if paused else engine.due_queues(rt.reader, rt.stamp(), rt.process)
+        due = [] if paused else engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
         for delivery_id in due:
             rt.wakeup.notify(delivery_id)
         if rt.clock.monotonic() >= self._beat_at:

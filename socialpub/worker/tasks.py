@@ -189,11 +189,15 @@ class Background:
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
             PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
-            PeriodicTask("token renewal", 60.0, lambda rt: upkeep.keep_alive(rt, holds.held_networks(rt.reader))),
-            PeriodicTask("warnings", 3600.0, upkeep.warn),
-            PeriodicTask("account data", 10.0, lambda rt: upkeep.keep_account_data(rt, holds.held_networks(rt.reader))),
-            PeriodicTask("backfill", 20.0, backfill.ask),
-            PeriodicTask("avatars", 10.0, avatars.renew),
+            PeriodicTask(
+                "token renewal", 60.0, lambda rt: upkeep.renew_idle_tokens(rt, holds.held_networks(rt.reader))
+            ),
+            PeriodicTask("warnings", 3600.0, upkeep.log_warnings),
+            PeriodicTask(
+                "account data", 10.0, lambda rt: upkeep.refresh_account_data(rt, holds.held_networks(rt.reader))
+            ),
+            PeriodicTask("backfill", 20.0, backfill.fill_in_missing),
+            PeriodicTask("avatars", 10.0, avatars.fetch_next),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
             PeriodicTask("ended deliveries", 3600.0, engine.forget_ended),
             PeriodicTask("unused media", 3600.0, retention.remove_unused_media),

@@ -97,8 +97,8 @@ def measure_queues(appliance: MeasuredAppliance) -> list[Figure]:
     due_at = rt.now() + timedelta(seconds=AHEAD_SECONDS)
     wait_until(lambda: rt.now() > due_at, seconds=2 * AHEAD_SECONDS)
     looks: dict[str, Callable[[], object]] = {  # the last one counts, so it only reports
-        "what is due, of all profiles": lambda: engine.due_queues(rt.reader, rt.stamp(), rt.process),
-        "what comes next, of one profile": lambda: engine.next_due(
+        "what is due, of all profiles": lambda: engine.list_due_queues(rt.reader, rt.stamp(), rt.process),
+        "what comes next, of one profile": lambda: engine.find_next_due(
             rt.reader, appliance.profiles[0], rt.stamp(), rt.process
         ),
         "what is overdue": lambda: profile_queue.find_overdue(rt.reader, rt.stamp(), 0.0),

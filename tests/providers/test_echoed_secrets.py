@@ -190,11 +190,11 @@ def test_tokens_that_are_asked_for_renewed_and_given_back(
         apart(_failure, connect.finish, rt, provider, {"state": state, "code": CODE}),
         apart(_failure, connect.import_account, rt, provider, Credentials(ACCESS, REFRESH)),
         apart(_failure, tokens.renew, rt, profile),
-        repr(consents.outcome(rt, begun.id)),
+        repr(consents.load_outcome(rt, begun.id)),
     ]
     clock.forward(100 * 86400)
-    apart(upkeep.keep_alive, rt, ())
-    upkeep.warn(rt)
+    apart(upkeep.renew_idle_tokens, rt, ())
+    upkeep.log_warnings(rt)
     rt.write(profiles.disconnect, profile)
     apart(upkeep.revoke_disconnected, rt)
     assert quoted(" ".join(said)) == []

@@ -21,5 +21,5 @@ def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Enviro
     (task,) = env.world.tiktok.tasks.all.values()
     env.world.tiktok.tasks.finish_draft(task.publish_id)
     env.clock.forward(3600)
-    assert backfill.ask(env.rt) == 1
+    assert backfill.fill_in_missing(env.rt) == 1
     assert_the_outcome_is_true(env.rt, env.world, played, post)

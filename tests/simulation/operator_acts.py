@@ -44,8 +44,8 @@ class OperatorActs:
             "connect": (2.0, self._connect_one),
             "token runs out": (1.5, self._expire),
             "access taken back": (0.7, self._take_back),
-            FILL_IN: (0.7, backfill.ask),
-            KEEP_ALIVE: (0.4, lambda rt: upkeep.keep_alive(rt, ())),
+            FILL_IN: (0.7, backfill.fill_in_missing),
+            KEEP_ALIVE: (0.4, lambda rt: upkeep.renew_idle_tokens(rt, ())),
             REVOKE: (0.3, upkeep.revoke_disconnected),
         }
 
@@ -129,7 +129,7 @@ class OperatorActs:
         post = self._one_of(row["post_id"] for row in rows)
         if post is None:
             return
-        of_unknown = bool(retries.outlook(rt.reader, post.id).unknown)
+        of_unknown = bool(retries.load_outlook(rt.reader, post.id).unknown)
         try:
             again = rt.write(retries.retry, post.id, OWNER, include_unknown)
         except SocialpubError:

@@ -145,7 +145,7 @@ class Stage:
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
             rt.db.follow_clock()  # as the reconciler does every second
-            due = engine.due_queues(rt.reader, rt.stamp(), rt.process)
+            due = engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False
             try:

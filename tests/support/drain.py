@@ -14,7 +14,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     rt.db.follow_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = engine.due_queues(rt.reader, rt.stamp(), rt.process)
+        due = engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
         for delivery_id in due:
             engine.work(rt, delivery_id)

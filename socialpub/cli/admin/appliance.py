@@ -60,7 +60,7 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
         else:
             list_valid_keys(api_keys.list_undecided(rt.reader, rt.stamp()))
         if appliance_state.paused_at(rt.reader) is None:
-            held = rt.write(resume.try_held)
+            held = rt.write(resume.probe_held_networks)
             print_note("Publishing was not paused.")
             if held:
                 print_note("What networks refuse this app is tried again at once.")

@@ -69,7 +69,7 @@ def connect_profile(
         except KeyboardInterrupt:
             raise CommandError(NOTHING_CONNECTED) from None
         finally:
-            rt.write(consents.give_up, begun.id)  # no effect after its end
+            rt.write(consents.cancel, begun.id)  # no effect after its end
         print_connected(rt, finished)
 
 
@@ -125,7 +125,7 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
 def _check_way_back(rt: Runtime, provider_name: str) -> None:
     """Raise CommandError if the browser would not come back to our web server. A proxy may hide it from here."""
     base_url, label = rt.settings.base_url, rt.providers[provider_name].label
-    if not consents.comes_back(rt.settings, provider_name):
+    if not consents.returns_here(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
         raise CommandError(
             f"{label} sends your browser to {address}, which is not an address of this appliance.",
@@ -194,7 +194,7 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
 
 def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
     """Return the outcome, or None. Raise CommandError for a failure."""
-    outcome = consents.outcome(rt, begun.id)
+    outcome = consents.load_outcome(rt, begun.id)
     if isinstance(outcome, consents.Failed):
         raise CommandError(outcome.message, outcome.hint)
     return outcome
@@ -251,7 +251,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(row, upkeep.warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
+        found = [(row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
         shapes = json.loads(api_json.profiles(rt.reader, OWNER))
     if as_json:
         print_json([_profile_shape(shape, *more) for shape, more in zip(shapes, found, strict=True)])

@@ -252,7 +252,7 @@ def _connect(rt: Runtime, provider: str) -> str:
     """Connect an account as its owner does in a browser. Return the profile's id."""
     begun = connect.begin(rt, provider)
     allow(begun.url, ACCOUNT)
-    outcome = consents.outcome(rt, begun.id)
+    outcome = consents.load_outcome(rt, begun.id)
     match outcome:
         case Connected():
             return outcome.profile_id

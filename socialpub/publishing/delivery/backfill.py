@@ -24,7 +24,7 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 """The ages of the post at which its network is asked. After a restart, the last age is repeated."""
 
 
-def ask(rt: Runtime) -> int:
+def fill_in_missing(rt: Runtime) -> int:
     """Ask for the due ids. Return how many were filled in. Not from the event loop."""
     if appliance_state.paused_at(rt.reader):
         return 0

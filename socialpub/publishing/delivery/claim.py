@@ -131,7 +131,7 @@ def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
     if preflight.content != post_content.load_content(rt, tx, delivery.post_id):
         return False  # a change has reached the disk meanwhile
     if preflight.later is not None:
-        _put_off(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
+        _postpone(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
         return False
     if preflight.refused is not None:
         _end_unsent(settlement, preflight.refused)
@@ -192,7 +192,7 @@ def _ended_by_deadline(settlement: Settlement) -> bool:
         if message := _too_late(settlement):
             _end_unsent(settlement, Refused(f"Not sent: {message}"))
             return True
-        if not waiting.was_put_off(tx, delivery):
+        if not waiting.was_postponed(tx, delivery):
             return False
     if waiting.give_up_at(rt, tx, delivery) >= tx.now:
         return False
@@ -220,7 +220,7 @@ def _too_late(settlement: Settlement) -> str | None:
     jumps = clock_jumps.forward_jumps(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
     # A postponed delivery has the deadline of one that started, unless only a set clock made it late.
-    put_off = waiting.was_put_off(tx, delivery)
+    put_off = waiting.was_postponed(tx, delivery)
     if put_off and (delivery.scheduled_at is None or jumped <= limit):
         return None
     if tx.now - jumped > latest or not jumps:
@@ -245,13 +245,13 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
             settlement.give_up(waiting.too_long(until, reason))
         elif delivery.progress.stopped or planned:
             # A stopped delivery must not block its queue. A planned one was offered because of `not_before.outlasts`.
-            _put_off(tx, delivery, until, reason)
+            _postpone(tx, delivery, until, reason)
         else:
             # The queue skips a row whose plan names the cooldown, so `run_at` stays.
             delivery_rows.store(tx, delivery)
-    elif waiting.equal_comes_first(tx, delivery):
+    elif waiting.must_wait_for_equal(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
-        _put_off(tx, delivery, until, "Another post with the same content is read back first.")
+        _postpone(tx, delivery, until, "Another post with the same content is read back first.")
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
     elif holds.held_until(tx, delivery):
@@ -266,11 +266,11 @@ def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
     """Postpone a delivery whose read-back must wait, although the call after it could run."""
     wait = waiting.find_cooldown(tx, delivery) or holds.held_until(tx, delivery)
     if wait:
-        _put_off(tx, delivery, *wait)
+        _postpone(tx, delivery, *wait)
     return wait is not None
 
 
-def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
+def _postpone(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
     attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, reason, next_at=until)
     log_entries.record_attempt(tx, delivery, attempt)
     delivery_rows.update(tx, delivery.id, run_at=until)
@@ -295,7 +295,7 @@ def _take_over(settlement: Settlement) -> bool:
         delivery.progress.deaths += 1
     committing = delivery.commits_next
     if committing:
-        waiting.keep_distance(rt, tx, delivery)
+        waiting.begin_gap(rt, tx, delivery)
         read_back.begin(rt, delivery, "the worker ended during the call")
         outcome = AttemptOutcome.UNKNOWN
         message = "The worker ended during the call. The account is read back."

@@ -67,7 +67,7 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
     profile_id = delivery_rows.find_profile_id(rt.reader, delivery_id)
     last = None
     while profile_id is not None and not rt.stopping.is_set():
-        candidate = next_due(rt.reader, profile_id, rt.stamp(), rt.process)
+        candidate = find_next_due(rt.reader, profile_id, rt.stamp(), rt.process)
         if candidate is None or candidate.id == last or not rt.process.claim_in_process(candidate.id):
             return False
         try:
@@ -81,7 +81,7 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
     return False
 
 
-def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
+def find_next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
@@ -91,7 +91,7 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
     return delivery_rows.find(reader, running[0].id)
 
 
-def due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
+def list_due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """Return a due or orphaned delivery of each profile, the longest waiting first."""
     orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
     return orphans + profile_queue.due_per_profile(reader, now)
@@ -260,7 +260,7 @@ def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published
 def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | NotFoundOnAccount | None:
     """Search for the content before an edit: another installation may have published it."""
     provider = rt.providers[delivery.provider]
-    for content, given in post_content.earlier_contents(rt, delivery):
+    for content, given in post_content.load_earlier_contents(rt, delivery):
         readback = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
         found = _find_post(rt, delivery, readback) if isinstance(readback, Readback) else None
         if isinstance(found, Published):
@@ -321,7 +321,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
             asked = True
         trace.answered = True
         if "token" in arguments:  # without a token, it is not the network's API that responds
-            read_back.note_date(rt, delivery.provider, response)
+            read_back.set_network_clock(rt, delivery.provider, response)
         return response
 
     def public_url(media: MediaFile) -> str:

@@ -139,7 +139,7 @@ def is_due(rt: Runtime, delivery: Delivery) -> bool:
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
-def note_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
+def count_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
     """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the last one.
 
     A single read-back before a call belongs to no round.
@@ -209,7 +209,7 @@ WITHOUT_A_DATE = timedelta(days=1)
 """The largest assumed difference between our clock and an unknown network clock."""
 
 
-def note_date(rt: Runtime, provider: str, response: HttpResponse) -> None:
+def set_network_clock(rt: Runtime, provider: str, response: HttpResponse) -> None:
     """Set the network's clock by a response of its API, at most once in ten seconds."""
     engine, now = rt.engine, rt.clock.monotonic()
     if now - engine.clock_noted_at.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:

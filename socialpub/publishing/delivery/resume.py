@@ -55,7 +55,7 @@ class Outlook:
     scheduled_count: int
 
 
-def outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
+def load_outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
     """Return the effect of a resume, with at most `max_posts` scheduled posts."""
     now, count = rt.stamp(), len(appliance_state.restores(reader))
     too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
@@ -67,7 +67,7 @@ def outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
     return Outlook(too_late, restored_from, due, tuple(scheduled[:max_posts]), len(scheduled))
 
 
-def try_held(rt: Runtime, tx: Tx) -> int:
+def probe_held_networks(rt: Runtime, tx: Tx) -> int:
     """Probe all networks that refuse this app now. Return how many there are."""
     holds.probe_all(tx)
     networks = sorted({hold.provider for hold in holds.list_all(tx)})

@@ -95,9 +95,9 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # another process claimed the row; only a published post still counts
     settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
-    waiting.note_step(tx, ran, row.run_at)
+    waiting.record_long_step(tx, ran, row.run_at)
     if ran.commits_next and isinstance(result, Done | Published | Unknown):
-        waiting.keep_distance(rt, tx, ran)
+        waiting.begin_gap(rt, tx, ran)
     settlement.store(result)
     settlement.update_holds(ran, result)
     return settlement.run_next_step() if isinstance(result, Done) else None
@@ -182,7 +182,7 @@ class Settlement:
         if (
             appliance_state.paused_at(tx)
             or waiting.find_cooldown(tx, delivery)
-            or waiting.equal_comes_first(tx, delivery)
+            or waiting.must_wait_for_equal(tx, delivery)
             or rt.stopping.is_set()
         ):
             self.requeue()
@@ -281,7 +281,7 @@ class Settlement:
     def _conclude(self, found: NotFoundOnAccount) -> None:
         """Read back again later, or conclude the round."""
         rt, delivery = self.rt, self.delivery
-        read_back.note_readback(rt, delivery, found.seen_at)
+        read_back.count_readback(rt, delivery, found.seen_at)
         seconds = read_back.seconds_until_next(rt, delivery)
         if seconds is not None:
             self.ask_later(seconds, AttemptOutcome.WAITING, "The account does not show the post yet.")

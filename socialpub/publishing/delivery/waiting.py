@@ -34,7 +34,7 @@ def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
 
-def was_put_off(tx: Tx, delivery: Delivery) -> bool:
+def was_postponed(tx: Tx, delivery: Delivery) -> bool:
     """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
     if delivery.run_at > delivery.due_at:
         return True
@@ -85,7 +85,7 @@ def format_hours(span: timedelta) -> str:
     return f"{hours:g} hours" if hours != 1 else "1 hour"
 
 
-def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+def begin_gap(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     """Make the profile's next post wait for `min_gap`, because this post is or may be public."""
     gap = rt.settings.publishing.min_gap
     if gap:
@@ -95,7 +95,7 @@ def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.GAP, tx.stamp, until)
 
 
-def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
+def record_long_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
     """Record a long step, because it delays the other posts of its profile."""
     if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
@@ -118,7 +118,7 @@ def content_key(body: str | None, media_count: int) -> str:
     return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
-def equal_comes_first(tx: Tx, delivery: Delivery) -> bool:
+def must_wait_for_equal(tx: Tx, delivery: Delivery) -> bool:
     """Return whether a delivery of equal content to the same profile must be resolved first.
 
     No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.

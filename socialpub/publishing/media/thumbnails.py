@@ -25,7 +25,7 @@ MIME_TYPE = "image/jpeg"
 log = logging.get_logger("socialpub.thumbnails")
 
 
-async def read(rt: Runtime, artifact_id: str) -> bytes | None:
+async def load(rt: Runtime, artifact_id: str) -> bytes | None:
     """Return the thumbnail of a verified artifact, or None. Raises Unavailable when it cannot be created now."""
     row = artifact_rows.find(rt.reader, artifact_id)
     key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key

@@ -86,7 +86,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     """Reserve an artifact for one file. Return its id. Raises InvalidRequest, Unavailable."""
     errors = []
     if canonical_type(mime_type) is None:
-        errors.append(FieldError(("mimeType",), unaccepted(mime_type)))
+        errors.append(FieldError(("mimeType",), explain_unaccepted(mime_type)))
     elif size_bytes > (most := max_bytes(rt.settings, mime_type)):
         kind = media_kind(mime_type)
         errors.append(
@@ -108,11 +108,11 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     return artifact_id
 
 
-def unaccepted(mime_type: str) -> str:
+def explain_unaccepted(mime_type: str) -> str:
     return f"{mime_type[:100]} is not accepted; use one of {', '.join(ACCEPTED_TYPES)}"
 
 
-def why_unusable(artifact: Row | None) -> str | None:
+def explain_unusable(artifact: Row | None) -> str | None:
     """Return why posts cannot use this artifact. None: they can."""
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
@@ -164,7 +164,7 @@ class Examined:
     incoming: IncomingFile
 
 
-def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
+def insert_arrived(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
     """Insert verified artifacts in the write that accepts their post. Raises Unavailable."""
     check_quota(rt, tx, sum(file.facts.size_bytes for file in files))
     for file in files:

@@ -24,7 +24,7 @@ def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
     return Content((post and post.body) or "", files, option_files(rt, store, given), rt.settings.base_url)
 
 
-def earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
+def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
     """Return the other contents and options with which another installation may have published this delivery."""
     post = post_rows.find(rt.reader, delivery.post_id)
     media = [list(one) for one in post_rows.list_media(rt.reader, delivery.post_id)]
@@ -48,10 +48,10 @@ def to_account(profile: Profile) -> Account:
 
 
 def _files(rt: Runtime, store: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
-    return tuple(known_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
+    return tuple(load_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
 
 
-def known_file(rt: Runtime, store: Reader, artifact_id: str, position: int, alt: str | None) -> MediaFile:
+def load_file(rt: Runtime, store: Reader, artifact_id: str, position: int, alt: str | None) -> MediaFile:
     row = artifact_rows.find(store, artifact_id)
     assert row is not None
     return _file(rt, row, position, alt)
@@ -63,7 +63,7 @@ def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[
     for provider, options in given:
         for _, artifact_id in option_artifacts(OPTIONS.get(provider, ()), options):
             row = artifact_rows.find(store, artifact_id)
-            if row is not None and uploads.why_unusable(row) is None:
+            if row is not None and uploads.explain_unusable(row) is None:
                 files[artifact_id] = _file(rt, row, 0, None)
     return files
 

@@ -23,7 +23,7 @@ from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.delivery import waiting
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
-from socialpub.publishing.posts.content import check_content, known_file, option_files, to_account
+from socialpub.publishing.posts.content import check_content, load_file, option_files, to_account
 from socialpub.runtime import Runtime
 
 MAX_MEDIA = 20
@@ -72,7 +72,7 @@ class Target:
     """The first delivery of the same post to this account."""
 
 
-def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
+def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
     """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
@@ -92,9 +92,9 @@ def targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datet
     selected = {target.profile.provider for target in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
-    errors += unusable_media(store, draft.media)
-    errors += unusable_in_options(store, draft.options)
-    errors += oversized((target.profile.provider, target.options) for target in targets)
+    errors += check_media(store, draft.media)
+    errors += check_option_media(store, draft.options)
+    errors += check_option_sizes((target.profile.provider, target.options) for target in targets)
     if errors:
         raise InvalidRequest.from_errors(errors)
     return targets
@@ -106,14 +106,14 @@ def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> l
     return [FieldError(("providerOptions", provider), f"{message} {provider}") for provider in foreign]
 
 
-def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
+def check_option_sizes(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
     """Return an error for each network with too many options, including the profile's."""
     providers = dict.fromkeys(provider for provider, given in options if option_tables.is_too_large(given))
     message = f"{option_tables.TOO_LARGE}, with those of the profile"
     return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
-def unusable_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
+def check_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
     return [
         error
         for index, item in enumerate(media)
@@ -122,7 +122,7 @@ def unusable_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldErro
     ]
 
 
-def unusable_in_options(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
     return [
         error
         for provider, given in (options or {}).items()
@@ -133,7 +133,7 @@ def unusable_in_options(store: Reader, options: Mapping[str, Mapping[str, Any]] 
 
 def _unusable(store: Reader, path: Path, artifact_id: str) -> list[FieldError]:
     row = artifact_rows.find(store, artifact_id)
-    why = uploads.why_unusable(row)
+    why = uploads.explain_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
 
@@ -143,7 +143,7 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
         message = "must be in the future; null publishes immediately"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     if "media" in change.given:
-        errors += unusable_media(tx, change.media)
+        errors += check_media(tx, change.media)
         body = change.body if "body" in change.given else post.body
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be empty only if the post has a body"))
@@ -155,8 +155,8 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
             if (profile := profile_rows.find(tx, row.profile_id)) is not None
         ]
         errors += _foreign_options(given, {provider for provider, _ in applied})
-        errors += oversized(applied)
-        errors += unusable_in_options(tx, given)
+        errors += check_option_sizes(applied)
+        errors += check_option_media(tx, given)
     if errors:
         raise InvalidRequest.from_errors(errors)
 
@@ -202,7 +202,7 @@ def check_draft(
     `editing` is the post that the draft would change. Raises InvalidRequest as `create` does.
     """
     checked = []
-    selected = targets(rt, reader, draft, caller, rt.now())
+    selected = check_targets(rt, reader, draft, caller, rt.now())
     given = [(target.profile.provider, target.options) for target in selected]
     content = draft_content(rt, reader, draft, given)
     for target in selected:
@@ -258,7 +258,7 @@ def draft_content(
     files = [
         _arriving_file(rt, media.arriving, position, media.alt)
         if media.arriving
-        else known_file(rt, reader, media.artifact_id, position, media.alt)
+        else load_file(rt, reader, media.artifact_id, position, media.alt)
         for position, media in enumerate(draft.media)
     ]
     return Content(draft.body or "", tuple(files), option_files(rt, reader, options), rt.settings.base_url)

@@ -39,8 +39,8 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
 
     Raises InvalidRequest naming every failing field, and Unavailable.
     """
-    uploads.adopt(rt, tx, [item.arriving for item in draft.media if item.arriving])
-    targets = drafts.targets(rt, tx, draft, caller, tx.now)
+    uploads.insert_arrived(rt, tx, [item.arriving for item in draft.media if item.arriving])
+    targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
     post_id = accept(rt, tx, draft, targets)
     record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
     return post_id
@@ -104,7 +104,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     check_changeable(post.status, post.scheduled_at, tx.stamp)
     body = change.body if "body" in change.given else post.body
     used_before = _named_artifacts(tx, post_id)
-    _note_elsewhere(tx, post)
+    _store_earlier_content(tx, post)
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
@@ -162,7 +162,7 @@ def check_cancelable(store: Reader, post_id: str, now: str) -> None:
     post = _find(store, post_id)
     if post.status != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post.status}; only a scheduled post that has not started can be canceled.")
-    if _may_be_out(store, post, now):
+    if _may_be_published(store, post, now):
         with commands.in_public():
             how = commands.or_run("admin", "resume")
         raise Conflict(
@@ -177,7 +177,7 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     Raises NotFound.
     """
     post = _find(tx, post_id)
-    if post.status == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
+    if post.status == PostStatus.SCHEDULED and not _may_be_published(tx, post, tx.stamp):
         _cancel(tx, post_id)
     else:
         _stop_deliveries(rt, tx, post_id)
@@ -189,7 +189,7 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
 def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
     """Fail each delivery before its commit. Read back the others, and never send them again."""
     # The original may have published the deliveries that were due since the backup. The resume reads them back.
-    unclear = _is_unclear(tx, post_id)
+    unclear = _may_be_of_original(tx, post_id)
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
@@ -204,7 +204,7 @@ def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
 
 def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
     """Return whether this or another installation may have published an open delivery."""
-    unclear = delivery.due_at <= now and _is_unclear(store, delivery.post_id)
+    unclear = delivery.due_at <= now and _may_be_of_original(store, delivery.post_id)
     return delivery.past_commit or delivery.phase.inherited or unclear
 
 
@@ -247,17 +247,17 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_out(store: Reader, post: Row, now: str) -> bool:
+def _may_be_published(store: Reader, post: Row, now: str) -> bool:
     """Return whether the original may have published a scheduled post before the resume."""
-    return _is_unclear(store, post.id) and (post.scheduled_at or "") <= now
+    return _may_be_of_original(store, post.id) and (post.scheduled_at or "") <= now
 
 
-def _is_unclear(store: Reader, post_id: str) -> bool:
+def _may_be_of_original(store: Reader, post_id: str) -> bool:
     """Return whether this post came with a restored backup that was not resumed yet."""
     return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
-def _note_elsewhere(tx: Tx, post: Row) -> None:
+def _store_earlier_content(tx: Tx, post: Row) -> None:
     """Before an edit, store the present content: another installation may publish it."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:

@@ -75,7 +75,7 @@ def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview
 
 
 def _is_usable(reader: Reader, artifact_id: str) -> bool:
-    return uploads.why_unusable(artifact_rows.find(reader, artifact_id)) is None
+    return uploads.explain_unusable(artifact_rows.find(reader, artifact_id)) is None
 
 
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:
@@ -96,7 +96,7 @@ def _previews(
     artifacts: Sequence[str | None],
     given: Sequence[tuple[Profile, Mapping[str, Any]]],
 ) -> list[PostPreview]:
-    pictures = avatars.versions(rt)
+    pictures = avatars.list_versions(rt)
     found: dict[tuple[str, Preview], list[PreviewedProfile]] = {}
     for profile, options in given:
         one = PreviewedProfile(profile.id, profile.name, profile.username, pictures.get(profile.id))

@@ -34,10 +34,10 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     InvalidRequest for a disconnected profile and for removed media.
     """
     post = posts.find_visible(tx, post_id, caller)
-    failed = _to_try_again(tx, post_id, include_unknown)
+    failed = _select_failed(tx, post_id, include_unknown)
     media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.list_media(tx, post_id))
     new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media))
-    _look_first(tx, post_id, new_id)
+    _read_back_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
 
@@ -49,8 +49,8 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
     `posts.create`, also for an account that a later retry has or may have reached.
     """
     post = posts.find_visible(tx, post_id, caller)
-    targets = drafts.targets(rt, tx, draft, caller, tx.now)
-    found = outlook(tx, post_id)
+    targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
+    found = load_outlook(tx, post_id)
     errors, tries = [], list[Target]()
     for index, target in enumerate(targets):
         account = (target.profile.provider, target.profile.account_id)
@@ -67,7 +67,7 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
         _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
     }
     new_id = posts.accept(rt, tx, draft, tries)
-    _look_first(tx, post_id, new_id, earlier)
+    _read_back_first(tx, post_id, new_id, earlier)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
 
@@ -96,7 +96,7 @@ class RetryOutlook:
         return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
-def outlook(store: Reader, post_id: str) -> RetryOutlook:
+def load_outlook(store: Reader, post_id: str) -> RetryOutlook:
     certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
     for delivery in delivery_rows.list_of_post(store, post_id):
@@ -124,15 +124,15 @@ def _account(delivery: Row) -> tuple[str, str]:
     return delivery.provider, delivery.account_id
 
 
-def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
-    found = outlook(tx, post_id)
+def _select_failed(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
+    found = load_outlook(tx, post_id)
     chosen = found.certain + found.unknown if include_unknown else found.certain
     if not chosen:
         raise Conflict(ONLY_UNKNOWN if found.unknown else found.why)
     return sorted(chosen, key=lambda delivery: delivery.position)
 
 
-def _look_first(
+def _read_back_first(
     tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> None:
     """Read back first if another installation may have retried the post. `earlier`: its former content by account."""
@@ -147,7 +147,7 @@ def _look_first(
 def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
     """Return the profiles and options of the failed deliveries. Raises InvalidRequest."""
     targets, gone = [], []
-    errors = drafts.unusable_media(tx, media)
+    errors = drafts.check_media(tx, media)
     for delivery in failed:
         profile = profile_rows.find(tx, delivery.profile_id)
         options = json.loads(delivery.options)
@@ -155,8 +155,8 @@ def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list
             gone.append(f"{delivery.provider} “{delivery['profile_name']}”")
         else:
             targets.append(Target(profile, options, delivery.retry_of or delivery.id))
-        errors += drafts.unusable_in_options(tx, {delivery.provider: options})
-    errors += drafts.oversized((target.profile.provider, target.options) for target in targets)
+        errors += drafts.check_option_media(tx, {delivery.provider: options})
+    errors += drafts.check_option_sizes((target.profile.provider, target.options) for target in targets)
     if gone:
         what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"
         errors.insert(0, FieldError(("profiles",), what))

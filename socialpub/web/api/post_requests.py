@@ -218,7 +218,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         options=options,
     )
     try:
-        drafts.targets(rt, rt.reader, draft, caller, rt.now())
+        drafts.check_targets(rt, rt.reader, draft, caller, rt.now())
     except InvalidRequest as error:
         known = {item.path for item in errors}
         indexes = {"profiles": list(profiles or ()), "media": list(media or ())}
@@ -312,7 +312,7 @@ async def verify_files(
     refused = [part for part in form.parts if part.incoming is None]
     if refused:
         raise InvalidRequest.from_errors(
-            [FieldError(paths[part.field], uploads.unaccepted(part.declared_type)) for part in refused]
+            [FieldError(paths[part.field], uploads.explain_unaccepted(part.declared_type)) for part in refused]
         )
     results = await multipart.examine_files(rt, form.parts, key_id)
     errors = [

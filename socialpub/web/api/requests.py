@@ -136,7 +136,7 @@ class RetryRequest(Shape):
 
 def check_media_type(value: str) -> str:
     if canonical_type(value) is None:
-        raise field_error(uploads.unaccepted(value))
+        raise field_error(uploads.explain_unaccepted(value))
     return value
 
 

@@ -60,11 +60,11 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"Cannot use the filter “{name}”. {reason}")
-    pieces = log_export.pieces(rt, query)
+    pieces = log_export.export_csv(rt, query)
     # The length is known only at the end: the file is sent in chunks.
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
     await visit.start_file(name, b"text/csv; charset=utf-8; header=present")
-    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+    while (piece := await asyncio.to_thread(next, slices, None)) is not None:
         await visit.request.send(piece, more=True)
     await visit.request.send(b"", more=False)
     return None

@@ -32,19 +32,19 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         "profiles.html",
         connected=connected,
         disconnected=[row for row in rows if row.status == ProfileStatus.DISCONNECTED],
-        warnings={row.id: upkeep.warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
+        warnings={row.id: upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
         waiting=dict(count_queued_by_profile(rt.reader)),
-        pictures=avatars.versions(rt),
+        pictures=avatars.list_versions(rt),
         attempts=access_rows.waiting_consents(rt.reader, Surface.DASHBOARD, rt.stamp()),
-        missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
+        missing_apps={name: connect.find_missing_app(rt, name) for name in rt.providers},
     )
 
 
 @page()
 async def avatar(rt: Runtime, visit: Visit) -> Answer:
     """Send the account's picture. Its address changes with it."""
-    found = avatars.read(rt, visit.params["profileId"])
+    found = avatars.load(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("This profile has no avatar.")
     return visit.show_image(found)
@@ -91,7 +91,7 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        listed = questions.list_boards_lately(rt, profile_id, None, Surface.DASHBOARD)
+        listed = questions.load_boards(rt, profile_id, None, Surface.DASHBOARD)
         board = next((one.board for one in listed if one.board.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
@@ -135,8 +135,8 @@ async def _page(
         http_status=400 if errors or problem else 200,
         profile=row,
         label=provider.label,
-        picture=avatars.versions(rt).get(row.id),
-        warning=upkeep.warning(row, rt.now(), Surface.DASHBOARD),
+        picture=avatars.list_versions(rt).get(row.id),
+        warning=upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD),
         missing=provider.oauth.missing_scopes(frozenset((row.scopes or "").split())),
         queue=profile_queue.summarize(rt, row.id),
         account_facts=provider.account_facts(json.loads(row.facts)),
@@ -222,7 +222,7 @@ async def _begin(visit: Visit, provider_name: str, profile_id: str | None = None
 async def waiting(rt: Runtime, visit: Visit) -> Answer:
     """Show an attempt that waits for the consent, with a field for the address that the browser was sent to."""
     row = _attempt(rt, visit)
-    outcome = consents.outcome(rt, row.id)
+    outcome = consents.load_outcome(rt, row.id)
     if outcome is None:
         return _show_consent(visit, row.provider, row.id, row.redirect_uri)
     if visit.is_fragment:
@@ -240,7 +240,7 @@ async def paste(rt: Runtime, visit: Visit) -> Answer:
         query = consents.read_pasted_address(visit.form.text("address"), row.redirect_uri)
         finished = await asyncio.to_thread(connect.finish, rt, row.provider, query, row.id)
     except OperatorError as error:
-        if consents.outcome(rt, row.id) is not None:
+        if consents.load_outcome(rt, row.id) is not None:
             return visit.go("/profiles", alert=error.sentence)
         return _show_consent(visit, row.provider, row.id, row.redirect_uri, problem=error.sentence)
     return _connected(rt, visit, finished)
@@ -287,5 +287,5 @@ def _show_consent(
         attempt=attempt_id,
         redirect_uri=redirect_uri,
         consent_url=consent_url,
-        goes_on=bool(consent_url) and accepted and consents.comes_back(rt.settings, provider_name),
+        goes_on=bool(consent_url) and accepted and consents.returns_here(rt.settings, provider_name),
     )

@@ -203,7 +203,7 @@ async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
     place = client_address.client_network(address)
     if sign_in.is_failure_due(rt, action, place):
         with contextlib.suppress(Unavailable):  # a full disk changes nothing about the answer
-            await rt.write_soon(sign_in.note_failure, action, place, user_agent)
+            await rt.write_soon(sign_in.record_failure, action, place, user_agent)
 
 
 def _browser(visit: Visit) -> tuple[str, str]:

@@ -68,7 +68,7 @@ async def render(
 ) -> Answer:
     needs = alerts.load_alert_facts(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
-    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader)) if paused else None
+    outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader)) if paused else None
     days = counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS)
     return visit.show(
         "system.html",
@@ -201,7 +201,7 @@ async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> 
     """Show what resuming means, and after a restore ask what only the owner knows."""
     if appliance_state.paused_at(rt.reader) is None:
         return visit.go("/system", status="Publishing is not paused.")
-    outlook = await rt.read_in_thread(lambda reader: resume.outlook(rt, reader))
+    outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader))
     return visit.show(
         "resume.html",
         http_status=400 if problem else 200,
@@ -233,7 +233,7 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def try_held(rt: Runtime, visit: Visit) -> Answer:
     """Ask the networks that refuse this app again, at once."""
-    held = await rt.write_soon(resume.try_held)
+    held = await rt.write_soon(resume.probe_held_networks)
     said = "socialpub retries the next delivery to each held network now. Check this page again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app.")
 

@@ -81,7 +81,7 @@ class LongPoll:
                     self._waiters.wake(post_id)
             if version != last_version or now - keys_checked_at >= EXPIRY_SECONDS:
                 keys_checked_at = now
-                for key_id in api_keys.ended_among(reader, list(self._by_key), self._rt.now()):
+                for key_id in api_keys.find_ended(reader, list(self._by_key), self._rt.now()):
                     self._by_key.wake(key_id)
             last_version = version
             await asyncio.sleep(POLL_SECONDS)

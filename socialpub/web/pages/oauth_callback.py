@@ -42,7 +42,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         if isinstance(error, connect.UnknownState):
             request.state.rate_limits.count_guess(request.client_address)
         finished = error
-    origin, place = connect.origin(rt, provider.name, query), None
+    origin, place = connect.find_origin(rt, provider.name, query), None
     visit: Visit | None = None
     if origin is not None and origin.surface is Surface.DASHBOARD:
         place = f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"

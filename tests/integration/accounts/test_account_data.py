@@ -45,7 +45,7 @@ def problems(rt: Runtime, profile: str) -> list[str]:
 
 
 def look(rt: Runtime) -> str | None:
-    return upkeep.keep_account_data(rt, holds.held_networks(rt.reader))
+    return upkeep.refresh_account_data(rt, holds.held_networks(rt.reader))
 
 
 # --- after a refusal -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_network_that_refuses_the_app_is_left_alone(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
     clock.forward(WEEK)
-    assert upkeep.keep_account_data(rt, ("x",)) is None
+    assert upkeep.refresh_account_data(rt, ("x",)) is None
 
 
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
@@ -185,7 +185,7 @@ def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profil
 def test_handle_name_picture_and_subscription_are_taken_over(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
-    assert avatars.renew(rt) == profile
+    assert avatars.fetch_next(rt) == profile
     world.x.change_account("demo", handle="renamed", name="Renamed", picture="Z", subscription_type="None")
     clock.forward(60)
     assert upkeep.fetch_account_data(rt, profile) == [
@@ -198,7 +198,7 @@ def test_handle_name_picture_and_subscription_are_taken_over(
     found = profiles.load_for_owner(rt.reader, profile)
     assert (found.username, found.name) == ("renamed", "Renamed")
     assert found.updated_at == found.account_read_at == rt.stamp()
-    assert avatars.renew(rt) == profile, "the picture has another address"
+    assert avatars.fetch_next(rt) == profile, "the picture has another address"
     assert upkeep.fetch_account_data(rt, profile) == []
 
 

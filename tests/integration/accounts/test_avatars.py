@@ -62,32 +62,32 @@ def sides(picture: bytes | None) -> tuple[str | None, tuple[int, int]]:
 
 def test_a_picture_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answering, clock: HandClock) -> None:
     profile = pictured(rt)
-    assert avatars.read(rt, profile) is None
-    assert avatars.renew(rt) == profile
-    assert sides(avatars.read(rt, profile)) == ("JPEG", (96, 72))
-    assert list(avatars.versions(rt)) == [profile]
+    assert avatars.load(rt, profile) is None
+    assert avatars.fetch_next(rt) == profile
+    assert sides(avatars.load(rt, profile)) == ("JPEG", (96, 72))
+    assert list(avatars.list_versions(rt)) == [profile]
     clock.forward(WEEK - 1)
-    assert avatars.renew(rt) is None
+    assert avatars.fetch_next(rt) is None
     clock.forward(1)
-    assert avatars.renew(rt) == profile
+    assert avatars.fetch_next(rt) == profile
     assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
 
 
 def test_a_proxy_looks_names_up_by_itself(rt: Runtime, http: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     pictured(rt)
-    avatars.renew(rt)
+    avatars.fetch_next(rt)
     assert http.calls[0]["address"] is None
 
 
 def test_another_address_is_another_picture(rt: Runtime, http: Answering) -> None:
     profile = pictured(rt)
-    avatars.renew(rt)
-    before = avatars.versions(rt)
+    avatars.fetch_next(rt)
+    before = avatars.list_versions(rt)
     rt.db.write(lambda tx: tx.update("profile", profile, picture_url="https://pictures.test/new.png"))
-    assert avatars.versions(rt) == {}
-    assert avatars.renew(rt) == profile
-    assert avatars.versions(rt) != before
+    assert avatars.list_versions(rt) == {}
+    assert avatars.fetch_next(rt) == profile
+    assert avatars.list_versions(rt) != before
     assert len(list(rt.settings.avatars_dir.iterdir())) == 1, "the former one is gone"
 
 
@@ -95,8 +95,8 @@ def test_a_picture_that_fits_is_written_anew_all_the_same(rt: Runtime, http: Ans
     small = media.jpeg(tmp_path / "small.jpg", 90, 90).read_bytes()
     http._answers = [HttpResponse(200, {}, small)]
     profile = pictured(rt)
-    avatars.renew(rt)
-    kept = avatars.read(rt, profile)
+    avatars.fetch_next(rt)
+    kept = avatars.load(rt, profile)
     assert sides(kept) == ("JPEG", (90, 90))
     assert b"Exif" in small
     assert b"Exif" not in (kept or b"")
@@ -119,28 +119,28 @@ def test_what_is_no_picture_is_left_alone_for_an_hour(
     good = http._answers[0]
     http._answers = [answer]
     profile = pictured(rt)
-    assert avatars.renew(rt) == profile
-    assert avatars.read(rt, profile) is None
+    assert avatars.fetch_next(rt) == profile
+    assert avatars.load(rt, profile) is None
     assert list(rt.settings.avatars_dir.glob("*")) == []
     clock.forward(3599)
-    assert avatars.renew(rt) is None
+    assert avatars.fetch_next(rt) is None
     clock.forward(1)
     http._answers = [good]
-    assert avatars.renew(rt) == profile
-    assert avatars.read(rt, profile) is not None
+    assert avatars.fetch_next(rt) == profile
+    assert avatars.load(rt, profile) is not None
 
 
 def test_an_address_that_has_ended_costs_no_picture_that_is_here(
     rt: Runtime, http: Answering, clock: HandClock
 ) -> None:
     profile = pictured(rt)
-    avatars.renew(rt)
+    avatars.fetch_next(rt)
     http._answers = [HttpResponse(403, {}, b"expired")]
     clock.forward(WEEK)
-    avatars.renew(rt)
-    assert avatars.read(rt, profile) is not None
+    avatars.fetch_next(rt)
+    assert avatars.load(rt, profile) is not None
     clock.forward(7200)
-    assert avatars.renew(rt) is None, "it is asked for again in a week"
+    assert avatars.fetch_next(rt) is None, "it is asked for again in a week"
 
 
 @pytest.mark.parametrize(
@@ -166,27 +166,27 @@ def test_an_address_that_has_ended_costs_no_picture_that_is_here(
 )
 def test_only_public_addresses_by_https_are_asked(rt: Runtime, http: Answering, url: str) -> None:
     profile = pictured(rt, url)
-    assert avatars.renew(rt) == profile
+    assert avatars.fetch_next(rt) == profile
     assert http.calls == []
 
 
 def test_nothing_is_kept_of_a_disconnected_profile(rt: Runtime) -> None:
     profile = pictured(rt)
-    avatars.renew(rt)
+    avatars.fetch_next(rt)
     rt.write(profiles.disconnect, profile)
-    assert avatars.read(rt, profile) is None
-    assert avatars.versions(rt) == {}
-    assert avatars.renew(rt) is None
+    assert avatars.load(rt, profile) is None
+    assert avatars.list_versions(rt) == {}
+    assert avatars.fetch_next(rt) is None
     assert list(rt.settings.avatars_dir.iterdir()) == []
 
 
 def test_a_restored_copy_fetches_nothing_until_it_is_in_charge(rt: Runtime, http: Answering) -> None:
     profile = pictured(rt)
     rt.write(lambda _, tx: appliance_state.note_restore(tx, tx.stamp))
-    assert avatars.renew(rt) is None
+    assert avatars.fetch_next(rt) is None
     rt.write(lambda _, tx: appliance_state.remove(tx, appliance_state.RESTORED_FROM))
-    assert avatars.renew(rt) == profile
+    assert avatars.fetch_next(rt) == profile
 
 
 def test_who_asks_for_the_picture_of_no_profile_gets_none(rt: Runtime) -> None:
-    assert avatars.read(rt, "../secret.key") is None
+    assert avatars.load(rt, "../secret.key") is None

@@ -63,11 +63,11 @@ def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network, "News")
-    assert consents.outcome(rt, begun.id) is None
+    assert consents.load_outcome(rt, begun.id) is None
     back = browser.decides(begun.url)
     assert back.startswith(f"http://127.0.0.1:8000/oauth/{network}/callback?")
     finished = connect.finish(rt, network, query_of(back))
-    assert finished == consents.outcome(rt, begun.id)
+    assert finished == consents.load_outcome(rt, begun.id)
     (profile,) = rows(rt)
     assert (profile["id"], profile["name"], profile["status"]) == (finished.profile_id, "News", "active")
     assert profile["provider"] == network
@@ -92,8 +92,8 @@ def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_picture_that_a_network_names_is_fetched_from_there(rt: Runtime, browser: Browser, network: str) -> None:
     finished = connected(rt, browser, network)
-    assert avatars.renew(rt) == finished.profile_id
-    assert (avatars.read(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
+    assert avatars.fetch_next(rt) == finished.profile_id
+    assert (avatars.load(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
 
 
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_saying_no_connects_nothing_and_says_so_to_whoever_waits(rt: Runtime, br
     with pytest.raises(OperatorError, match="did not give") as refused:
         connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
     assert f"socialpub admin connect-profile {network}" in str(refused.value.hint)
-    assert consents.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
     assert rows(rt) == []
 
 
@@ -116,7 +116,7 @@ def test_an_answer_works_once(rt: Runtime, browser: Browser, network: str) -> No
     finished = connect.finish(rt, network, query)
     with pytest.raises(OperatorError, match="already used: the account is connected"):
         connect.finish(rt, network, query)
-    assert consents.outcome(rt, begun.id) == finished, "a reload of the page changes nothing"
+    assert consents.load_outcome(rt, begun.id) == finished, "a reload of the page changes nothing"
     assert len(rows(rt)) == 1
 
 
@@ -124,11 +124,11 @@ def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser
     begun = connect.begin(rt, "x")
     clock.forward(599)
     query = query_of(browser.decides(begun.url))
-    assert consents.outcome(rt, begun.id) is None
+    assert consents.load_outcome(rt, begun.id) is None
     clock.forward(1)
     with pytest.raises(OperatorError, match="more than ten minutes"):
         connect.finish(rt, "x", query)
-    outcome = consents.outcome(rt, begun.id)
+    outcome = consents.load_outcome(rt, begun.id)
     assert isinstance(outcome, Failed)
     assert "did not return" in outcome.message
     assert rows(rt) == []
@@ -148,7 +148,7 @@ def test_an_answer_that_nobody_here_asked_for_connects_nothing(rt: Runtime, brow
         connect.finish(rt, "x", {"error": "Call 555-0100 now"})
     assert "555" not in crafted.value.message
     assert world.x.counts["token"] == 0
-    assert consents.outcome(rt, begun.id) is None, "the attempt itself still waits"
+    assert consents.load_outcome(rt, begun.id) is None, "the attempt itself still waits"
     assert connect.finish(rt, "x", query)
 
 
@@ -165,13 +165,13 @@ def test_an_attempt_takes_only_its_own_answer(rt: Runtime, browser: Browser) -> 
     with pytest.raises(OperatorError, match="another attempt"):
         connect.finish(rt, "x", query, mine.id)
     assert connect.finish(rt, "x", query, other.id)
-    assert consents.outcome(rt, mine.id) is None
+    assert consents.load_outcome(rt, mine.id) is None
 
 
 def test_an_attempt_that_was_given_up_connects_nothing(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
-    rt.write(consents.give_up, begun.id)
+    rt.write(consents.cancel, begun.id)
     with pytest.raises(OperatorError, match="canceled"):
         connect.finish(rt, "x", query)
     assert world.x.counts["token"] == 0
@@ -191,7 +191,7 @@ def test_another_account_than_the_expected_one_is_refused_and_its_tokens_are_giv
     assert "studio" in said
     assert [dict(row) for row in rows(rt)] == [before]
     assert world.networks[network].counts["revoke"] >= 1
-    assert consents.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
     again = connected(rt, browser, network, profile_id=first.profile_id)
     assert again.profile_id == first.profile_id
 
@@ -219,7 +219,7 @@ def test_a_consent_that_leaves_something_out_is_told_at_once(rt: Runtime, browse
     finished = connect.finish(rt, network, query_of(back))
     assert len(finished.missing) == 1
     assert ONE_LESS[network] in finished.missing[0]
-    assert consents.outcome(rt, begun.id) == finished
+    assert consents.load_outcome(rt, begun.id) == finished
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -241,7 +241,7 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
     with pytest.raises(OperatorError, match="@demo was to be connected again, but X returned @other") as refused:
         connect.finish(rt, "x", query)
     assert str(refused.value.hint).endswith("To connect @other as well, press “Connect X” under Profiles.")
-    assert connect.origin(rt, "x", query) == StartedFrom(Surface.DASHBOARD, first.profile_id)
+    assert connect.find_origin(rt, "x", query) == StartedFrom(Surface.DASHBOARD, first.profile_id)
     with pytest.raises(OperatorError, match="already used") as again:
         connect.finish(rt, "x", query)
     assert again.value.hint == "To start again, press “Connect X” under Profiles."
@@ -262,9 +262,9 @@ def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
     begun = connect.begin(rt, "x")
     rt.write(consents.spend, begun.id)
     clock.forward(300)
-    assert consents.outcome(rt, begun.id) is None
+    assert consents.load_outcome(rt, begun.id) is None
     clock.forward(1)
-    outcome = consents.outcome(rt, begun.id)
+    outcome = consents.load_outcome(rt, begun.id)
     assert isinstance(outcome, Failed)
     assert "interrupted" in outcome.message
 
@@ -289,7 +289,7 @@ def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, h
     import re
 
     assert re.search(hint, str(refused.value.hint))
-    assert consents.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
 
 
 def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt: Runtime) -> None:
@@ -363,7 +363,7 @@ def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> No
     assert rt.write(consents.clean) == 0
     clock.forward(1)
     assert rt.write(consents.clean) == 1
-    assert isinstance(consents.outcome(rt, begun.id), Failed)
+    assert isinstance(consents.load_outcome(rt, begun.id), Failed)
 
 
 @pytest.mark.parametrize(
@@ -471,11 +471,11 @@ def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) 
     found = {}
     for address in ("", "http://localhost:8000/oauth/x/callback", "http://localhost:9000/oauth/x/callback"):
         with_networks(rt, x={"redirect_url": address})
-        found[address] = consents.comes_back(rt.settings, "x")
+        found[address] = consents.returns_here(rt.settings, "x")
     assert list(found.values()) == [True, True, False]
     with_networks(rt, x={"redirect_url": "http://127.0.0.1:8000/oauth/x/callback"})
     rt.settings = rt.settings.model_copy(update={"base_url": "http://box.lan"})
-    assert not consents.comes_back(rt.settings, "x"), "the browser may run on another machine"
+    assert not consents.returns_here(rt.settings, "x"), "the browser may run on another machine"
 
 
 # --- going -----------------------------------------------------------------------------------------------------------

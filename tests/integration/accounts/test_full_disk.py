@@ -51,11 +51,11 @@ def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_r
     full(True)
     for _ in range(3):
         with pytest.raises(Unavailable, match="full"):
-            upkeep.keep_alive(rt, ())
+            upkeep.renew_idle_tokens(rt, ())
         clock.forward(60)
     assert network.oauth.refreshes == []
     full(False)
-    assert upkeep.keep_alive(rt, ()) == profile
+    assert upkeep.renew_idle_tokens(rt, ()) == profile
     assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
 
 
@@ -160,7 +160,7 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
     rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
 ) -> None:
     with pytest.raises(Unavailable):
-        upkeep.keep_alive(rt, ())
+        upkeep.renew_idle_tokens(rt, ())
     full(False)
     if meanwhile == "a pause":
         rt.write(resume.pause)
@@ -168,7 +168,7 @@ def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
         rt.write(
             lambda _, tx: profile_rows.require_reauth(tx, unstored, "X does not accept the authorization any more.")
         )
-    upkeep.keep_alive(rt, ())
+    upkeep.renew_idle_tokens(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"
@@ -189,7 +189,7 @@ def test_nothing_uses_the_account_before_its_new_pair_is_stored(
 def test_a_consent_keeps_its_code_on_a_full_disk(
     rt: Runtime, network: ScriptedNetwork, no_file: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connect, "app_missing", lambda *_: None)
+    monkeypatch.setattr(connect, "find_missing_app", lambda *_: None)
     begun = connect.begin(rt, "x")
     state = begun.url.rpartition("state=")[2]
     with pytest.raises(Unavailable):

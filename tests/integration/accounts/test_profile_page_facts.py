@@ -80,11 +80,11 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
     assert row.renewable
     assert row.issued_at == rt.stamp()
     assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
-    assert upkeep.warning(row, rt.now(), Surface.DASHBOARD) is None
+    assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) is None
     missing = rt.providers["tiktok"].oauth.missing_scopes(profiles.get(rt.reader, profile).scopes)
     assert tuple(missing) == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
-    warning = upkeep.warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
+    warning = upkeep.describe_warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
     assert warning.startswith("The refresh token expires on 2027-10-")
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
@@ -93,10 +93,10 @@ def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: 
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
     row = profiles.load_for_owner(rt.reader, bare)
     assert not row.renewable
-    warning = upkeep.warning(row, rt.now(), Surface.DASHBOARD) or ""
+    warning = upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) or ""
     assert "The profile has no refresh token. Its access token expires on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
     row = profiles.load_for_owner(rt.reader, bare)
-    assert upkeep.warning(row, rt.now(), Surface.DASHBOARD) == (
+    assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) == (
         "X has ended the grant. Press “Reconnect” on the profile's page."
     )

@@ -101,12 +101,12 @@ def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> Non
 def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
     rt: Runtime, world: World, creator: str, clock: HandClock
 ) -> None:
-    first = questions.ask_creator_lately(rt, creator)
+    first = questions.load_creator(rt, creator)
     clock.forward(59)
-    assert questions.ask_creator_lately(rt, creator) == first
+    assert questions.load_creator(rt, creator) == first
     assert world.tiktok.counts["creator_info"] == 1
     clock.forward(2)
-    questions.ask_creator_lately(rt, creator)
+    questions.load_creator(rt, creator)
     assert world.tiktok.counts["creator_info"] == 2
 
 
@@ -117,11 +117,11 @@ def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
         with pytest.raises(OperatorError, match="could not be listed") as away:
-            questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)
+            questions.load_boards(rt, profile, None, Surface.DASHBOARD)
         assert away.value.hint == "Try again later."
     assert transport.called == ["list_boards"]
     tokens.renew(rt, profile)
-    assert questions.list_boards_lately(rt, profile, None, Surface.DASHBOARD)
+    assert questions.load_boards(rt, profile, None, Surface.DASHBOARD)
 
 
 def test_boards_come_with_the_sections_of_the_chosen_one_only(
@@ -131,9 +131,9 @@ def test_boards_come_with_the_sections_of_the_chosen_one_only(
     every = questions.list_boards(rt, profile, with_sections=True)
     sectioned = next(one for one in every if one.sections)
     transport.called.clear()
-    shown = questions.list_boards_lately(rt, profile, sectioned.board.id, Surface.DASHBOARD)
+    shown = questions.load_boards(rt, profile, sectioned.board.id, Surface.DASHBOARD)
     assert [one for one in shown if one.sections] == [sectioned]
     assert [one.board for one in shown] == [one.board for one in every]
     assert len(transport.called) == 2
-    questions.list_boards_lately(rt, profile, "404", Surface.DASHBOARD)
+    questions.load_boards(rt, profile, "404", Surface.DASHBOARD)
     assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

@@ -39,14 +39,14 @@ def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH - 1)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert network.oauth.refreshes == ["refresh-0"]
     assert row(rt, profile)["renewed_at"] == rt.stamp()
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(MONTH)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
 def test_a_profile_in_daily_use_is_left_alone(
@@ -55,7 +55,7 @@ def test_a_profile_in_daily_use_is_left_alone(
     for _ in range(60):
         clock.forward(DAY)
         assert tokens.load_fresh(rt, profile)
-        assert upkeep.keep_alive(rt, held=()) is None
+        assert upkeep.renew_idle_tokens(rt, held=()) is None
     assert len(network.oauth.refreshes) == 60, "those of its posts"
 
 
@@ -65,7 +65,7 @@ def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scr
         profiles_by_age.append(add_profile(rt, account_id=str(number)))
         clock.forward(1)
     clock.forward(MONTH)
-    assert [upkeep.keep_alive(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
+    assert [upkeep.renew_idle_tokens(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
 
 
 def test_a_paused_copy_keeps_nothing_alive(
@@ -73,7 +73,7 @@ def test_a_paused_copy_keeps_nothing_alive(
 ) -> None:
     rt.write(resume.pause)
     clock.forward(2 * MONTH)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     assert network.oauth.refreshes == []
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_used_is_not_kept_alive(
     add_profile(rt, status=status)
     add_profile(rt, account_id="2", refresh_token=None)
     clock.forward(2 * MONTH)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
     other = add_profile(rt, account_id="2")
     clock.forward(MONTH)
     network.oauth.answers = [failure]
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert row(rt, profile)["status"] == "active", "the account costs nothing"
-    assert upkeep.keep_alive(rt, held=()) == other
+    assert upkeep.renew_idle_tokens(rt, held=()) == other
     clock.forward(after - 1)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
 def test_a_refused_refresh_token_asks_for_the_owner_once(
@@ -116,9 +116,9 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(
 ) -> None:
     clock.forward(MONTH)
     network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert row(rt, profile)["status"] == "reauthRequired"
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
 
 
 def test_a_network_that_refuses_the_app_is_not_asked(
@@ -135,13 +135,13 @@ def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
 ) -> None:
     profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(3 * DAY)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
     network.oauth.answers = [Tokens("access-1", "refresh-1", 7200)]
-    assert upkeep.keep_alive(rt, held=()) == profile
-    assert upkeep.keep_alive(rt, held=()) is None, "an end that did not move is asked about once a day"
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) is None, "an end that did not move is asked about once a day"
     clock.forward(DAY)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
 def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
@@ -150,9 +150,9 @@ def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
     network.oauth.refresh_early_seconds = 3 * 86_400
     profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(7 * DAY)
-    assert upkeep.keep_alive(rt, held=()) is None
+    assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_an_account_that_nobody_uses_still_works_after_a_long_time(
     renewals = 0
     for _ in range(days):
         clock.forward(DAY)
-        renewals += upkeep.keep_alive(appliance, held=()) is not None
+        renewals += upkeep.renew_idle_tokens(appliance, held=()) is not None
     assert row(appliance, profile)["status"] == "active"
     assert tokens.load_fresh(appliance, profile)
     assert 2 <= renewals <= days / 20
@@ -194,8 +194,8 @@ def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
 
 def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     clock.forward(DAY)
-    upkeep.keep_alive(appliance, held=())
-    return upkeep.warn(appliance)
+    upkeep.renew_idle_tokens(appliance, held=())
+    return upkeep.log_warnings(appliance)
 
 
 def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
@@ -204,10 +204,10 @@ def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
     add_profile(rt)
     clock.forward(40 * DAY)
     network.oauth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
-    upkeep.keep_alive(rt, ())
+    upkeep.renew_idle_tokens(rt, ())
     assert network.oauth.refreshes == ["refresh-0"]
     clock.forward(3 * DAY)
-    upkeep.keep_alive(rt, ())
+    upkeep.renew_idle_tokens(rt, ())
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
 
 
@@ -220,40 +220,40 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
     ends = clocks.after(rt.stamp(), 8 * DAY)
     profile = add_profile(rt, refresh_token=None, access_expires_at=ends, expires_at=ends)
     with caplog.at_level(logging.WARNING):
-        assert upkeep.warn(rt) == 0
+        assert upkeep.log_warnings(rt) == 0
         clock.forward(DAY + 1)
-        assert upkeep.warn(rt) == 1
-        assert upkeep.warn(rt) == 0
+        assert upkeep.log_warnings(rt) == 1
+        assert upkeep.log_warnings(rt) == 0
         clock.forward(DAY)
-        assert upkeep.warn(rt) == 1
+        assert upkeep.log_warnings(rt) == 1
     assert "no refresh token" in caplog.text
     assert "2026-10-20 09:00 UTC" in caplog.text
     assert "socialpub admin connect-profile x" in caplog.text
     connect.import_account(rt, "x", Credentials("new", "new-refresh"))
     clock.forward(DAY)
-    assert upkeep.warn(rt) == 0
+    assert upkeep.log_warnings(rt) == 0
     assert row(rt, profile)["status"] == "active"
 
 
 def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X does not accept the authorization any more."))
-    said = upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now())
+    said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said == "X does not accept the authorization any more. Run `socialpub admin connect-profile x`."
-    assert upkeep.warn(rt) == 1
+    assert upkeep.log_warnings(rt) == 1
     rt.write(profiles.disconnect, profile)
-    assert upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now()) is None
-    assert upkeep.warn(rt) == 0
+    assert upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now()) is None
+    assert upkeep.log_warnings(rt) == 0
 
 
 def test_nothing_is_said_of_an_account_whose_end_is_far_or_unknown(rt: Runtime, clock: HandClock, profile: str) -> None:
     add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
-    assert [upkeep.warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
+    assert [upkeep.describe_warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
 
 
 def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None:
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
-    said = upkeep.warning(profile_rows.list_all(rt.reader)[0], rt.now())
+    said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said is not None
     assert "The refresh token expired on" in said
 
@@ -268,4 +268,4 @@ def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
 
     rt.db.write(forget)
     clock.forward(MONTH)
-    assert upkeep.keep_alive(rt, held=()) == profile
+    assert upkeep.renew_idle_tokens(rt, held=()) == profile

@@ -298,7 +298,7 @@ def test_a_worker_whose_rounds_fail_does_not_work(
     def breaks(*_: object) -> None:
         raise sqlite3.OperationalError("no such column")
 
-    monkeypatch.setattr("socialpub.publishing.delivery.engine.due_queues", breaks)
+    monkeypatch.setattr("socialpub.publishing.delivery.engine.list_due_queues", breaks)
     for _ in range(4):
         clock.forward(10)
         with pytest.raises(sqlite3.OperationalError):

@@ -472,12 +472,12 @@ def test_an_avatar_comes_from_here_and_initials_replace_a_missing_one(
 ) -> None:
     page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
     assert page.root.all("img") == []
-    profile_id = str(avatars.renew(rt))
+    profile_id = str(avatars.fetch_next(rt))
     (picture,) = owner.open("/profiles").root.all("img")
     assert picture.attributes["alt"] == ""
     shown = owner.ask("GET", picture.attributes["src"])
     assert shown.headers["content-type"] == "image/jpeg"
-    assert shown.body == avatars.read(rt, profile_id)
+    assert shown.body == avatars.load(rt, profile_id)
     assert shown.headers["cache-control"].startswith("private")
 
 

@@ -80,7 +80,7 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     for text in texts:
         accept(rt, profile, body=text)
     monkeypatch.setattr(log_export, "SLICE", 2)
-    pieces = log_export.pieces(rt, LogFilter())
+    pieces = log_export.export_csv(rt, LogFilter())
     read = [next(pieces), next(pieces)]
     accept(rt, profile, body="meanwhile")
     read += pieces
@@ -90,14 +90,14 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     assert shown == ["Größe 🌅", "'＝1+1", "'@mention", 'two\nlines "quoted"', "plain, with a comma", "'=1+1"]
     assert rows[0]["profile"] == "x profile"
     assert rows[0]["time"] == "2026-10-12T09:00:00.000Z"
-    assert list(log_export.pieces(rt, LogFilter(provider="tiktok"))) == [read[0]]
+    assert list(log_export.export_csv(rt, LogFilter(provider="tiktok"))) == [read[0]]
 
 
 def test_nothing_is_held_open_between_two_slices(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         accept(rt, profile)
     monkeypatch.setattr(log_export, "SLICE", 1)
-    pieces = log_export.pieces(rt, LogFilter())
+    pieces = log_export.export_csv(rt, LogFilter())
     next(pieces), next(pieces)
     accept(rt, profile)
     with closing(sqlite3.connect(rt.settings.database_file)) as other:

@@ -453,11 +453,11 @@ def test_an_id_that_is_told_later_is_filled_in_though_the_clock_went_forward(rt,
     accept(rt, profile)
     drain(rt)
     clock.forward(61)
-    backfill.ask(rt)
+    backfill.fill_in_missing(rt)
     clock.jump(WEEK)
     rt.write(reconciler.record_heartbeat)
     clock.forward(3600)
-    backfill.ask(rt)
+    backfill.fill_in_missing(rt)
     assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
 
 

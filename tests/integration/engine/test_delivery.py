@@ -224,12 +224,12 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(rt, netwo
     assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, (None, None))
     for seconds in (30, 40, 1, 300, 1000):
         clock.forward(seconds)
-        backfill.ask(rt)
+        backfill.fill_in_missing(rt)
     assert len(jobs) == 3, "asked at its ages, not every time"
     assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, ("99", "https://t.example/99"))
     assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
     clock.forward(7200)
-    backfill.ask(rt)
+    backfill.fill_in_missing(rt)
     assert len(jobs) == 3
 
 
@@ -240,5 +240,5 @@ def test_an_id_that_another_delivery_holds_is_not_adopted(rt, network, profile, 
     late = accept(rt, profile, body="two")
     drain(rt)
     clock.forward(61)
-    backfill.ask(rt)
+    backfill.fill_in_missing(rt)
     assert rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (late,)) is None

@@ -122,7 +122,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(rt, network, pr
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = engine.next_due(rt.reader, profile, rt.stamp(), rt.process)
+    candidate = engine.find_next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
     preflight = claim.prepare(rt, candidate)
     clock.jump(-2)
@@ -150,7 +150,7 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_queue_go_on(rt, netwo
 
 
 def drain_once(rt):
-    for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 

@@ -324,8 +324,8 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
         accept_many(rt, more, profile)
         found.append(
             (
-                steps_of(rt, lambda: engine.next_due(rt.reader, profile, now, rt.process)),
-                steps_of(rt, lambda: engine.due_queues(rt.reader, now, rt.process)),
+                steps_of(rt, lambda: engine.find_next_due(rt.reader, profile, now, rt.process)),
+                steps_of(rt, lambda: engine.list_due_queues(rt.reader, now, rt.process)),
                 steps_of(rt, lambda: queue_rows.next_run_at(rt.reader, now)),
             )
         )

@@ -110,7 +110,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(rt, network, profile, 
 
 
 def drain_once(rt):
-    for delivery_id in engine.due_queues(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
@@ -203,7 +203,7 @@ def test_the_reconciler_survives_a_database_that_cannot_be_read(rt, monkeypatch)
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_wake_up(rt, profile, monkeypatch):
-    for task in (upkeep, "revoke_disconnected"), (upkeep, "keep_alive"), (backfill, "ask"):
+    for task in (upkeep, "revoke_disconnected"), (upkeep, "renew_idle_tokens"), (backfill, "fill_in_missing"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)
     accept(rt, profile)

@@ -73,7 +73,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
         rt.write(resume.pause)
     clock.forward(72 * HOUR)  # without `paused`, the worker is down
     connect_again(rt)
-    assert resume.outlook(rt, rt.reader).too_late == 1
+    assert resume.load_outlook(rt, rt.reader).too_late == 1
     rt.write(resume.resume)
     drain(rt, clock)
     assert (state_of(rt, post), network.asked) == (State.FAILED, [])

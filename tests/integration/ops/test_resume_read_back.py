@@ -121,7 +121,7 @@ def test_a_clock_that_is_behind_hides_nothing_of_the_original(
     rt.write(resume.resume)
     there = clock.now() + BEHIND + timedelta(hours=2)
     answer = HttpResponse(200, {"date": there.strftime("%a, %d %b %Y %H:%M:%S GMT")}, b"{}")
-    read_back.note_date(rt, "x", answer)
+    read_back.set_network_clock(rt, "x", answer)
     since = looked_since(network)
     drain(rt, clock)
     assert since

@@ -62,7 +62,7 @@ def test_the_browser_reads_which_account_was_connected(
     assert "@demo on X is connected" in page
     assert "Evening &lt;news&gt;" in page
     is_private(reply, query_of(back))
-    outcome = consents.outcome(rt, begun.id)
+    outcome = consents.load_outcome(rt, begun.id)
     assert isinstance(outcome, Connected)
     assert outcome.profile_id in page
     assert query_of(back)["code"] not in caplog.text

@@ -123,7 +123,7 @@ def test_every_file_that_use_leaves_has_its_line(rt, caller, clock, tmp_path):
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     caller.reserve(png)
     artifact_id = caller.upload(png)["artifactId"]
-    caller.run(thumbnails.read(rt, artifact_id))
+    caller.run(thumbnails.load(rt, artifact_id))
     profile = add_profile(rt)
     with tokens.token_lock(rt, profile), storage.serve_alone(rt.settings):
         wakeup.notify(accept(rt, profile, media=(DraftMedia(artifact_id),)))

@@ -140,7 +140,7 @@ def test_a_try_stays_as_long_as_another_try_of_the_same_does(rt, clock, network,
     rt.db.write(lambda tx: tx.update("post", first, updated_at=tx.stamp))  # a backfill, a late settling
     clock.forward(11 * DAY)
     assert keep_house(rt, clock) == 0
-    assert "A later post has published" in retries.outlook(rt.reader, first).why
+    assert "A later post has published" in retries.load_outlook(rt.reader, first).why
     clock.forward(20 * DAY)
     assert keep_house(rt, clock) > 0
     assert rows_of(rt, "post") == 0
@@ -160,7 +160,7 @@ def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set
     clock.forward(60 * DAY)
     keep_house(rt, clock)
     assert status_of(rt, first) == status_of(rt, second) == "settled"
-    assert "A later post has published" in retries.outlook(rt.reader, first).why
+    assert "A later post has published" in retries.load_outlook(rt.reader, first).why
 
 
 def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(rt, clock, profile):

@@ -308,8 +308,8 @@ async def read_visit(request: Request) -> Visit:
     if session is not None:
         request.max_body_bytes = MAX_BODY_BYTES
         visit = Visit(request, values, session, visitor)
-        if sign_in.is_note_due(rt, session):
-            await rt.write_soon(sign_in.note_use, session.id, request.client_address)
+        if sign_in.is_use_due(rt, session):
+            await rt.write_soon(sign_in.record_use, session.id, request.client_address)
             visit.renew_cookies(session)
         return visit
     if visitor:

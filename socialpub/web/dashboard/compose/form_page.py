@@ -186,7 +186,7 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
 async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creator:
     profile_id, name, username = row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.ask_creator_lately, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
+        ask = partial(questions.load_creator, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
         info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok did not answer in time. {UNTIL_THEN}")
@@ -230,7 +230,7 @@ async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) 
 
 
 def _ask_boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
-    found = questions.list_boards_lately(rt, profile.id, board_id, Surface.DASHBOARD)
+    found = questions.load_boards(rt, profile.id, board_id, Surface.DASHBOARD)
     boards = [OptionChoice(one.board.id, _board_label(one.board.name, one.board.privacy)) for one in found]
     sections = [
         OptionChoice(f"{one.board.id}/{section.id}", f"{one.board.name}: {section.name}")
@@ -249,7 +249,7 @@ def _board_label(name: str, privacy: str | None) -> str:
 
 
 def _ask_creator_choices(rt: Runtime, profile: Profile, _board_id: str) -> NetworkChoices:
-    info = questions.ask_creator_lately(rt, profile.id, Surface.DASHBOARD)
+    info = questions.load_creator(rt, profile.id, Surface.DASHBOARD)
     return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else creator_choices(info)
 
 
@@ -317,7 +317,7 @@ async def show(
         messages=messages,
         wrong=at_field,
         context=context,
-        avatars=avatars.versions(rt),
+        avatars=avatars.list_versions(rt),
         options=await _fields(visit, form, context, at_field),
         previewed=await form_previews(rt, form),
         first=FIRST,

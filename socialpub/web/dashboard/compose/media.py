@@ -120,7 +120,7 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
         else:
             media.append(file.artifact_id)
     if files:
-        await rt.write_soon(uploads.adopt, files)
+        await rt.write_soon(uploads.insert_arrived, files)
     return KeptFiles(media, refused, of_options)
 
 
@@ -138,7 +138,7 @@ async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> C
 def _why_refused(part: FormPart) -> str:
     if part.is_too_large:
         return f"“{part.file_name}” may have at most {units.size(part.max_bytes)}"
-    return f"“{part.file_name}”: {uploads.unaccepted(part.declared_type)}"
+    return f"“{part.file_name}”: {uploads.explain_unaccepted(part.declared_type)}"
 
 
 # --- shown in the form ------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
             seconds = json.loads(row.facts or "{}").get("duration_seconds")
-        fault = uploads.why_unusable(row)
+        fault = uploads.explain_unusable(row)
         found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, fault))
     return found
 
@@ -178,7 +178,7 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
         for one in (*(item.artifact_id for item in form.media), *chosen)
         if (row := artifact_rows.find(rt.reader, one))
     ]
-    images = [row for row in named if row.kind == "image" and uploads.why_unusable(row) is None]
+    images = [row for row in named if row.kind == "image" and uploads.explain_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
     for image in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:
@@ -278,7 +278,7 @@ async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
     """Send a JPEG of a picture or a video's first frame, at most 320 pixels wide. It works for every verified upload.
 
     A file without a picture gets a sign instead."""
-    made = await thumbnails.read(rt, visit.params["artifactId"])
+    made = await thumbnails.load(rt, visit.params["artifactId"])
     if made is None:
         return visit.go(files.static_url("no_picture.svg"))
     return visit.show_image(made)

@@ -55,7 +55,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
     if visit.query.text("again"):
         post = load_post(rt, visit.query.text("again"))
-        outlook = retries.outlook(rt.reader, post["id"])
+        outlook = retries.load_outlook(rt.reader, post["id"])
         if not outlook.certain:
             return visit.go(f"/posts/{post['id']}", alert=outlook.why)
         form, messages = _failed(visit, post, outlook)

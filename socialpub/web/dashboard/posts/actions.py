@@ -71,7 +71,7 @@ def list_actions(rt: Runtime, post: Post) -> dict[str, bool]:
     `asks_first`: some of it may be public. `change_first`: the networks refused the post itself, so that only a changed
     one may pass.
     """
-    outlook = retries.outlook(rt.reader, post["id"])
+    outlook = retries.load_outlook(rt.reader, post["id"])
     cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
     return {
         "cancel": cancel,
@@ -208,7 +208,7 @@ async def ask_again(rt: Runtime, visit: Visit) -> Answer:
 
     A delivery whose outcome is unknown may be public: it is published again only with a tick."""
     post = load_post(rt, visit.params["postId"])
-    outlook = retries.outlook(rt.reader, post["id"])
+    outlook = retries.load_outlook(rt.reader, post["id"])
     if not outlook.certain and not outlook.unknown:
         return _go_back(visit, alert=outlook.why)
     return _again_page(rt, visit, post, outlook)
@@ -224,7 +224,7 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     kept = idempotency.find(rt, rt.reader, key, rt.now())
     if kept is not None:
         return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
-    outlook = retries.outlook(rt.reader, post["id"])
+    outlook = retries.load_outlook(rt.reader, post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
 

@@ -64,7 +64,7 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     # The length is known only at the end: the file is sent in chunks.
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
     await visit.start_file(name, b"text/csv; charset=utf-8; header=present")
-    while (piece := await asyncio.to_thread(next, slices, None)) is not None:
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         await visit.request.send(piece, more=True)
     await visit.request.send(b"", more=False)
     return None

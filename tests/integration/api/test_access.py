@@ -90,7 +90,7 @@ WITH_IDS = [one for one in OPERATIONS if "{" in one[1]]
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), WITH_IDS, ids=[f"{m} {p}" for m, p, _ in WITH_IDS])
-def test_what_is_out_of_a_keys_scope_is_as_if_it_were_not_there(
+def test_resources_out_of_scope_look_like_missing_resources(
     client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
 ) -> None:
     mine = add_profile(rt, "x", "mine")
@@ -110,7 +110,7 @@ def test_what_is_out_of_a_keys_scope_is_as_if_it_were_not_there(
     assert ask(client, method, url, body_for(method, path, mine), client.key).status != 404, "whose it is, finds it"
 
 
-def test_no_list_and_no_filter_shows_what_is_out_of_scope(client: Client, rt: Runtime, known: dict[str, str]) -> None:
+def test_no_list_or_filter_shows_resources_out_of_scope(client: Client, rt: Runtime, known: dict[str, str]) -> None:
     mine = add_profile(rt, "x", "mine")
     key = rt.write(api_keys.create, "mine alone", "read", None, [mine])
     for path in ("/posts", f"/posts?profileIds={known['id']}", "/posts?providers=tiktok", "/posts?status=scheduled",
@@ -124,7 +124,7 @@ def test_no_list_and_no_filter_shows_what_is_out_of_scope(client: Client, rt: Ru
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
-def test_a_key_that_may_only_read_changes_nothing_at_any_address(
+def test_a_read_key_changes_nothing_at_any_address(
     client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
 ) -> None:
     key = rt.write(api_keys.create, "reader", "read")
@@ -137,7 +137,7 @@ def test_a_key_that_may_only_read_changes_nothing_at_any_address(
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
-def test_no_address_is_open_that_the_document_guards(
+def test_every_documented_operation_needs_a_valid_key(
     client: Client, known: dict[str, str], method: str, path: str, operation: Any
 ) -> None:
     url = filled(path, known)
@@ -152,7 +152,7 @@ def addresses(dashboard: bool) -> set[str]:
     return {route.path for route in (dashboard_routes() if dashboard else routes())}
 
 
-def test_every_address_is_guarded_or_listed_as_open() -> None:
+def test_every_address_needs_a_key_or_is_listed_as_open() -> None:
     documented = {
         path for path, methods in document()["paths"].items() for one in methods.values() if one.get("security") != []
     }
@@ -164,7 +164,7 @@ PAGES = sorted(addresses(dashboard=True) - OPEN_TO_ALL)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_key_opens_a_page_of_the_owners(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
+def test_no_key_opens_a_page_of_the_dashboard(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
     """A key is for the API: whatever it may do there, it manages no keys, no accounts and no copies."""
     (route,) = (one for one in dashboard_routes() if one.path == path)
     url = filled(path, known)
@@ -211,7 +211,7 @@ def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
         "Bearer spk_{id}_é",
     ],
 )
-def test_what_is_no_key_is_unauthorized(client: Client, header: str) -> None:
+def test_an_invalid_key_is_unauthorized(client: Client, header: str) -> None:
     header = header.replace("{key}", client.key).replace("{id}", client.key.split("_")[1])
     reply = client.send("GET", "/posts", key=None, authorization=header)
     assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
@@ -250,13 +250,13 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
         (("a", "read", None, ["nonsense"]), "no profile"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_not_made(rt: Runtime, arguments: tuple[object, ...], told: str) -> None:
+def test_a_key_with_invalid_settings_is_not_created(rt: Runtime, arguments: tuple[object, ...], told: str) -> None:
     with pytest.raises(OperatorError, match=told):
         rt.write(api_keys.create, *arguments)  # type: ignore[arg-type]
     assert api_keys.list_all(rt.reader) == []
 
 
-def test_last_use_is_written_down_later_and_once(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_the_last_use_is_written_later_and_once(client: Client, rt: Runtime, clock: HandClock) -> None:
     client.send("GET", "/posts")
     clock.forward(5)
     client.send("GET", "/posts")
@@ -268,7 +268,7 @@ def test_last_use_is_written_down_later_and_once(client: Client, rt: Runtime, cl
 # --- limited keys ----------------------------------------------------------------------------------------------------
 
 
-def test_a_limited_key_sees_only_what_is_wholly_in_its_scope(client: Client, rt: Runtime) -> None:
+def test_a_limited_key_sees_only_posts_completely_in_its_scope(client: Client, rt: Runtime) -> None:
     mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b")
     key = rt.write(api_keys.create, "x only", "write", ["x"])
     seen, shared, hidden = accept(rt, mine), accept(rt, mine, theirs), accept(rt, theirs)
@@ -290,7 +290,7 @@ def test_a_limited_key_sees_only_what_is_wholly_in_its_scope(client: Client, rt:
     assert len(client.send("GET", "/publish/logs").data) == 4
 
 
-def test_an_unknown_profile_and_one_out_of_scope_cannot_be_told_apart(client: Client, rt: Runtime) -> None:
+def test_an_unknown_profile_and_a_profile_out_of_scope_get_the_same_error(client: Client, rt: Runtime) -> None:
     mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "x", "b")
     key = rt.write(api_keys.create, "one", "write", None, [mine])
     unknown = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"

@@ -31,7 +31,7 @@ def profile(rt: Runtime) -> str:
     return add_profile(rt)
 
 
-def test_no_answer_holds_more_than_the_document_names() -> None:
+def test_no_response_has_undocumented_fields() -> None:
     """Clients and tests hold every answer against these: a column that is new is in no answer by itself."""
     shapes = document()["components"]["schemas"]
     answers = {
@@ -67,7 +67,7 @@ def objects_in(shape: Any, free: set[str]) -> Any:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_no_body_sets_what_is_ours(client: Client, rt: Runtime, profile: str, name: str) -> None:
+def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: str, name: str) -> None:
     whole: dict[str, Any] = {"post": {"body": "x", "scheduledAt": "2031-01-01T12:00:00Z"}, "profiles": [profile]}
     post = client.send("POST", "/posts", whole).data["id"]
     stored = rt.reader.all("SELECT * FROM post")
@@ -84,7 +84,7 @@ def test_no_body_sets_what_is_ours(client: Client, rt: Runtime, profile: str, na
     assert rt.reader.all("SELECT * FROM post") == stored
 
 
-def test_no_url_of_a_caller_is_ever_asked(
+def test_the_appliance_never_requests_a_url_of_a_caller(
     client: Client, rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever somebody can write one: it stays a text, or is refused."""
@@ -109,7 +109,7 @@ def test_no_url_of_a_caller_is_ever_asked(
     assert [url for url in asked if "169.254" in url or "file:" in url] == []
 
 
-def test_no_other_site_may_read_an_answer(client: Client, profile: str) -> None:
+def test_no_other_site_may_read_a_response(client: Client, profile: str) -> None:
     for method, path in (
         ("GET", "/profiles"),
         ("POST", "/posts"),
@@ -123,7 +123,7 @@ def test_no_other_site_may_read_an_answer(client: Client, profile: str) -> None:
             assert [name for name in reply.headers if name.startswith("access-control-")] == []
 
 
-def test_a_cookie_opens_nothing_of_the_api(client: Client, rt: Runtime) -> None:
+def test_a_cookie_does_not_authenticate_at_the_api(client: Client, rt: Runtime) -> None:
     for name in ("key", "authorization", f"socialpub_session_{rt.instance_id[:8]}"):
         assert client.send("GET", "/profiles", key=None, cookie=f"{name}={client.key}").status == 401
     for name in ("key", "access_token", "api_key"):
@@ -131,7 +131,7 @@ def test_a_cookie_opens_nothing_of_the_api(client: Client, rt: Runtime) -> None:
     assert client.send("GET", "/profiles", key=None, x_api_key=client.key).status == 401
 
 
-def test_what_anybody_may_read_tells_nothing_of_the_installation(client: Client, rt: Runtime, profile: str) -> None:
+def test_public_addresses_show_nothing_about_the_installation(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="nobody's business")
     key = api_keys.list_all(rt.reader)[0]
     for path in ("/openapi-docs", "/healthz", "/readyz", "/metrics", "/problems/not-found"):

@@ -26,7 +26,7 @@ def draft(profile: str, options: Any) -> dict[str, Any]:
     return {"post": {"body": "x"}, "profiles": [profile], "providerOptions": {"x": options}}
 
 
-def test_options_have_their_size_as_compact_utf8(client: Client, profile: str) -> None:
+def test_the_size_of_options_is_counted_as_compact_utf8(client: Client, profile: str) -> None:
     for options in (options_of(MOST), {"title": "é" * ((MOST - 12) // 2)}):
         assert client.send("POST", "/posts", draft(profile, options)).status == 201
     for options in (options_of(MOST + 1), {"title": "é" * ((MOST - 12) // 2 + 1)}):
@@ -36,7 +36,7 @@ def test_options_have_their_size_as_compact_utf8(client: Client, profile: str) -
             assert "at most 16 KiB (16384 bytes)" in reply.json()["detail"]
 
 
-def test_what_is_stored_for_the_profile_counts(client: Client, rt: Runtime, profile: str) -> None:
+def test_stored_options_count_toward_the_limit(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: tx.update("profile", profile, options=json.dumps({"note": "y" * 9000})))
     half = options_of(9000)
@@ -67,7 +67,7 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_options_that_are_too_large_are_refused_before_they_are_looked_at(
+def test_options_that_are_too_large_are_refused_before_they_are_encoded(
     client: Client, profile: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     written: list[str] = []
@@ -87,7 +87,7 @@ def test_options_that_are_too_large_are_refused_before_they_are_looked_at(
     assert sum(map(len, written)) < MOST
 
 
-def test_a_body_with_more_arrays_than_any_request_needs_is_refused_unread(
+def test_a_body_with_too_many_arrays_is_refused_before_parsing(
     client: Client, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each empty array is two bytes here and sixty in memory, and building so many keeps all others waiting."""
@@ -98,7 +98,7 @@ def test_a_body_with_more_arrays_than_any_request_needs_is_refused_unread(
     assert reply.json()["detail"] == "The body contains more than 100000 arrays and objects."
 
 
-def test_brackets_in_every_text_of_the_largest_request_are_fine(client: Client, rt: Runtime) -> None:
+def test_brackets_in_the_texts_of_the_largest_request_are_accepted(client: Client, rt: Runtime) -> None:
     profiles = [add_profile(rt, name) for name in ("x", "tiktok", "pinterest")]
     options = {name: {"title": "[" * (MOST - 12)} for name in ("x", "tiktok", "pinterest")}
     media = [{"artifactId": "00000000-0000-7000-8000-000000000000", "alt": "[{" * 500}] * 20
@@ -107,7 +107,7 @@ def test_brackets_in_every_text_of_the_largest_request_are_fine(client: Client, 
     assert reply.paths() == [["media", index, "artifactId"] for index in range(20)], "they are read, and are unknown"
 
 
-def test_a_post_goes_to_a_hundred_profiles_at_most(client: Client, rt: Runtime) -> None:
+def test_a_post_has_at_most_100_profiles(client: Client, rt: Runtime) -> None:
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(101)]
     body = {"post": {"body": "x"}, "profiles": profiles}
     reply = client.send("POST", "/posts", body)
@@ -117,7 +117,7 @@ def test_a_post_goes_to_a_hundred_profiles_at_most(client: Client, rt: Runtime) 
     assert len(reply.data["deliveries"]) == 100
 
 
-def test_a_list_of_the_largest_posts_is_sent_one_after_the_other(
+def test_a_list_of_the_largest_posts_is_sent_post_by_post(
     client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(10)]
@@ -145,7 +145,7 @@ def test_a_list_of_the_largest_posts_is_sent_one_after_the_other(
     assert max(sent) < 600_000
 
 
-def test_others_are_answered_between_the_pieces_for_however_quick_a_reader(
+def test_other_requests_are_served_between_the_pieces_for_a_fast_client(
     client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = add_profile(rt)

@@ -30,7 +30,7 @@ def refused(client: Client, body: Any) -> list[list[str | int]]:
     return reply.paths()
 
 
-def test_a_post_is_accepted_and_says_where_it_is(client: Client, profile: str) -> None:
+def test_an_accepted_post_has_a_location(client: Client, profile: str) -> None:
     reply = client.send("POST", "/posts", draft(profile))
     assert reply.status == 201
     assert reply.headers["location"] == f"http://127.0.0.1:8000/api/v1/posts/{reply.data['id']}"
@@ -40,7 +40,7 @@ def test_a_post_is_accepted_and_says_where_it_is(client: Client, profile: str) -
     assert client.send("GET", f"/posts/{reply.data['id']}").data == reply.data
 
 
-def test_a_body_is_trimmed_and_then_has_one_to_five_thousand_characters(client: Client, profile: str) -> None:
+def test_a_trimmed_body_has_1_to_5000_characters(client: Client, profile: str) -> None:
     for body in ("x", "x" * 5000, "é" * 5000, "  x  ", " " + "x" * 5000 + "\n"):
         reply = client.send("POST", "/posts", draft(profile, post={"body": body}))
         assert reply.status == 201
@@ -56,20 +56,20 @@ def test_a_post_needs_a_body_or_media(client: Client, rt: Runtime, profile: str)
     assert refused(client, {"post": {}, "profiles": [profile], "media": []}) == [["media"]]
 
 
-def test_what_is_required_is_required(client: Client, profile: str) -> None:
+def test_missing_required_fields_are_refused(client: Client, profile: str) -> None:
     assert refused(client, {}) == [["post"], ["profiles"]]
     assert refused(client, {"post": None, "profiles": None}) == [["post"], ["profiles"]]
     assert refused(client, {"post": {"body": "x"}, "profiles": []}) == [["profiles"]]
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"{", b"[]", b"5", b"null", b'"x"', b"\xff", b'{"a": NaN}', b"[" * 2000])
-def test_a_body_that_is_no_json_object_fails_as_a_whole(client: Client, body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(client: Client, body: bytes) -> None:
     reply = client.send("POST", "/posts", body)
     assert reply.status == 400
     assert reply.paths() == [[]]
 
 
-def test_unknown_fields_fail_at_every_level(client: Client, rt: Runtime, profile: str) -> None:
+def test_unknown_fields_are_refused_at_every_level(client: Client, rt: Runtime, profile: str) -> None:
     body = draft(
         profile,
         post={"body": "x", "title": "y"},
@@ -81,7 +81,7 @@ def test_unknown_fields_fail_at_every_level(client: Client, rt: Runtime, profile
     assert refused(client, body) == paths
 
 
-def test_every_failing_field_is_told_at_once_rules_of_rows_and_clock_included(client: Client, profile: str) -> None:
+def test_one_response_lists_every_failing_field(client: Client, profile: str) -> None:
     body = {
         "post": {"body": "", "scheduledAt": "2020-01-01T00:00:00Z"},
         "profiles": ["nonsense", UNKNOWN, profile],
@@ -119,7 +119,7 @@ def test_a_time_in_the_future_schedules_and_is_shown_in_utc(client: Client, prof
     assert reply.data["deliveries"][0]["scheduledAt"] == "2026-10-12T10:00:00.000Z"
 
 
-def test_the_present_instant_is_no_future(client: Client, rt: Runtime, profile: str) -> None:
+def test_the_current_time_is_not_in_the_future(client: Client, rt: Runtime, profile: str) -> None:
     now = {"body": "x", "scheduledAt": stamp(rt.now())}
     assert refused(client, draft(profile, post=now)) == [["post", "scheduledAt"]]
     soon = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(milliseconds=1))}
@@ -145,14 +145,14 @@ def test_the_present_instant_is_no_future(client: Client, rt: Runtime, profile: 
         "２０２６-12-01T10:00:00Z",
     ],
 )
-def test_what_is_no_instant_is_refused(client: Client, profile: str, time: Any) -> None:
+def test_an_invalid_date_time_is_refused(client: Client, profile: str, time: Any) -> None:
     assert refused(client, draft(profile, post={"body": "x", "scheduledAt": time})) == [["post", "scheduledAt"]]
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def test_beside_what_is_no_text_everything_else_is_told_as_well(client: Client, profile: str) -> None:
+def test_errors_beside_invalid_unicode_are_listed_also(client: Client, profile: str) -> None:
     post = {"body": "HALF", "scheduledAt": "tomorrow"}
     raw = json.dumps(draft(UNKNOWN, post=post, media=[], HALF=1)).replace("HALF", "\\udead").encode()
     paths = [["post", "body"], [], ["post", "scheduledAt"], ["media"], ["\ufffd"], ["profiles", 0]]
@@ -174,7 +174,7 @@ def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -
 
 
 @pytest.mark.parametrize("text", ["\x00", "\x1f", '"\\', "\u2028", "\x7f", "</script>", "a\r\nb"])
-def test_any_text_comes_back_as_it_was(client: Client, profile: str, text: str) -> None:
+def test_any_text_is_returned_unchanged(client: Client, profile: str, text: str) -> None:
     reply = client.send("POST", "/posts", draft(profile, post={"body": f"a{text}b"}))
     assert reply.status == 201
     assert client.send("GET", f"/posts/{reply.data['id']}").data["body"] == f"a{text}b"
@@ -183,7 +183,7 @@ def test_any_text_comes_back_as_it_was(client: Client, profile: str, text: str) 
 # --- profiles --------------------------------------------------------------------------------------------------------
 
 
-def test_profiles_are_known_listed_once_and_connected(client: Client, rt: Runtime, profile: str) -> None:
+def test_profiles_must_be_known_unique_and_connected(client: Client, rt: Runtime, profile: str) -> None:
     gone = add_profile(rt, "tiktok", "b", status="disconnected")
     waiting = add_profile(rt, "tiktok", "c", status="reauthRequired")
     assert refused(client, draft(profile) | {"profiles": [profile, UNKNOWN]}) == [["profiles", 1]]
@@ -197,7 +197,7 @@ def test_profiles_are_known_listed_once_and_connected(client: Client, rt: Runtim
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_to_twenty_media_items(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_post_has_1_to_20_media_items(client: Client, rt: Runtime, profile: str) -> None:
     items = [{"artifactId": artifact(rt)} for _ in range(21)]
     for count in (1, 20):
         reply = client.send("POST", "/posts", draft(profile, media=items[:count]))
@@ -208,7 +208,7 @@ def test_one_to_twenty_media_items(client: Client, rt: Runtime, profile: str) ->
     assert refused(client, draft(profile, media=None)) == [["media"]]
 
 
-def test_alt_text_has_one_to_a_thousand_characters(client: Client, rt: Runtime, profile: str) -> None:
+def test_alt_text_has_1_to_1000_characters(client: Client, rt: Runtime, profile: str) -> None:
     used = artifact(rt)
     for alt in ("x", "x" * 1000):
         reply = client.send("POST", "/posts", draft(profile, media=[{"artifactId": used, "alt": alt}]))
@@ -234,7 +234,7 @@ def test_options_belong_to_a_selected_provider(client: Client, profile: str) -> 
     assert reply.data["deliveries"][0]["providerOptions"] == {"any": {"thing": [1, None, "é"]}}
 
 
-def test_options_are_objects_of_bounded_depth(client: Client, profile: str) -> None:
+def test_options_are_objects_with_limited_depth(client: Client, profile: str) -> None:
     for wrong in (None, [], "x", 5):
         assert refused(client, draft(profile, providerOptions={"x": wrong})) == [["providerOptions", "x"]]
         assert refused(client, draft(profile, providerOptions=wrong)) == [["providerOptions"]]
@@ -260,7 +260,7 @@ def count(rt: Runtime, table: str = "post") -> int:
     return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
 
 
-def test_a_post_that_a_network_would_refuse_is_told_as_validate_does(
+def test_strict_returns_the_problems_of_validate(
     client: Client, rt: Runtime, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     profiles = [add_profile(rt, "x", "a"), add_profile(rt, "x", "b"), add_profile(rt, "tiktok", "c")]
@@ -288,7 +288,7 @@ def test_the_detail_names_an_option_once(
 
 
 @pytest.mark.parametrize("query", ["", "?strict=false"])
-def test_otherwise_it_is_accepted_and_fails_at_delivery(
+def test_without_strict_the_post_is_accepted(
     client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], query: str
 ) -> None:
     three_networks["x"].problems = [TOO_LONG]
@@ -301,7 +301,7 @@ def test_strict_is_true_or_false(client: Client, profile: str, value: str) -> No
     assert (reply.status, reply.paths()) == (400, [["strict"]])
 
 
-def test_what_was_refused_strictly_can_be_sent_again_under_the_same_key(
+def test_a_strictly_refused_post_can_be_sent_again_with_the_same_key(
     client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     body = {"post": {"body": "x"}, "profiles": [profile]}
@@ -315,7 +315,7 @@ def test_what_was_refused_strictly_can_be_sent_again_under_the_same_key(
     assert count(rt) == 1
 
 
-def test_files_of_a_form_are_judged_before_anything_is_kept(
+def test_strict_checks_the_files_of_a_form_before_storing_anything(
     client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], tmp_path: Path
 ) -> None:
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()

@@ -74,7 +74,7 @@ def listed(client: Client, key: str = "", **query: str) -> tuple[list[str], int]
     return [post["id"] for post in reply.data], reply.json()["pagination"]["total"]
 
 
-def test_every_mixture_of_filters_finds_what_looking_at_each_post_finds(client: Client, stock: list[Any]) -> None:
+def test_every_combination_of_filters_finds_the_matching_posts(client: Client, stock: list[Any]) -> None:
     some = {delivery["profileId"] for post in stock[:3] for delivery in post["deliveries"]}
     after = sorted(post["scheduledAt"] for post in stock if "scheduledAt" in post)[5]
     found = 0
@@ -111,7 +111,7 @@ def test_every_mixture_of_filters_finds_what_looking_at_each_post_finds(client: 
     assert found > 500
 
 
-def test_pages_follow_one_another(client: Client, stock: list[Any]) -> None:
+def test_pages_are_consecutive(client: Client, stock: list[Any]) -> None:
     expected = [post["id"] for post in stock if any(outcome(one) == "failed" for one in post["deliveries"])]
     assert len(expected) > 10
     paged = []
@@ -122,7 +122,7 @@ def test_pages_follow_one_another(client: Client, stock: list[Any]) -> None:
     assert paged == expected
 
 
-def test_a_limited_key_finds_among_what_it_sees(client: Client, rt: Runtime, stock: list[Any]) -> None:
+def test_a_limited_key_filters_only_visible_posts(client: Client, rt: Runtime, stock: list[Any]) -> None:
     key = rt.write(api_keys.create, "limited", providers=["x"])
     for wanted in OUTCOMES:
         expected = [
@@ -134,7 +134,7 @@ def test_a_limited_key_finds_among_what_it_sees(client: Client, rt: Runtime, sto
         assert listed(client, key, deliveryStatus=wanted) == (expected, len(expected))
 
 
-def test_counters_and_outcomes_are_what_the_rows_say(rt: Runtime, stock: list[Any]) -> None:
+def test_counters_and_outcomes_match_the_rows(rt: Runtime, stock: list[Any]) -> None:
     counted = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
     kept = "SELECT * FROM audience_count ORDER BY 1, 2, 3"
     assert list(map(tuple, rt.reader.all(kept))) == list(map(tuple, rt.reader.all(counted)))
@@ -149,7 +149,7 @@ def test_counters_and_outcomes_are_what_the_rows_say(rt: Runtime, stock: list[An
         assert row[0] == "".join(post_list.OUTCOME_LETTERS[outcome(one)] for one in in_order)
 
 
-def test_pages_come_from_indexes_and_not_from_looking_through_all_posts(rt: Runtime, stock: list[Any]) -> None:
+def test_pages_are_read_from_indexes_without_a_scan(rt: Runtime, stock: list[Any]) -> None:
     for query in (
         post_list.PostFilter(outcome="failed"),
         post_list.PostFilter((1, 2, 3), "settled"),
@@ -162,7 +162,7 @@ def test_pages_come_from_indexes_and_not_from_looking_through_all_posts(rt: Runt
         assert not [step for step in steps if step.startswith("SCAN p") or step.startswith("SCAN post")], steps
 
 
-def test_a_page_looks_at_no_more_of_each_group_however_many_groups_there_are(rt: Runtime) -> None:
+def test_the_cost_of_a_page_does_not_grow_faster_than_the_number_of_groups(rt: Runtime) -> None:
     def steps(groups: int) -> int:
         """What SQLite does for a page out of so many groups, each of as many posts as the page has."""
         rows = [

@@ -32,11 +32,11 @@ def beat(rt: Runtime) -> None:
     )
 
 
-def test_alive_means_only_that_it_answers(client: Client, rt: Runtime) -> None:
+def test_healthz_returns_ok_and_the_instance(client: Client, rt: Runtime) -> None:
     assert client.send("GET", "/healthz", key=None).json() == {"status": "ok", "instance": rt.instance_id}
 
 
-def test_an_installation_keeps_its_id_and_no_other_has_it(tmp_path: Path, clock: HandClock) -> None:
+def test_an_installation_keeps_its_unique_id(tmp_path: Path, clock: HandClock) -> None:
     ids = []
     for folder in ("one", "one", "other"):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -46,7 +46,7 @@ def test_an_installation_keeps_its_id_and_no_other_has_it(tmp_path: Path, clock:
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_an_appliance_whose_worker_shows_itself_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_an_appliance_with_a_recent_heartbeat_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
     beat(rt)
     clock.forward(30)
     assert (client.send("GET", "/readyz", key=None).status) == 200
@@ -57,13 +57,13 @@ def test_an_appliance_whose_worker_shows_itself_is_ready(client: Client, rt: Run
     assert reply.headers["retry-after"]
 
 
-def test_a_worker_that_never_ran_is_missed(client: Client) -> None:
+def test_without_a_worker_the_appliance_is_not_ready(client: Client) -> None:
     reply = client.send("GET", "/readyz", key=None)
     assert (reply.status, reply.json()["status"]) == (503, "unready")
     assert "never run" in reply.json()["reasons"][0]
 
 
-def test_what_is_left_lying_for_two_minutes_is_no_green(
+def test_a_delivery_overdue_by_two_minutes_makes_the_appliance_unready(
     client: Client, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile)
@@ -82,9 +82,7 @@ def test_what_is_left_lying_for_two_minutes_is_no_green(
     assert profile not in reason
 
 
-def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
-    client: Client, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_while_paused_overdue_posts_do_not_count(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
     accept(rt, profile)
     rt.write(resume.pause)
     clock.forward(3600)
@@ -93,7 +91,7 @@ def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
     assert (reply.status, reply.json()["status"]) == (200, "paused")
 
 
-def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
+def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_ready(
     client: Client, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     beat(rt)
@@ -115,7 +113,7 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
     ]
 
 
-def test_readyz_names_the_command_of_this_machine_and_none_of_its_paths(
+def test_readyz_names_the_command_of_this_host_but_no_paths(
     client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = "/home/ada/socialpub/.venv/bin/socialpub"
@@ -130,7 +128,7 @@ def test_readyz_names_the_command_of_this_machine_and_none_of_its_paths(
     assert "Run `sudo systemctl start socialpub-worker`." in str(shown.json()["reasons"])
 
 
-def test_a_network_that_refuses_questions_says_that_only_they_are_held(client: Client, rt: Runtime) -> None:
+def test_a_network_that_refuses_queries_is_reported_with_its_scope(client: Client, rt: Runtime) -> None:
     beat(rt)
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "The plan is used up.", "429"))
     (held,) = client.send("GET", "/readyz", key=None).json()["held"]
@@ -138,7 +136,7 @@ def test_a_network_that_refuses_questions_says_that_only_they_are_held(client: C
 
 
 @pytest.mark.parametrize(("jump", "told"), [(7 * 86_400, "forward by 7 days"), (-90, "back by 90 seconds")])
-def test_a_clock_that_was_set_is_told_and_the_light_stays_green(
+def test_a_set_clock_is_reported_and_the_appliance_stays_ready(
     client: Client, rt: Runtime, clock: HandClock, jump: float, told: str
 ) -> None:
     beat(rt)
@@ -150,13 +148,13 @@ def test_a_clock_that_was_set_is_told_and_the_light_stays_green(
     assert f"The clock was set {told}" in reply.json()["clock"]
 
 
-def test_a_disk_below_its_floor_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_below_its_floor_is_reported(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(rt)
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _self: 499_999_999)
     assert "disk_floor" in client.send("GET", "/readyz", key=None).json()["reasons"][0]
 
 
-def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_database_is_reported(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(rt)
 
     def breaks(*_: object) -> None:
@@ -168,7 +166,7 @@ def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, mon
     assert told["codes"] == ["databaseUnavailable"]
 
 
-def test_a_media_folder_that_is_gone_or_takes_no_file_is_told_without_its_path(
+def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat(rt)
@@ -190,7 +188,7 @@ def test_a_media_folder_that_is_gone_or_takes_no_file_is_told_without_its_path(
     assert "private" not in reason
 
 
-def test_a_decoder_that_cannot_begin_is_told_until_one_can(
+def test_a_failing_decoder_is_reported_until_one_starts(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Uploads would be refused one after the other while all else works."""
@@ -213,7 +211,7 @@ def test_a_decoder_that_cannot_begin_is_told_until_one_can(
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
-def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_problems_reported_by_the_worker_count(client: Client, rt: Runtime, clock: HandClock) -> None:
     rt.running_tasks["cleanup"] = rt.clock.monotonic()
     clock.forward(3600)
     rt.write(health.record_heartbeat)
@@ -231,7 +229,9 @@ def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime,
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
-def test_a_database_that_cannot_be_read_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_cannot_be_read_is_reported(
+    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     beat(rt)
 
     def breaks(*_: object) -> None:
@@ -244,7 +244,7 @@ def test_a_database_that_cannot_be_read_is_told(client: Client, rt: Runtime, mon
     assert "no_such_table" not in str(told)
 
 
-def test_a_look_that_hangs_is_answered_and_not_repeated(
+def test_a_check_that_hangs_gets_a_response_and_is_not_repeated(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody who asks every few seconds must not fill the process with threads that wait for a disk."""
@@ -270,12 +270,12 @@ def test_a_look_that_hangs_is_answered_and_not_repeated(
     assert len(looks) == 1
 
 
-def test_no_proxy_keeps_an_answer(client: Client) -> None:
+def test_proxies_may_not_store_health_responses(client: Client) -> None:
     for path in ("/healthz", "/readyz"):
         assert client.send("GET", path, key=None).headers["cache-control"] == "no-store"
 
 
-def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_frequent_readiness_requests_share_one_write(client: Client, rt: Runtime, clock: HandClock) -> None:
     beat(rt)
     client.send("GET", "/readyz", key=None)
     version = rt.reader.data_version()
@@ -287,7 +287,7 @@ def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: H
     assert rt.reader.data_version() != version
 
 
-def test_a_worker_whose_rounds_fail_does_not_work(
+def test_a_worker_whose_reconciler_fails_is_late(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its threads live and it can write, but nothing would be woken."""

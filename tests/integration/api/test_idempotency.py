@@ -37,7 +37,7 @@ def count(rt: Runtime) -> int:
     return int(rt.reader.value("SELECT count(*) FROM post"))
 
 
-def test_the_first_answer_comes_again(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+def test_a_repeated_request_gets_the_first_response(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
     first = create(client, draft)
     assert first.status == 201
     assert "idempotency-replayed" not in first.headers
@@ -50,7 +50,7 @@ def test_the_first_answer_comes_again(client: Client, rt: Runtime, draft: Any, c
     assert count(rt) == 1
 
 
-def test_spelling_does_not_matter_what_was_asked_does(client: Client, rt: Runtime, draft: Any) -> None:
+def test_only_the_parsed_json_is_compared(client: Client, rt: Runtime, draft: Any) -> None:
     create(client, draft)
     raw = b'{ "profiles": ["%b"], "post": {"body": "Hell\\u006f"} }' % draft["profiles"][0].encode()
     assert create(client, raw).headers["idempotency-replayed"] == "true"
@@ -59,9 +59,7 @@ def test_spelling_does_not_matter_what_was_asked_does(client: Client, rt: Runtim
     assert count(rt) == 1
 
 
-def test_a_large_body_is_compared_beside_the_event_loop(
-    client: Client, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_body_is_compared_in_a_thread(client: Client, draft: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     compare, threads = idempotency.fingerprint, list[int]()
 
     def fingerprint(*args: Any) -> str:
@@ -79,13 +77,13 @@ async def _thread() -> int:
     return threading.get_ident()
 
 
-def test_another_path_under_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:
+def test_another_path_with_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:
     create(client, draft)
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
     assert client.send("POST", "/uploads", upload, idempotency_key="k1").status == 409
 
 
-def test_another_api_key_has_names_of_its_own(client: Client, rt: Runtime, draft: Any) -> None:
+def test_idempotency_keys_belong_to_an_api_key(client: Client, rt: Runtime, draft: Any) -> None:
     create(client, draft)
     other = create(client, draft, authorization=f"Bearer {rt.write(api_keys.create, 'other')}")
     assert other.status == 201
@@ -93,7 +91,7 @@ def test_another_api_key_has_names_of_its_own(client: Client, rt: Runtime, draft
     assert count(rt) == 2
 
 
-def test_a_time_that_has_passed_meanwhile_still_replays(
+def test_a_request_whose_time_has_passed_still_replays(
     client: Client, rt: Runtime, draft: Any, clock: HandClock
 ) -> None:
     draft["post"]["scheduledAt"] = stamp(rt.now() + timedelta(minutes=1))
@@ -114,7 +112,7 @@ def test_after_a_day_the_key_is_free_again(client: Client, rt: Runtime, draft: A
     assert rt.write(idempotency.clean) == 1
 
 
-def test_a_refused_request_is_not_kept(client: Client, rt: Runtime, draft: Any) -> None:
+def test_a_refused_request_is_not_stored(client: Client, rt: Runtime, draft: Any) -> None:
     assert create(client, {**draft, "profiles": []}).status == 400
     assert create(client, {**draft, "media": [{"artifactId": draft["profiles"][0]}]}).status == 400
     first = create(client, draft)
@@ -128,7 +126,7 @@ def test_a_key_has_one_to_255_printable_characters(client: Client, draft: Any) -
         assert create(client, draft, key=wrong).paths() == [["Idempotency-Key"]]
 
 
-def test_signed_urls_are_signed_anew(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+def test_a_replay_contains_newly_signed_urls(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
     draft["media"] = [{"artifactId": artifact(rt)}]
     first = create(client, draft).data["media"][0]["url"]
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
@@ -148,7 +146,7 @@ def test_signed_urls_are_signed_anew(client: Client, rt: Runtime, draft: Any, cl
 # --- together and after a crash --------------------------------------------------------------------------------------
 
 
-def test_requests_that_come_together_make_one_post(client: Client, rt: Runtime, draft: Any) -> None:
+def test_concurrent_requests_create_one_post(client: Client, rt: Runtime, draft: Any) -> None:
     async def together() -> list[Reply]:
         told = {"idempotency_key": "k1"}
         return await asyncio.gather(*(client.sending("POST", "/posts", draft, **told) for _ in range(5)))
@@ -160,7 +158,7 @@ def test_requests_that_come_together_make_one_post(client: Client, rt: Runtime, 
     assert count(rt) == 1
 
 
-def test_while_the_first_runs_the_second_is_a_conflict_until_its_process_is_gone(
+def test_a_repeat_is_a_conflict_until_the_process_of_the_first_request_ends(
     client: Client, rt: Runtime, draft: Any
 ) -> None:
     other = ProcessLock(rt.settings.run_dir / "owners", "other-process")
@@ -174,7 +172,7 @@ def test_while_the_first_runs_the_second_is_a_conflict_until_its_process_is_gone
     assert count(rt) == 1
 
 
-def test_a_crash_between_accept_and_answer_makes_no_second_post(
+def test_a_crash_between_acceptance_and_response_creates_no_second_post(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write is on the disk; the process ends before a byte of the answer leaves."""
@@ -193,7 +191,7 @@ def test_a_crash_between_accept_and_answer_makes_no_second_post(
     restarted.__exit__()
 
 
-def test_when_the_write_fails_nothing_is_kept_and_a_retry_works(
+def test_after_a_failed_write_a_retry_works(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> str:
@@ -223,7 +221,7 @@ def form(payload: bytes, data: bytes, boundary: str, declared: str = "image/png"
     return body, f"multipart/form-data; boundary={boundary}"
 
 
-def test_a_form_is_known_again_whatever_its_boundary(client: Client, rt: Runtime, tmp_path: Path) -> None:
+def test_a_form_with_another_boundary_replays(client: Client, rt: Runtime, tmp_path: Path) -> None:
     picture = media.png(tmp_path / "a.png").read_bytes()
     payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % add_profile(rt, "x", "z").encode()
 

@@ -20,9 +20,7 @@ def told(reply: Reply) -> dict[str, str]:
     return {".".join(map(str, error["path"])): error["message"] for error in reply.json()["errors"]}
 
 
-def test_a_time_at_the_wrong_place_is_told_where_it_belongs_and_nothing_is_published(
-    client: Client, rt: Runtime, profile: str
-) -> None:
+def test_a_misplaced_time_is_refused_with_its_correct_place(client: Client, rt: Runtime, profile: str) -> None:
     body = {"post": {"body": "x"}, "profiles": [profile], "scheduledAt": SOON}
     reply = client.send("POST", "/posts", body)
     assert told(reply) == {"scheduledAt": "belongs in post.scheduledAt"}
@@ -52,7 +50,7 @@ def test_a_time_at_the_wrong_place_is_told_where_it_belongs_and_nothing_is_publi
         ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known names are post, profiles, media, providerOptions"),
     ],
 )
-def test_a_name_at_the_wrong_place_or_misspelt_leads_to_the_right_one(
+def test_a_misplaced_or_misspelled_name_is_refused_with_the_correct_name(
     client: Client, profile: str, wrong: Any, path: str, message: str
 ) -> None:
     draft = {"post": {"body": "x"}, "profiles": [profile], **wrong}
@@ -60,14 +58,16 @@ def test_a_name_at_the_wrong_place_or_misspelt_leads_to_the_right_one(
     assert told(client.send("POST", "/posts/validate", draft)) == {path: message}
 
 
-def test_a_change_is_led_as_well(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_misplaced_name_in_a_change_is_refused_with_the_correct_name(
+    client: Client, rt: Runtime, profile: str
+) -> None:
     post = accept(rt, profile)
     assert told(client.send("PATCH", f"/posts/{post}", {"scheduledAt": None})) == {
         "scheduledAt": "belongs in post.scheduledAt"
     }
 
 
-def test_the_detail_alone_says_what_is_wrong_and_how_much_more(client: Client, rt: Runtime, profile: str) -> None:
+def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, rt: Runtime, profile: str) -> None:
     def detail(body: Any) -> str:
         return str(client.send("POST", "/posts", body).json()["detail"])
 
@@ -114,7 +114,7 @@ def test_sizes_have_their_units(client: Client) -> None:
         (b"[]", "The field payload must be an object, not an array"),
     ],
 )
-def test_a_malformed_payload_is_called_payload(client: Client, payload: bytes, detail: str) -> None:
+def test_errors_of_a_malformed_payload_name_the_payload(client: Client, payload: bytes, detail: str) -> None:
     form = b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + payload + b"\r\n--x--\r\n"
     reply = client.send("POST", "/posts", form, content_type="multipart/form-data; boundary=x")
     assert reply.status == 400
@@ -161,12 +161,12 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     assert client.send("GET", "/posts?color=red", key=None).status == 401
 
 
-def test_known_and_unknown_parameters_are_told_together(client: Client) -> None:
+def test_errors_of_known_and_unknown_parameters_are_listed_together(client: Client) -> None:
     reply = client.send("GET", "/posts?perPage=0&color=red&status=x")
     assert reply.paths() == [["color"], ["status"], ["perPage"]]
 
 
-def test_the_document_itself_takes_any_parameter(client: Client) -> None:
+def test_the_document_accepts_any_parameter(client: Client) -> None:
     assert client.send("GET", "/openapi-docs?color=red", key=None).status == 200
 
 
@@ -185,7 +185,9 @@ def test_the_document_itself_takes_any_parameter(client: Client) -> None:
         ("Bearer spk_none_of_ours", "is unknown"),
     ],
 )
-def test_a_header_that_is_written_otherwise_is_led_to_bearer(client: Client, header: str, words: str) -> None:
+def test_a_malformed_authorization_header_is_refused_with_the_correct_form(
+    client: Client, header: str, words: str
+) -> None:
     reply = client.ask("GET", "/api/v1/profiles", headers={"authorization": header.format(key=client.key)})
     assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
     assert words in reply.json()["detail"]
@@ -194,7 +196,7 @@ def test_a_header_that_is_written_otherwise_is_led_to_bearer(client: Client, hea
     assert client.key.partition("_")[2] not in reply.body.decode()
 
 
-def test_a_state_of_a_delivery_is_led_to_its_own_parameter(client: Client) -> None:
+def test_a_delivery_status_in_status_is_refused_with_the_correct_parameter(client: Client) -> None:
     def message(query: str) -> str:
         reply = client.send("GET", f"/posts?{query}")
         assert reply.status == 400
@@ -221,7 +223,7 @@ def test_a_state_of_a_delivery_is_led_to_its_own_parameter(client: Client) -> No
         ("POST", "/profiles", "The owner of the appliance connects accounts"),
     ],
 )
-def test_a_method_of_other_apis_is_led_to_what_does_the_same_here(
+def test_a_method_of_other_apis_is_refused_with_the_equivalent_request(
     client: Client, method: str, path: str, words: str
 ) -> None:
     reply = client.ask(method, f"/api/v1{path.format(id=UNKNOWN)}")

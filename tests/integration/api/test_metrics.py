@@ -52,7 +52,7 @@ def scrape(client: Client, clock: HandClock | None = None) -> Samples:
     return samples(client.send("GET", "/metrics", key=None).body)
 
 
-def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, profile: str) -> None:
+def test_metrics_are_in_the_prometheus_text_format(client: Client, rt: Runtime, profile: str) -> None:
     beat(rt)
     accept(rt, profile)
     client.send("GET", "/posts")
@@ -74,7 +74,7 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
     assert 'socialpub_held{provider="tiktok"} 0.0' in told
 
 
-def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time_they_were_sent(
+def test_metrics_count_deliveries_by_outcome_and_delay(
     client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     accept(rt, profile)
@@ -105,7 +105,7 @@ def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time
     again.close()
 
 
-def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
+def test_frequent_requests_share_cached_metrics(
     client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It needs no key, and the numbers of a large database take their time."""
@@ -137,7 +137,7 @@ def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
     rt.close()
 
 
-def test_metrics_may_ask_for_a_token(guarded: Client) -> None:
+def test_metrics_require_a_configured_token(guarded: Client) -> None:
     for wrong in ({"key": None}, {"key": "x"}, {"key": None, "authorization": "Basic m3trics"}):
         reply = guarded.send("GET", "/metrics", **wrong)  # type: ignore[arg-type]
         assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
@@ -145,7 +145,7 @@ def test_metrics_may_ask_for_a_token(guarded: Client) -> None:
     assert guarded.send("GET", "/metrics", key="m3trics").status == 200
 
 
-def test_every_address_is_counted_under_its_documented_name_whatever_is_asked_for(client: Client) -> None:
+def test_requests_are_counted_by_documented_path(client: Client) -> None:
     """A label with as many values as callers can think of would fill the store that keeps the numbers."""
     for path in ("/posts/018f0000-0000-7000-8000-000000000000", "/posts/018f0000-0000-7000-8000-000000000001"):
         client.send("GET", path)
@@ -163,7 +163,7 @@ def test_every_address_is_counted_under_its_documented_name_whatever_is_asked_fo
     }
 
 
-def test_attempts_are_counted_by_network_kind_of_step_and_outcome(
+def test_attempts_are_counted_by_network_step_kind_and_outcome(
     client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     three_networks["x"].results["create_post"] = [NoAnswer("Too late."), Published("1", None)]
@@ -183,7 +183,7 @@ def test_attempts_are_counted_by_network_kind_of_step_and_outcome(
     assert found["socialpub_attempts_total", ("outcome", "held"), ("provider", "tiktok"), ("step_kind", "poll")] == 0
 
 
-def test_token_refreshes_are_counted_by_what_came_of_them(
+def test_token_refreshes_are_counted_by_outcome(
     client: Client, rt: Runtime, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     oauth = three_networks["x"].oauth
@@ -202,7 +202,7 @@ def test_token_refreshes_are_counted_by_what_came_of_them(
     assert found["socialpub_profiles", ("provider", "x"), ("status", "reauthRequired")] == 1
 
 
-def test_how_long_the_oldest_due_delivery_has_waited_is_told(
+def test_the_wait_of_the_oldest_due_delivery_is_reported(
     client: Client, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile, body="Tomorrow", at=rt.now() + timedelta(days=1))
@@ -223,14 +223,14 @@ def test_how_long_the_oldest_due_delivery_has_waited_is_told(
     assert scrape(client, clock)["socialpub_oldest_due_seconds",] == 0
 
 
-def test_accounts_that_end_soon_are_counted_before_they_do(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_accounts_that_end_soon_are_counted(client: Client, rt: Runtime, clock: HandClock) -> None:
     add_profile(rt, account_id="soon", expires_at=stamp(clock.now() + timedelta(days=6)))
     add_profile(rt, account_id="later", expires_at=stamp(clock.now() + timedelta(days=9)))
     add_profile(rt, account_id="gone", status="reauthRequired", expires_at=stamp(clock.now()))
     assert scrape(client)["socialpub_profiles_lapsing", ("provider", "x")] == 1
 
 
-def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime, clock: HandClock) -> None:
     found = scrape(client)
     assert ("socialpub_last_copy_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
@@ -251,7 +251,7 @@ def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: 
     assert found["socialpub_last_copy_timestamp_seconds",] == made_at
 
 
-def test_every_reason_against_readiness_is_a_number(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime, clock: HandClock) -> None:
     found = scrape(client)
     assert found["socialpub_unready", ("code", "workerNeverRan")] == 1
     assert found["socialpub_unready", ("code", "diskFull")] == 0
@@ -267,7 +267,7 @@ _NAME = re.compile(r"socialpub_[a-z]+(_[a-z]+)*")
 _UNITS = ("seconds", "bytes")
 
 
-def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_metric_names_follow_the_rules_of_prometheus(client: Client, rt: Runtime, clock: HandClock) -> None:
     """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
     does; every family has its help and no label that the store itself sets."""
     beat(rt)
@@ -295,7 +295,7 @@ def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: 
                 assert value, f"{family.name} has an empty {label}"
 
 
-def test_numbers_that_come_from_rows_are_those_of_another_process_too(
+def test_counters_from_rows_survive_a_restart(
     client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
     three_networks["x"].results["create_post"] = [Published("1", None)]

@@ -42,7 +42,7 @@ EXAMPLES = [
 ]
 
 
-def test_it_needs_no_key_and_names_its_version(client: Client) -> None:
+def test_the_document_needs_no_key_and_has_a_version(client: Client) -> None:
     reply = client.send("GET", "/openapi-docs", key=None)
     assert reply.status == 200
     assert reply.headers["content-type"] == "application/json"
@@ -61,12 +61,12 @@ def test_every_endpoint_of_the_api_is_described_and_nothing_else() -> None:
     assert described == known
 
 
-def test_what_most_callers_come_for_stands_first() -> None:
+def test_creating_a_post_is_the_first_operation() -> None:
     path, methods = next(iter(DOCUMENT["paths"].items()))
     assert (path, next(iter(methods))) == ("/api/v1/posts", "post")
 
 
-def test_addresses_of_storage_are_told_in_words() -> None:
+def test_storage_urls_are_described_in_words() -> None:
     shown = DOCUMENT["components"]["schemas"]
     for words in (
         shown["Reservation"]["properties"]["uploadUrl"]["description"],
@@ -80,7 +80,7 @@ def test_addresses_of_storage_are_told_in_words() -> None:
     assert "uploadUrl" in DOCUMENT["paths"]["/api/v1/uploads"]["post"]["description"]
 
 
-def test_no_schema_is_a_choice_of_others() -> None:
+def test_no_schema_is_a_union() -> None:
     """Beside `properties` it takes all fields away from generated clients, elsewhere it names types by numbers."""
     found = [path for path, _ in walk(DOCUMENT) if path.rpartition("/")[2] in ("anyOf", "oneOf", "allOf", "not")]
     assert not found
@@ -104,7 +104,7 @@ def undescribed() -> Iterator[str]:
         yield from [] if one.get("description") else [str(one)]
 
 
-def test_nothing_is_left_undescribed() -> None:
+def test_everything_has_a_description() -> None:
     assert list(undescribed()) == []
 
 
@@ -126,7 +126,7 @@ def test_every_value_of_an_enumeration_is_explained() -> None:
         assert [value for value in values if f"`{value}`" not in words] == []
 
 
-def test_what_empty_means_in_a_query_is_said_in_words() -> None:
+def test_the_document_explains_empty_parameters() -> None:
     for path, names in (("/api/v1/posts", ("page", "perPage")), ("/api/v1/publish/logs", ("limit", "offset"))):
         for parameter in DOCUMENT["paths"][path]["get"]["parameters"]:
             if parameter["name"] in names:
@@ -135,13 +135,13 @@ def test_what_empty_means_in_a_query_is_said_in_words() -> None:
                 assert "empty value or `null` means the default" in parameter["description"]
 
 
-def test_pages_are_said_to_be_counted_from_0() -> None:
+def test_the_document_says_that_pages_are_numbered_from_0() -> None:
     shown = DOCUMENT["paths"]["/api/v1/posts"]["get"]
     assert "from 0" in shown["description"]
     assert "from 0" in next(one for one in shown["parameters"] if one["name"] == "page")["description"]
 
 
-def test_it_is_said_how_attempts_and_deliveries_belong_together() -> None:
+def test_the_document_explains_how_attempts_relate_to_deliveries() -> None:
     for words in (
         DOCUMENT["paths"]["/api/v1/posts/{postId}/attempts"]["get"]["description"],
         DOCUMENT["components"]["schemas"]["Attempt"]["properties"]["deliveryId"]["description"],
@@ -151,7 +151,7 @@ def test_it_is_said_how_attempts_and_deliveries_belong_together() -> None:
         assert "provider" in words
 
 
-def test_every_operation_tells_how_it_fails() -> None:
+def test_every_operation_describes_its_problems() -> None:
     for path, methods in DOCUMENT["paths"].items():
         for method, one in methods.items():
             statuses = set(one["responses"])
@@ -170,7 +170,7 @@ def test_examples_are_valid(path: str, media: Any) -> None:
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(media["example"])
 
 
-def test_schemas_are_schemas_and_every_reference_leads_somewhere() -> None:
+def test_schemas_are_valid_and_references_resolve() -> None:
     for name, schema in DOCUMENT["components"]["schemas"].items():
         Draft202012Validator.check_schema(schema)
         assert "__" not in name
@@ -181,7 +181,7 @@ def test_schemas_are_schemas_and_every_reference_leads_somewhere() -> None:
                 target = target[part]
 
 
-def test_the_page_without_script_asks_nobody(client: Client) -> None:
+def test_the_page_without_script_loads_nothing(client: Client) -> None:
     reply = client.ask("GET", "/api/v1/openapi-docs?format=page")
     assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = reply.body.decode()
@@ -195,7 +195,7 @@ def test_the_page_without_script_asks_nobody(client: Client) -> None:
     assert "default-src 'none'" in reply.headers["content-security-policy"]
 
 
-def test_a_browser_gets_a_page_that_runs_and_asks_only_what_is_ours(client: Client) -> None:
+def test_a_browser_gets_a_page_that_loads_only_from_the_appliance(client: Client) -> None:
     reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"})
     assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = reply.body.decode()
@@ -218,7 +218,7 @@ def test_a_browser_gets_a_page_that_runs_and_asks_only_what_is_ours(client: Clie
     assert not re.search(r"<[^>]* on[a-z]+=", page)
 
 
-def test_no_two_answers_have_the_same_nonce(client: Client) -> None:
+def test_every_response_has_a_new_nonce(client: Client) -> None:
     replies = [client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}) for _ in range(2)]
     first, second = (reply.headers["content-security-policy"] for reply in replies)
     assert first != second
@@ -235,19 +235,19 @@ def test_no_two_answers_have_the_same_nonce(client: Client) -> None:
         ("*/*", "application/json"),
     ],
 )
-def test_whoever_wants_json_more_than_a_page_gets_it(client: Client, accept: str, kind: str) -> None:
+def test_the_accept_header_selects_json_or_a_page(client: Client, accept: str, kind: str) -> None:
     reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": accept})
     assert (reply.status, reply.headers["content-type"]) == (200, kind)
 
 
-def test_a_browser_gets_the_json_by_the_pages_own_link(client: Client) -> None:
+def test_a_browser_gets_json_with_format_json(client: Client) -> None:
     reply = client.ask("GET", "/api/v1/openapi-docs?format=json", headers={"accept": "text/html"})
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.json() == DOCUMENT
 
 
 @pytest.mark.parametrize("query", ["", "?format=page"])
-def test_every_link_within_the_page_leads_somewhere(client: Client, query: str) -> None:
+def test_every_link_within_the_page_has_a_target(client: Client, query: str) -> None:
     page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body.decode()
     targets = set(re.findall(r'id="([^"]*)"', page))
     links = set(re.findall(r'href="#([^"]*)"', page))
@@ -256,9 +256,7 @@ def test_every_link_within_the_page_leads_somewhere(client: Client, query: str) 
     assert not [one for one in targets if " " in one]
 
 
-def test_the_page_is_rendered_once_however_often_it_is_asked_for(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_is_rendered_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(query: str) -> bytes:
         page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body
         return re.sub(rb'(nonce|csp-nonce" content)="[^"]*"', b"", page)
@@ -294,14 +292,14 @@ def example_ids(path: str) -> str:
     return re.sub(r"{\w+}", "[0-9a-f-]{36}", path)
 
 
-def test_every_operation_has_its_line() -> None:
+def test_every_operation_has_a_code_sample() -> None:
     for _, _, one in OPERATIONS.values():
         assert [sample["lang"] for sample in one["x-codeSamples"]] == ["Shell"] * len(one["x-codeSamples"])
         assert one["x-codeSamples"]
 
 
 @pytest.mark.parametrize(("name", "source"), list(of_api()))
-def test_a_line_is_the_call_that_it_stands_beside(name: str, source: str) -> None:
+def test_a_code_sample_is_a_call_of_its_operation(name: str, source: str) -> None:
     method, path, operation = OPERATIONS[name]
     line = curl_line.read(source, VARIABLES)
     assert line.method == method.upper()
@@ -323,7 +321,7 @@ def test_a_line_is_the_call_that_it_stands_beside(name: str, source: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "source"), list(of_api()))
-def test_a_shell_reads_a_line_as_these_tests_do(name: str, source: str) -> None:
+def test_a_shell_parses_code_samples_like_these_tests(name: str, source: str) -> None:
     shown = source.replace("curl ", "printf '%s\\0' ", 1)
     told = subprocess.run(["/bin/sh", "-c", shown], env={"KEY": "spk_a_b"}, capture_output=True, text=True, check=True)
     words = [word.replace("$KEY", "spk_a_b") for word in shlex.split(source.replace("\\\n", " "))]
@@ -334,7 +332,7 @@ def example(name: str, status: str) -> Any:
     return OPERATIONS[name][2]["responses"][status]["content"]["application/json"]["example"]["data"]
 
 
-def test_the_lines_do_what_they_say(client: Client, rt: Runtime, tmp_path: Path) -> None:
+def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> None:
     """One after the other, with this appliance's own ids in place of those of the examples."""
     size = media.jpeg(tmp_path / FILE).stat().st_size
     declared = OPERATIONS["reserveUpload"][2]["requestBody"]["content"]["application/json"]["example"]["fileSize"]
@@ -377,7 +375,7 @@ def test_the_lines_do_what_they_say(client: Client, rt: Runtime, tmp_path: Path)
     assert set(done) == lines
 
 
-def test_the_first_post_of_the_introduction_is_one(client: Client, rt: Runtime, tmp_path: Path) -> None:
+def test_the_first_post_of_the_introduction_works(client: Client, rt: Runtime, tmp_path: Path) -> None:
     add_profile(rt)
     fenced = re.findall(r"```sh\n(.*?)```", document()["info"]["description"], re.DOTALL)
     lines = [line for block in fenced for line in re.split(r"\n(?=curl)", block.strip())]

@@ -26,7 +26,7 @@ def reader_key(rt: Runtime) -> str:
     return rt.write(api_keys.create, "reader", "read")
 
 
-def test_each_check_gives_way_to_the_ones_before_it(client: Client, rt: Runtime, profile: str, reader_key: str) -> None:
+def test_checks_run_in_the_order_of_the_contract(client: Client, rt: Runtime, profile: str, reader_key: str) -> None:
     settled = accept(rt, profile)
     wrong = {"content-type": "text/plain"}
 
@@ -62,7 +62,7 @@ def test_a_body_in_pieces_is_refused_as_soon_as_it_is_too_large(client: Client) 
     assert client.taken_before_answer == 3 << 19
 
 
-def test_content_types(client: Client, profile: str) -> None:
+def test_the_content_type_of_a_body_is_checked(client: Client, profile: str) -> None:
     body = {"post": {"body": "x"}, "profiles": [profile]}
     for fine in ("application/json", "application/json; charset=utf-8", "Application/JSON"):
         assert client.send("POST", "/posts", body, content_type=fine).status == 201
@@ -98,13 +98,13 @@ def test_an_unknown_address_is_not_found_with_or_without_a_key(client: Client, p
         ("BREW", "/healthz", "GET, HEAD"),
     ],
 )
-def test_an_unknown_method_is_told_the_known_ones(client: Client, method: str, path: str, allowed: str) -> None:
+def test_an_unsupported_method_gets_the_supported_methods(client: Client, method: str, path: str, allowed: str) -> None:
     reply = client.ask(method, path)
     assert (reply.status, reply.json()["code"]) == (405, "methodNotAllowed")
     assert reply.headers["allow"] == allowed
 
 
-def test_a_callers_own_request_id_comes_back_when_it_is_printable(client: Client) -> None:
+def test_a_printable_request_id_is_returned(client: Client) -> None:
     for given in ("a", "my id/1", "x" * 128):
         assert client.send("GET", "/posts", x_request_id=given).headers["x-request-id"] == given
     for given in ("", "x" * 129, "a\tb", "é"):
@@ -112,13 +112,13 @@ def test_a_callers_own_request_id_comes_back_when_it_is_printable(client: Client
         assert reply.headers["x-request-id"] not in ("", given)
 
 
-def test_ids_in_paths_may_be_written_in_capitals(client: Client, rt: Runtime, profile: str) -> None:
+def test_ids_in_paths_may_be_in_upper_case(client: Client, rt: Runtime, profile: str) -> None:
     post_id = accept(rt, profile)
     assert client.send("GET", f"/posts/{post_id.upper()}").data["id"] == post_id
     assert client.send("GET", f"/profiles/{profile.upper()}").data["id"] == profile
 
 
-def test_head_is_answered_like_get(client: Client) -> None:
+def test_head_returns_the_headers_of_get(client: Client) -> None:
     headers = {"authorization": f"Bearer {client.key}"}
     assert client.ask("HEAD", "/api/v1/posts", headers=headers).status == 200
     assert client.ask("HEAD", "/api/v1/posts").status == 401
@@ -141,7 +141,7 @@ def test_every_kind_of_failure_has_exactly_the_fields_of_the_specification(kind:
     assert (problem["status"], problem["title"], problem["code"]) == (kind.status, kind.title, kind.code)
 
 
-def test_the_table_of_codes_is_the_specifications() -> None:
+def test_the_error_codes_are_those_of_the_specification() -> None:
     table = {kind.status: (kind.code, kind.slug, kind.title) for kind in errors.ALL}
     assert table[400] == ("invalidRequest", "invalid-request", "Invalid request")
     assert table[401] == ("unauthorized", "unauthorized", "Unauthorized")
@@ -153,7 +153,7 @@ def test_the_table_of_codes_is_the_specifications() -> None:
     assert {405, 413, 500, 503} <= table.keys()
 
 
-def test_a_failure_nobody_foresaw_shows_nothing_of_the_appliance(
+def test_an_unexpected_error_shows_no_details(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def breaks(*_: object) -> None:
@@ -187,7 +187,7 @@ def test_a_locked_or_full_database_is_unavailable_for_a_while(
     assert int(reply.headers["retry-after"]) > 0
 
 
-def test_what_arrives_after_the_database_is_gone_is_told_to_come_back(client: Client, app: App) -> None:
+def test_a_request_after_the_database_is_closed_is_a_503(client: Client, app: App) -> None:
     client.run(app.close())
     reply = client.send("GET", "/posts")
     assert (reply.status, reply.json()["code"]) == (503, "unavailable")
@@ -198,7 +198,7 @@ def test_what_arrives_after_the_database_is_gone_is_told_to_come_back(client: Cl
 
 
 @pytest.mark.parametrize("kind", errors.ALL)
-def test_each_problem_has_a_page_that_says_what_to_do(client: Client, kind: type[errors.SocialpubError]) -> None:
+def test_each_problem_has_a_page_with_a_remedy(client: Client, kind: type[errors.SocialpubError]) -> None:
     reply = client.send("GET", f"/problems/{kind.slug}", key=None)
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
@@ -208,7 +208,7 @@ def test_each_problem_has_a_page_that_says_what_to_do(client: Client, kind: type
     assert PROBLEM_PAGES[kind.slug].remedy.split("`")[0] in page
 
 
-def test_a_browser_outside_of_the_api_gets_a_page_and_inside_a_problem(client: Client, rt: Runtime) -> None:
+def test_a_browser_gets_a_page_outside_of_the_api_and_a_problem_inside(client: Client, rt: Runtime) -> None:
     browser = {"accept": "text/html,application/xhtml+xml"}
     outside = client.ask("GET", "/nowhere", headers=browser)
     assert (outside.status, outside.headers["content-type"]) == (404, "text/html; charset=utf-8")

@@ -27,7 +27,7 @@ def listed(client: Client, query: str = "") -> list[str]:
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_post_comes_first_and_pages_follow_one_another(
+def test_the_newest_post_is_first_and_pages_are_consecutive(
     client: Client, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     posts = []
@@ -42,7 +42,7 @@ def test_the_newest_post_comes_first_and_pages_follow_one_another(
     assert beyond == {"data": [], "pagination": {"page": 9007199254740991, "perPage": 100, "total": 5}}
 
 
-def test_an_empty_list_is_a_list(client: Client) -> None:
+def test_an_empty_list_is_returned_as_a_list(client: Client) -> None:
     assert client.send("GET", "/posts").json() == {"data": [], "pagination": {"page": 0, "perPage": 20, "total": 0}}
 
 
@@ -67,7 +67,7 @@ def test_filters_by_status_profile_and_provider(client: Client, rt: Runtime) -> 
     assert listed(client, f"?profileIds={x}&providers=tiktok") == []
 
 
-def test_filters_by_scheduled_time_include_their_ends(client: Client, rt: Runtime, profile: str) -> None:
+def test_filters_by_scheduled_time_are_inclusive(client: Client, rt: Runtime, profile: str) -> None:
     first, second = (accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in (1, 2))
     accept(rt, profile)
     assert listed(client, "?scheduledAfter=2026-10-12T11:00:00Z") == [second]
@@ -95,7 +95,7 @@ def test_a_known_parameter_with_a_bad_value_is_named(client: Client, rt: Runtime
         assert (reply.status, reply.paths()) == (400, [[query.partition("=")[0]]]), query
 
 
-def test_no_value_means_the_default(client: Client) -> None:
+def test_an_empty_value_means_the_default(client: Client) -> None:
     for query in ("?page=&perPage=", "?page=null&perPage=null", "?perPage=1", "?perPage=100"):
         assert client.send("GET", f"/posts{query}").status == 200
 
@@ -103,7 +103,7 @@ def test_no_value_means_the_default(client: Client) -> None:
 # --- one post --------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_shows_what_became_of_each_delivery(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_a_post_shows_the_status_of_each_delivery(client: Client, rt: Runtime, clock: HandClock) -> None:
     x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b", status="reauthRequired")
     post_id = accept(rt, x, tiktok, options={"x": {"replySettings": "following"}})
     drain(rt, clock)
@@ -116,7 +116,7 @@ def test_a_post_shows_what_became_of_each_delivery(client: Client, rt: Runtime, 
     assert None not in post.values()
 
 
-def test_media_is_shown_with_a_signed_url(client: Client, rt: Runtime, profile: str) -> None:
+def test_media_has_a_signed_url(client: Client, rt: Runtime, profile: str) -> None:
     used = artifact(rt)
     media = [{"artifactId": used, "alt": "A"}, {"artifactId": used}]
     post = client.send("POST", "/posts", {"post": {}, "profiles": [profile], "media": media}).data
@@ -128,9 +128,7 @@ def test_media_is_shown_with_a_signed_url(client: Client, rt: Runtime, profile: 
     assert (first["alt"], "alt" in second) == ("A", False)
 
 
-def test_attempts_of_several_deliveries_come_by_when_they_started(
-    client: Client, rt: Runtime, clock: HandClock
-) -> None:
+def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: HandClock) -> None:
     post = accept(rt, add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b"))
     first, second = (row["id"] for row in rt.reader.all("SELECT id FROM delivery ORDER BY position"))
 
@@ -160,7 +158,7 @@ def test_attempts_of_several_deliveries_come_by_when_they_started(
     assert [one["startedAt"] for one in held] == sorted(one["startedAt"] for one in held)
 
 
-def test_attempts_say_why(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_attempts_explain_why_a_delivery_waits(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     assert client.send("GET", f"/posts/{scheduled}/attempts").json() == {"data": []}
     rt.write(resume.pause)
@@ -177,7 +175,7 @@ def test_attempts_say_why(client: Client, rt: Runtime, profile: str, clock: Hand
 # --- validate --------------------------------------------------------------------------------------------------------
 
 
-def test_validate_answers_like_create_and_stores_nothing(client: Client, rt: Runtime, profile: str) -> None:
+def test_validate_checks_like_create_and_stores_nothing(client: Client, rt: Runtime, profile: str) -> None:
     draft: dict[str, Any] = {"post": {"body": "Hello"}, "profiles": [profile]}
     reply = client.send("POST", "/posts/validate", draft)
     assert reply.status == 200
@@ -247,7 +245,7 @@ def test_a_change_that_cannot_be_accepted_changes_nothing(
     assert client.send("GET", f"/posts/{scheduled}").data == before
 
 
-def test_media_can_be_emptied_only_while_a_body_remains(client: Client, rt: Runtime, profile: str) -> None:
+def test_media_can_be_removed_only_if_a_body_remains(client: Client, rt: Runtime, profile: str) -> None:
     media = [{"artifactId": artifact(rt)}]
     later = {"scheduledAt": stamp(rt.now() + timedelta(hours=1))}
     post = client.send("POST", "/posts", {"post": later, "profiles": [profile], "media": media}).data
@@ -255,7 +253,7 @@ def test_media_can_be_emptied_only_while_a_body_remains(client: Client, rt: Runt
     assert client.send("PATCH", f"/posts/{post['id']}", {"media": [], "post": {"body": "x"}}).status == 200
 
 
-def test_only_a_scheduled_post_whose_time_is_to_come_is_changed(
+def test_only_a_post_scheduled_for_the_future_can_be_changed(
     client: Client, rt: Runtime, profile: str, scheduled: str, clock: HandClock
 ) -> None:
     change = {"post": {"body": "x"}}

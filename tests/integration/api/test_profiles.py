@@ -36,13 +36,13 @@ def test_profiles_are_listed_oldest_first_with_the_fields_that_have_a_value(
     assert client.send("GET", f"/profiles/{second}").data == shown[1]
 
 
-def test_a_profile_that_is_not_there(client: Client) -> None:
+def test_an_unknown_profile_is_a_404(client: Client) -> None:
     for profile in (UNKNOWN, "x", "%00"):
         assert client.send("GET", f"/profiles/{profile}").status == 404
         assert client.send("POST", f"/profiles/{profile}/disconnect").status == 404
 
 
-def test_disconnect_twice_is_fine_twice(client: Client, profile: str) -> None:
+def test_a_profile_can_be_disconnected_twice(client: Client, profile: str) -> None:
     for _ in range(2):
         reply = client.send("POST", f"/profiles/{profile}/disconnect")
         assert (reply.status, reply.body) == (204, b"")
@@ -64,9 +64,7 @@ def test_logs_are_read_newest_first_in_pages(client: Client, rt: Runtime, profil
         assert len(client.send("GET", f"/publish/logs?{fine}").data) == 3
 
 
-def test_a_log_entry_has_the_label_that_the_profile_had_at_that_moment(
-    client: Client, rt: Runtime, clock: HandClock
-) -> None:
+def test_a_log_entry_has_the_profile_label_of_its_time(client: Client, rt: Runtime, clock: HandClock) -> None:
     profile = add_profile(rt, name="Before")
     accept(rt, profile)
     rt.write(profiles.rename, profile, "Meanwhile")

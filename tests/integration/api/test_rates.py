@@ -21,7 +21,7 @@ def appliance_options() -> dict[str, Any]:
     return {"rate_limit": RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2)}
 
 
-def test_the_last_allowed_request_is_answered_and_the_next_is_not(client: Client, clock: HandClock) -> None:
+def test_the_request_after_the_limit_is_a_429(client: Client, clock: HandClock) -> None:
     for left in (2, 1, 0):
         reply = client.send("GET", "/posts")
         assert reply.status == 200
@@ -37,7 +37,7 @@ def test_the_last_allowed_request_is_answered_and_the_next_is_not(client: Client
     assert client.send("GET", "/posts").status == 200
 
 
-def test_failing_requests_count_as_well(client: Client) -> None:
+def test_failing_requests_count(client: Client) -> None:
     for _ in range(3):
         assert client.send("GET", "/posts/unknown").status == 404
     assert client.send("GET", "/posts").status == 429
@@ -51,7 +51,7 @@ def test_each_key_has_its_own_count(client: Client, rt: Runtime) -> None:
     assert client.send("GET", "/posts", key=other).status == 200
 
 
-def test_a_wall_clock_that_is_set_lets_nobody_in(client: Client, clock: HandClock) -> None:
+def test_setting_the_system_clock_does_not_reset_the_limit(client: Client, clock: HandClock) -> None:
     for _ in range(3):
         client.send("GET", "/posts")
     clock.jump(3600)
@@ -70,12 +70,12 @@ def test_wrong_keys_are_limited_by_address_and_a_valid_one_still_works(client: C
     assert client.send("GET", "/posts", key="spk_nobody_secret").status == 401
 
 
-def test_a_missing_key_is_no_failed_one(client: Client) -> None:
+def test_a_missing_key_does_not_count_as_wrong(client: Client) -> None:
     for _ in range(5):
         assert client.send("GET", "/posts", key=None).status == 401
 
 
-def test_behind_a_proxy_of_this_machine_the_address_is_the_one_it_heard_from(client: Client) -> None:
+def test_behind_a_local_proxy_the_forwarded_address_counts(client: Client) -> None:
     def wrong(forwarded: str) -> int:
         return client.send("GET", "/posts", key="wrong", x_forwarded_for=forwarded).status
 
@@ -84,7 +84,7 @@ def test_behind_a_proxy_of_this_machine_the_address_is_the_one_it_heard_from(cli
     assert wrong("203.0.113.10") == 401
 
 
-def test_a_household_counts_as_one_however_many_addresses_it_has(client: Client) -> None:
+def test_an_ipv6_household_counts_as_one_address(client: Client) -> None:
     def wrong(forwarded: str) -> int:
         return client.send("GET", "/posts", key="wrong", x_forwarded_for=forwarded).status
 
@@ -93,14 +93,12 @@ def test_a_household_counts_as_one_however_many_addresses_it_has(client: Client)
     assert [wrong(same) for same in ("203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9:50000")] == [401, 401, 429]
 
 
-def test_what_is_no_address_counts_for_the_proxy_that_sent_it(client: Client) -> None:
+def test_an_invalid_forwarded_address_counts_for_the_proxy(client: Client) -> None:
     told = ("unknown", "", "x" * 1000)
     assert [client.send("GET", "/posts", key="wrong", x_forwarded_for=one).status for one in told] == [401, 401, 429]
 
 
-def test_wrong_tokens_of_the_metrics_are_failed_keys_as_well(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_metrics_tokens_count_as_wrong_keys(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rt.settings.metrics.__dict__, "token", SecretStr("right"))
     for _ in range(4):
         assert client.send("GET", "/metrics", key=None).status == 401
@@ -111,7 +109,7 @@ def test_wrong_tokens_of_the_metrics_are_failed_keys_as_well(
     assert client.send("GET", "/metrics", key="right").status == 200
 
 
-def test_addresses_that_are_over_are_forgotten(rt: Runtime, clock: HandClock) -> None:
+def test_ended_windows_are_forgotten(rt: Runtime, clock: HandClock) -> None:
     limits = create_app(rt).state.rate_limits
     for number in range(10_000):
         limits.count_failure(f"10.0.{number // 250}.{number % 250}")
@@ -120,7 +118,7 @@ def test_addresses_that_are_over_are_forgotten(rt: Runtime, clock: HandClock) ->
     assert len(limits.failures) == 1
 
 
-def test_more_addresses_than_fit_take_no_more_room_and_no_more_time(rt: Runtime) -> None:
+def test_more_addresses_than_the_limit_need_no_more_memory_or_time(rt: Runtime) -> None:
     limits = create_app(rt).state.rate_limits
     began = iter(range(1 << 24))
 

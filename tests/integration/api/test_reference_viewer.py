@@ -125,7 +125,7 @@ def test_a_reader_makes_a_call_and_copies_it(rt: Runtime, reader: Reader, addres
     assert reader.asked_only(address)
 
 
-def test_a_reader_makes_a_post_with_a_picture(
+def test_a_reader_creates_a_post_with_an_image(
     rt: Runtime, reader: Reader, address: str, key: str, tmp_path: Path
 ) -> None:
     draft = {
@@ -149,7 +149,7 @@ def test_a_reader_makes_a_post_with_a_picture(
     assert reader.complaints == []
 
 
-def test_the_key_is_gone_with_the_tab(reader: Reader, address: str, key: str) -> None:
+def test_the_key_is_not_stored_in_the_browser(reader: Reader, address: str, key: str) -> None:
     page = reader.page
     page.goto(f"{address}{REFERENCE}{LIST_POSTS}")
     reader.enter(key)
@@ -163,7 +163,7 @@ def test_the_key_is_gone_with_the_tab(reader: Reader, address: str, key: str) ->
     expect(page.get_by_placeholder("Token").first).to_have_value("")
 
 
-def test_it_works_below_a_path_that_the_proxy_takes_away(reader: Reader, address: str, key: str) -> None:
+def test_the_viewer_works_below_a_path_that_the_proxy_removes(reader: Reader, address: str, key: str) -> None:
     def pass_on(route: Route) -> None:
         route.fulfill(response=route.fetch(url=route.request.url.replace(BEHIND_A_PROXY, address, 1)))
 
@@ -179,7 +179,7 @@ def test_it_works_below_a_path_that_the_proxy_takes_away(reader: Reader, address
 
 
 @pytest.mark.parametrize("query", ["", "?format=page"])
-def test_without_javascript_creating_a_post_stands_first_with_its_examples_open(
+def test_without_javascript_creating_a_post_is_first_with_open_examples(
     browser: Browser, address: str, query: str
 ) -> None:
     with browser.new_context(java_script_enabled=False) as context:

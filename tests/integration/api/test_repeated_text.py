@@ -47,7 +47,7 @@ def draft(profile: str, **more: Any) -> dict[str, Any]:
     return {"post": {"body": "x"}, "profiles": [profile], **more}
 
 
-def test_an_unknown_field_is_named_by_its_first_300_characters(client: Client, profile: str) -> None:
+def test_an_error_names_the_first_300_characters_of_an_unknown_field(client: Client, profile: str) -> None:
     name = MARK * 900_000
     reply = client.send("POST", "/posts/validate", draft(profile, **{name: 1}))
     assert (reply.status, reply.paths()) == (400, [[MARK * (LONGEST - 1) + "…"]])
@@ -57,7 +57,7 @@ def test_an_unknown_field_is_named_by_its_first_300_characters(client: Client, p
     assert path == ["media", 0, MARK * (LONGEST - 1) + "…"]
 
 
-def test_a_name_of_300_characters_is_whole(client: Client, profile: str) -> None:
+def test_a_name_of_300_characters_is_not_cut(client: Client, profile: str) -> None:
     reply = client.send("POST", "/posts/validate", draft(profile, **{MARK * LONGEST: 1}))
     assert reply.paths() == [[MARK * LONGEST]]
 
@@ -69,13 +69,13 @@ def test_long_names_with_the_same_beginning_are_all_counted(client: Client, prof
     assert "There are 149 more errors; errors lists the first 100." in reply.json()["detail"]
 
 
-def test_every_unknown_field_is_counted_beside_those_that_are_named(client: Client, profile: str) -> None:
+def test_every_unknown_field_is_counted(client: Client, profile: str) -> None:
     names = {f"name{number}": 1 for number in range(60_000)}
     reply = client.send("POST", "/posts/validate", {**draft(profile, **names), "profiles": "none"})
     assert "There are 60000 more errors; errors lists the first 100." in reply.json()["detail"]
 
 
-def test_fields_below_long_names_are_named_by_what_holds_them(client: Client) -> None:
+def test_errors_below_long_names_name_the_parent(client: Client) -> None:
     halves = ",".join(['"\\ud800"'] * 200)
     deep = "".join(f'{{"{MARK * 90}{level}":' for level in range(19)) + f"[{halves}]" + "}" * 19
     reply = client.send("POST", "/posts/validate", deep.encode())
@@ -84,7 +84,7 @@ def test_fields_below_long_names_are_named_by_what_holds_them(client: Client) ->
     assert near.paths()[99] == [MARK * 90, 99]
 
 
-def test_an_option_is_named_in_the_same_way(client: Client, profile: str) -> None:
+def test_an_error_names_the_first_300_characters_of_an_option(client: Client, profile: str) -> None:
     given = draft(profile, providerOptions={"x": {MARK * 16_000: MARK}})
     reply = client.send("POST", "/posts?strict=true", given)
     assert longest_run(reply.body.decode()) <= LONGEST
@@ -117,7 +117,7 @@ REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
 
 @pytest.mark.parametrize("kind", REQUESTS)
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
-def test_the_head_of_a_request_is_not_repeated(client: Client, kind: str, accept: str, lines: io.StringIO) -> None:
+def test_long_headers_and_urls_are_not_repeated(client: Client, kind: str, accept: str, lines: io.StringIO) -> None:
     method, path, headers = REQUESTS[kind]
     body = {"post": {"body": "x"}} if method == "POST" else None
     reply = client.send(method, path, body, **{"accept": accept, **headers})
@@ -150,7 +150,7 @@ PARTS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_no_part_of_a_form_is_repeated(client: Client, profile: str, kind: str) -> None:
+def test_long_names_in_forms_are_not_repeated(client: Client, profile: str, kind: str) -> None:
     payload = json.dumps(draft(profile, media=[{"fileField": "a"}])).encode()
     body = form(('name="payload"', payload), PARTS[kind])
     reply = client.send("POST", "/posts", body, content_type="multipart/form-data; boundary=b")
@@ -158,7 +158,7 @@ def test_no_part_of_a_form_is_repeated(client: Client, profile: str, kind: str) 
     assert_short(reply)
 
 
-def test_a_media_item_that_names_no_part_is_answered_shortly(client: Client, profile: str) -> None:
+def test_a_long_unknown_file_field_is_not_repeated(client: Client, profile: str) -> None:
     items = [{"fileField": f"{MARK * 50_000}{number}"} for number in range(20)]
     body = form(('name="payload"', json.dumps(draft(profile, media=items)).encode()))
     reply = client.send("POST", "/posts", body, content_type="multipart/form-data; boundary=b")
@@ -182,7 +182,7 @@ def test_a_log_line_shows_the_first_300_characters_of_a_path(client: Client, lin
     assert logged(lines)["path"] == whole
 
 
-def test_what_a_path_is_cut_through_stays_secret_and_escaped(client: Client, lines: io.StringIO) -> None:
+def test_a_shortened_path_is_redacted_and_escaped(client: Client, lines: io.StringIO) -> None:
     client.ask("GET", f"/{MARK * 285}/spk_abcdefgh_hush{'hush' * 20}")
     assert "hush" not in lines.getvalue()
     client.ask("GET", "/" + "%0A%1B" * 5000)
@@ -190,7 +190,7 @@ def test_what_a_path_is_cut_through_stays_secret_and_escaped(client: Client, lin
     assert logged(lines)["path"] == "/" + "\n\x1b" * 149 + "…"
 
 
-def test_a_failure_is_logged_with_a_short_path_as_well(
+def test_an_unexpected_error_is_logged_with_a_short_path(
     client: Client, rt: Runtime, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: object) -> None:

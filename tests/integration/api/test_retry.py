@@ -52,7 +52,7 @@ def two(rt: Runtime) -> tuple[str, str]:
     return add_profile(rt, "x", "a"), add_profile(rt, "pinterest", "b")
 
 
-def test_only_what_failed_goes_out_again_with_everything_it_had(
+def test_only_failed_deliveries_are_retried_with_the_same_content(
     client: Client, rt: Runtime, two: tuple[str, str]
 ) -> None:
     x, pinterest = two
@@ -69,7 +69,7 @@ def test_only_what_failed_goes_out_again_with_everything_it_had(
     assert new["deliveries"][0]["providerOptions"] == {"boardId": "5"}
 
 
-def test_it_is_published_now_although_the_first_was_scheduled(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_of_a_scheduled_post_is_published_now(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: tx.execute("UPDATE post SET status = 'pending'"))
     end(rt, post, State.FAILED)
@@ -78,7 +78,7 @@ def test_it_is_published_now_although_the_first_was_scheduled(client: Client, rt
     assert "scheduledAt" not in new["deliveries"][0]
 
 
-def test_what_may_be_public_is_left_out_unless_it_is_asked_for(
+def test_unknown_outcomes_are_retried_only_with_include_unknown(
     client: Client, rt: Runtime, two: tuple[str, str]
 ) -> None:
     x, pinterest = two
@@ -90,7 +90,7 @@ def test_what_may_be_public_is_left_out_unless_it_is_asked_for(
     assert shown(retried(client, post, {"includeUnknown": True})) == [(x, "pending")]
 
 
-def test_an_unknown_outcome_alone_says_how_it_could_be_published_again(
+def test_a_conflict_names_include_unknown_if_only_unknown_outcomes_exist(
     client: Client, rt: Runtime, profile: str
 ) -> None:
     post = accept(rt, profile)
@@ -100,7 +100,7 @@ def test_an_unknown_outcome_alone_says_how_it_could_be_published_again(
     assert "includeUnknown" in reply.json()["detail"]
 
 
-def test_a_post_of_which_nothing_failed_is_a_conflict(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_of_a_post_without_failures_is_a_conflict(client: Client, rt: Runtime, profile: str) -> None:
     pending, published = accept(rt, profile), accept(rt, profile)
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
@@ -110,7 +110,7 @@ def test_a_post_of_which_nothing_failed_is_a_conflict(client: Client, rt: Runtim
         assert client.send("POST", f"/posts/{post}/retry").status == 409
 
 
-def test_a_pending_post_is_tried_again_for_what_has_failed_already(
+def test_the_failed_deliveries_of_a_pending_post_can_be_retried(
     client: Client, rt: Runtime, two: tuple[str, str]
 ) -> None:
     x, pinterest = two
@@ -123,7 +123,7 @@ def test_a_pending_post_is_tried_again_for_what_has_failed_already(
 # --- nothing is posted twice -----------------------------------------------------------------------------------------
 
 
-def test_asking_twice_makes_one_post(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_second_retry_creates_no_second_post(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     end(rt, post, State.FAILED)
     new = retried(client, post)
@@ -136,7 +136,7 @@ def test_asking_twice_makes_one_post(client: Client, rt: Runtime, profile: str) 
     assert "A later post has published" in again.json()["detail"]
 
 
-def test_what_failed_again_is_tried_again_from_either_post_but_not_from_both(
+def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(
     client: Client, rt: Runtime, profile: str
 ) -> None:
     first = accept(rt, profile)
@@ -153,7 +153,7 @@ def test_what_failed_again_is_tried_again_from_either_post_but_not_from_both(
     retried(client, second, {"includeUnknown": True})
 
 
-def test_an_idempotency_key_replays_the_first_answer(client: Client, rt: Runtime, profile: str) -> None:
+def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     end(rt, post, State.FAILED)
     new = retried(client, post, idempotency_key="once")
@@ -168,7 +168,7 @@ def test_an_idempotency_key_replays_the_first_answer(client: Client, rt: Runtime
 # --- what stands in the way ------------------------------------------------------------------------------------------
 
 
-def test_a_profile_that_was_disconnected_is_named(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
+def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
     post = accept(rt, *two)
     end(rt, post, State.FAILED, State.FAILED)
     rt.write(profiles.disconnect, two[1])
@@ -178,14 +178,14 @@ def test_a_profile_that_was_disconnected_is_named(client: Client, rt: Runtime, t
     assert rt.reader.value("SELECT count(*) FROM post") == 1
 
 
-def test_an_account_that_must_be_connected_again_is_no_obstacle(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     end(rt, post, State.FAILED)
     rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired"))
     retried(client, post)
 
 
-def test_media_whose_bytes_were_removed_are_named_as_at_create(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) -> None:
     kept, removed = artifact(rt), artifact(rt)
     post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
     end(rt, post, State.FAILED)
@@ -198,14 +198,14 @@ def test_media_whose_bytes_were_removed_are_named_as_at_create(client: Client, r
     ("body", "paths"),
     [({"includeUnknown": "true"}, [["includeUnknown"]]), ({"all": True}, [["all"]]), ([], [[]]), (b"{", [[]])],
 )
-def test_a_body_is_read_strictly(client: Client, rt: Runtime, profile: str, body: Any, paths: Any) -> None:
+def test_the_body_of_a_retry_is_strict(client: Client, rt: Runtime, profile: str, body: Any, paths: Any) -> None:
     post = accept(rt, profile)
     end(rt, post, State.FAILED)
     reply = client.send("POST", f"/posts/{post}/retry", body)
     assert (reply.status, reply.paths()) == (400, paths)
 
 
-def test_an_empty_body_needs_no_type_and_another_one_does(client: Client, rt: Runtime, profile: str) -> None:
+def test_only_an_empty_body_needs_no_content_type(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     end(rt, post, State.FAILED)
     wrong = client.send("POST", f"/posts/{post}/retry", b"{}", content_type="text/plain")
@@ -215,7 +215,7 @@ def test_an_empty_body_needs_no_type_and_another_one_does(client: Client, rt: Ru
     )
 
 
-def test_a_stopped_post_can_be_published_after_all(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_stopped_post_can_be_retried(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     rt.write(posts.stop, post)
     retried(client, post, {})

@@ -29,7 +29,7 @@ def today(rt: Runtime) -> DayUsage:
     return counters.usage_by_day(rt.reader, rt.now())[0]
 
 
-def test_requests_are_counted_by_key_and_written_down_now_and_then(client: Client, rt: Runtime) -> None:
+def test_requests_are_counted_by_key_and_written_periodically(client: Client, rt: Runtime) -> None:
     other = rt.write(api_keys.create, "other")
     for key in (client.key, client.key, other):
         assert client.send("GET", "/posts", key=key).status == 200
@@ -42,7 +42,7 @@ def test_requests_are_counted_by_key_and_written_down_now_and_then(client: Clien
     assert today(rt).requests[client.key.split("_")[1]] == 3
 
 
-def test_what_could_not_be_written_is_written_the_next_time(
+def test_counts_that_could_not_be_written_are_written_later(
     client: Client, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept(rt, connect_x(rt, world))
@@ -90,7 +90,7 @@ def test_calls_and_outcomes_are_counted_by_network_and_day(
     assert days[2] == DayUsage("2026-10-11")
 
 
-def test_what_is_older_than_a_year_is_forgotten(rt: Runtime, clock: HandClock) -> None:
+def test_usage_older_than_a_year_is_removed(rt: Runtime, clock: HandClock) -> None:
     rt.db.write(lambda tx: counters.add_usage(tx, counters.CALLS, {"x": 1}))
     clock.forward(400 * DAY)
     assert rt.write(usage.clean) == 0

@@ -21,13 +21,13 @@ def scheduled(rt: Runtime, profile: str) -> str:
     return accept(rt, profile, at=rt.now() + timedelta(hours=1))
 
 
-def test_a_final_post_is_answered_at_once(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
+def test_a_wait_for_a_final_post_returns_at_once(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
     rt.write(posts.cancel, scheduled, OWNER)
     assert client.send("GET", f"/posts/{scheduled}?wait=60").data["status"] == "canceled"
     assert app.state.long_poll._poller is None
 
 
-def test_who_waits_is_answered_when_the_post_becomes_final(
+def test_a_wait_returns_when_the_post_becomes_final(
     client: Client, rt: Runtime, app: App, scheduled: str, profile: str
 ) -> None:
     async def story() -> None:
@@ -50,7 +50,7 @@ def test_who_waits_is_answered_when_the_post_becomes_final(
     client.run(story())
 
 
-def test_after_that_time_what_is_true_is_told(
+def test_after_the_wait_the_current_state_is_returned(
     client: Client, app: App, scheduled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = app.state.long_poll.until_final
@@ -64,7 +64,7 @@ def test_after_that_time_what_is_true_is_told(
     assert app.state.long_poll._waiters == {}
 
 
-def test_when_the_appliance_stops_everybody_is_answered_at_once(client: Client, app: App, scheduled: str) -> None:
+def test_when_the_appliance_stops_every_wait_returns(client: Client, app: App, scheduled: str) -> None:
     async def story() -> None:
         waiting_one = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
         while app.state.long_poll._poller is None:
@@ -76,7 +76,7 @@ def test_when_the_appliance_stops_everybody_is_answered_at_once(client: Client, 
     client.run(story())
 
 
-def test_many_who_wait_are_one_question(
+def test_many_waits_share_one_query(
     client: Client, rt: Runtime, scheduled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
@@ -104,7 +104,7 @@ def waits(app: App) -> bool:
     return app.state.long_poll._poller is not None
 
 
-def test_a_wait_ends_when_its_key_is_revoked_by_another_process_and_others_go_on(
+def test_a_wait_ends_when_another_process_revokes_its_key(
     client: Client, rt: Runtime, app: App, scheduled: str
 ) -> None:
     other = rt.write(api_keys.create, "other")
@@ -145,9 +145,7 @@ def test_a_wait_ends_when_its_key_expires(
     client.run(story())
 
 
-def test_what_became_final_is_not_told_to_a_key_that_was_revoked_meanwhile(
-    client: Client, rt: Runtime, app: App, scheduled: str
-) -> None:
+def test_a_wait_does_not_show_a_post_to_a_revoked_key(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
     def cancel_and_revoke(rt: Runtime, tx: Tx) -> None:
         posts.cancel(rt, tx, scheduled, OWNER)
         api_keys.revoke(rt, tx, client.key.split("_")[1])

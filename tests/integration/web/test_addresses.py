@@ -33,7 +33,7 @@ def draft(profile: str) -> dict[str, Any]:
     return {"post": {"body": "Hello", "scheduledAt": "2100-01-01T00:00:00Z"}, "profiles": [profile]}
 
 
-def test_the_root_leads_a_browser_to_what_there_is(caller: Caller) -> None:
+def test_the_root_links_to_the_public_pages_for_a_browser(caller: Caller) -> None:
     page = caller.ask("GET", "/", headers=BROWSER)
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     links = re.findall(r'href="([^"]+)"', page.body.decode())
@@ -43,7 +43,7 @@ def test_the_root_leads_a_browser_to_what_there_is(caller: Caller) -> None:
         assert caller.ask("GET", link.removeprefix(BASE), headers=BROWSER).status in (200, 503), link
 
 
-def test_and_a_script_to_the_same(caller: Caller) -> None:
+def test_the_root_links_to_the_public_addresses_for_a_script(caller: Caller) -> None:
     reply = caller.ask("GET", "/", headers={"accept": "*/*"})
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     shown = reply.json()
@@ -53,7 +53,7 @@ def test_and_a_script_to_the_same(caller: Caller) -> None:
     assert all(link.startswith(f"{BASE}/") for link in shown.values())
 
 
-def test_a_slash_too_many_is_the_same_address_for_every_method(caller: Caller, rt: Runtime) -> None:
+def test_a_slash_at_the_end_is_ignored_for_every_method(caller: Caller, rt: Runtime) -> None:
     created = caller.post("/posts/", draft(add_profile(rt)))
     assert created.status == 201, created.body
     post = created.data["id"]
@@ -64,7 +64,7 @@ def test_a_slash_too_many_is_the_same_address_for_every_method(caller: Caller, r
     assert caller.ask("DELETE", "/api/v1/posts/").status == 405
 
 
-def test_an_idempotency_key_does_not_mind_the_slash(caller: Caller, rt: Runtime) -> None:
+def test_a_replay_ignores_a_slash_at_the_end(caller: Caller, rt: Runtime) -> None:
     body = draft(add_profile(rt))
     first = caller.post("/posts/", body, idempotency_key="once")
     again = caller.post("/posts", body, idempotency_key="once")
@@ -73,11 +73,11 @@ def test_an_idempotency_key_does_not_mind_the_slash(caller: Caller, rt: Runtime)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/", "/api/v1/posts//", "/api/v1/", "/storage/media/a/"])
-def test_what_is_nowhere_stays_nowhere(caller: Caller, path: str) -> None:
+def test_an_unknown_address_with_a_slash_is_not_found(caller: Caller, path: str) -> None:
     assert caller.ask("GET", path).status in (403, 404)
 
 
-def test_a_signed_address_is_taken_as_it_was_signed(caller: Caller) -> None:
+def test_a_slash_at_the_end_of_a_signed_url_is_not_ignored(caller: Caller) -> None:
     reservation = caller.reserve(4)
     address, _, query = reservation["uploadUrl"].removeprefix(BASE).partition("?")
     assert caller.ask("PUT", f"{address}/?{query}", b"1234", reservation["requiredHeaders"]).status == 404

@@ -59,7 +59,7 @@ def send(line: Line, piece: bytes) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/healthz", 200), ("POST", "/login", 403), ("PUT", UNKNOWN, 404)]
 )
-def test_a_body_without_a_key_may_have_8_kib(rt: Runtime, method: str, path: str, status: int) -> None:
+def test_a_body_without_a_key_has_at_most_8_kib(rt: Runtime, method: str, path: str, status: int) -> None:
     form = "content-type: application/x-www-form-urlencoded\r\n" if method == "POST" else ""
 
     async def story(_: Server, key: str, port: int) -> None:
@@ -78,7 +78,7 @@ def test_a_body_without_a_key_may_have_8_kib(rt: Runtime, method: str, path: str
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/login"])
-def test_chunks_without_a_key_are_judged_as_they_arrive(rt: Runtime, path: str) -> None:
+def test_chunks_without_a_key_are_limited_as_they_arrive(rt: Runtime, path: str) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line("", port) as line:
             line.ask(path, None, "GET" if path == "/healthz" else "POST")
@@ -90,7 +90,7 @@ def test_chunks_without_a_key_are_judged_as_they_arrive(rt: Runtime, path: str) 
     serve(rt, story)
 
 
-def test_a_wrong_key_is_a_401_whatever_its_body_announces(rt: Runtime) -> None:
+def test_a_wrong_key_with_a_large_declared_body_is_a_401(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         for length in (ANONYMOUS + 1, 1 << 30):
             async with Line("wrong", port) as line:
@@ -100,7 +100,7 @@ def test_a_wrong_key_is_a_401_whatever_its_body_announces(rt: Runtime) -> None:
     serve(rt, story)
 
 
-def test_a_valid_key_makes_a_body_of_one_mebibyte_possible_even_where_nothing_reads_it(rt: Runtime) -> None:
+def test_with_a_valid_key_an_unread_body_may_have_one_mebibyte(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
             for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
@@ -112,7 +112,7 @@ def test_a_valid_key_makes_a_body_of_one_mebibyte_possible_even_where_nothing_re
     serve(rt, story)
 
 
-def test_a_large_form_without_a_session_leads_to_the_sign_in_and_is_not_read(rt: Runtime) -> None:
+def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(rt: Runtime) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line("", port) as line:
             line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
@@ -124,7 +124,7 @@ def test_a_large_form_without_a_session_leads_to_the_sign_in_and_is_not_read(rt:
     serve(rt, story)
 
 
-def test_a_body_that_waits_to_be_asked_for_is_not_asked_for_after_a_refusal(rt: Runtime) -> None:
+def test_a_refusal_sends_no_100_continue(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         for path in ("/api/v1/posts", UNKNOWN, "/login"):
             async with Line("", port) as line:
@@ -139,7 +139,7 @@ def test_a_body_that_waits_to_be_asked_for_is_not_asked_for_after_a_refusal(rt: 
 # --- a body that nothing reads ---------------------------------------------------------------------------------------
 
 
-def test_a_refused_body_is_discarded_as_it_arrives_and_the_connection_is_kept(rt: Runtime) -> None:
+def test_a_refused_body_is_discarded_and_the_connection_stays_open(rt: Runtime) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line("wrong", port) as line:
             line.ask("/api/v1/posts", 900 * KIB, "POST")
@@ -155,9 +155,7 @@ def test_a_refused_body_is_discarded_as_it_arrives_and_the_connection_is_kept(rt
     serve(rt, story)
 
 
-def test_a_body_that_goes_on_and_on_after_its_response_ends_the_connection(
-    rt: Runtime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_large_body_after_its_response_ends_the_connection(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line("wrong", port) as line:
             line.ask("/api/v1/posts", None, "POST")
@@ -172,7 +170,7 @@ def test_a_body_that_goes_on_and_on_after_its_response_ends_the_connection(
     assert told(caplog) == [Limit.DISCARDED_BYTES]
 
 
-def test_a_body_that_trickles_after_its_response_ends_the_connection_in_time(rt: Runtime) -> None:
+def test_a_slow_body_after_its_response_ends_the_connection(rt: Runtime) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line("wrong", port) as line:
             line.ask("/api/v1/posts", 100, "POST")
@@ -191,7 +189,7 @@ def test_a_body_that_trickles_after_its_response_ends_the_connection_in_time(rt:
 
 
 @pytest.mark.parametrize(("path", "keyed"), [("/api/v1/posts", True), ("/login", False), ("/healthz", False)])
-def test_a_body_in_memory_has_20_seconds_however_it_trickles(
+def test_a_body_in_memory_must_be_complete_within_20_seconds(
     rt: Runtime, path: str, keyed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
@@ -215,7 +213,7 @@ def test_a_body_in_memory_has_20_seconds_however_it_trickles(
     assert told(caplog) == [Limit.BODY_SECONDS]
 
 
-def test_a_file_is_judged_by_its_progress(rt: Runtime) -> None:
+def test_a_file_needs_only_progress(rt: Runtime) -> None:
     with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
         reservation = caller.reserve(100)
     address = urlsplit(reservation["uploadUrl"])
@@ -236,7 +234,7 @@ def test_a_file_is_judged_by_its_progress(rt: Runtime) -> None:
     serve(rt, story)
 
 
-def test_a_text_of_a_form_has_20_seconds_and_its_files_have_longer(rt: Runtime, clock: HandClock) -> None:
+def test_a_text_field_of_a_form_must_be_complete_within_20_seconds(rt: Runtime, clock: HandClock) -> None:
     file = b'--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -258,9 +256,7 @@ def test_a_text_of_a_form_has_20_seconds_and_its_files_have_longer(rt: Runtime, 
 # --- how much memory -------------------------------------------------------------------------------------------------
 
 
-def test_bodies_in_memory_have_one_limit_together_and_give_it_back(
-    rt: Runtime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_all_bodies_in_memory_share_one_limit_and_release_it(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as first, Line(key, port, "127.0.0.2") as second:
             first.ask("/api/v1/posts", 90_000, "POST")
@@ -286,7 +282,7 @@ def test_bodies_in_memory_have_one_limit_together_and_give_it_back(
     assert line.__dict__["fields"]["addresses"] == "127.0.0.2"
 
 
-def test_the_texts_of_a_form_count_as_bodies_do_and_its_files_do_not(rt: Runtime) -> None:
+def test_text_fields_of_a_form_count_as_memory_and_files_do_not(rt: Runtime) -> None:
     file = b'\r\n--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -313,7 +309,7 @@ def test_the_texts_of_a_form_count_as_bodies_do_and_its_files_do_not(rt: Runtime
     serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
 
 
-def test_requests_that_wait_for_the_ones_before_them_count_as_well(rt: Runtime) -> None:
+def test_pipelined_requests_count_as_memory(rt: Runtime) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
     waits = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: " + b"v" * 30_000 + b"\r\n\r\n"
 
@@ -332,7 +328,7 @@ def test_requests_that_wait_for_the_ones_before_them_count_as_well(rt: Runtime) 
     serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
 
 
-def test_requests_that_never_begin_give_their_memory_back(rt: Runtime) -> None:
+def test_requests_that_never_start_release_their_memory(rt: Runtime) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
 
     async def story(serving: Server, key: str, port: int) -> None:

@@ -94,7 +94,7 @@ async def told(line: Line) -> int:
 
 @pytest.mark.parametrize("is_split", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize("change", all_changes())
-def test_a_change_whose_body_is_malformed_is_not_made(
+def test_a_change_with_a_malformed_body_is_not_made(
     rt: Runtime, changes: dict[str, Asked], change: str, is_split: bool
 ) -> None:
     asked = changes[change]
@@ -129,7 +129,7 @@ def post(rt: Runtime) -> str:
 @pytest.mark.parametrize(
     "body", [b"content-length: 2\r\n\r\n{}", b"\r\n", b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"]
 )
-def test_a_change_behind_which_nonsense_follows_is_made_and_answered_so(rt: Runtime, post: str, body: bytes) -> None:
+def test_a_change_before_invalid_bytes_is_made_and_confirmed(rt: Runtime, post: str, body: bytes) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
@@ -140,7 +140,7 @@ def test_a_change_behind_which_nonsense_follows_is_made_and_answered_so(rt: Runt
     assert status_of(rt, post) == "canceled"
 
 
-def test_nonsense_in_a_body_that_was_refused_already_gets_no_second_answer(rt: Runtime, post: str) -> None:
+def test_invalid_bytes_in_a_refused_body_get_no_second_response(rt: Runtime, post: str) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line("wrong", port) as line:
             head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n"
@@ -152,7 +152,7 @@ def test_nonsense_in_a_body_that_was_refused_already_gets_no_second_answer(rt: R
     serve(rt, story)
 
 
-def test_nonsense_behind_a_request_that_waits_ends_it_with_its_own_answer(rt: Runtime, post: str) -> None:
+def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(rt: Runtime, post: str) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask(f"/api/v1/posts/{post}?wait=60")
@@ -167,7 +167,7 @@ def test_nonsense_behind_a_request_that_waits_ends_it_with_its_own_answer(rt: Ru
     serve(rt, story)
 
 
-def test_every_body_is_taken_to_its_end_before_anything_happens(rt: Runtime, post: str) -> None:
+def test_a_change_with_an_incomplete_body_is_not_made(rt: Runtime, post: str) -> None:
     """A caller that goes away in the middle of a body has asked for nothing."""
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -206,7 +206,7 @@ BODY = b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize("head", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
-def test_what_two_servers_could_read_differently_is_refused(rt: Runtime, head: bytes) -> None:
+def test_ambiguous_requests_are_refused(rt: Runtime, head: bytes) -> None:
     said: list[bytes] = []
 
     async def story(server: Server, key: str, port: int) -> None:
@@ -223,7 +223,7 @@ def test_what_two_servers_could_read_differently_is_refused(rt: Runtime, head: b
     assert b"401" not in answers, "the second was taken for a request"
 
 
-def test_a_plain_pair_of_requests_is_two(rt: Runtime) -> None:
+def test_two_pipelined_requests_get_two_responses(rt: Runtime) -> None:
     async def story(server: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             for _ in range(2):

@@ -50,7 +50,7 @@ def is_private(reply: Reply, query: dict[str, str]) -> None:
     assert not [value for name, value in query.items() if name in ("code", "state") and value in text]
 
 
-def test_the_browser_reads_which_account_was_connected(
+def test_the_page_names_the_connected_account(
     rt: Runtime, caller: Caller, browser: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun = connect.begin(rt, "x", "Evening <news>")
@@ -69,7 +69,7 @@ def test_the_browser_reads_which_account_was_connected(
     assert query_of(back)["state"] not in caplog.text
 
 
-def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_a_reload_of_the_page_says_that_the_account_is_connected(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x").url)
     visit(caller, back)
     reply = visit(caller, back)
@@ -78,16 +78,14 @@ def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller,
     is_private(reply, query_of(back))
 
 
-def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out(
-    rt: Runtime, caller: Caller, browser: Browser
-) -> None:
+def test_a_reconnected_account_is_named_with_its_missing_scopes(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
     page = visit(caller, browser.decides(connect.begin(rt, "x").url, without=["media.write"])).body.decode()
     assert "has new tokens" in page
     assert "lacks the scope media.write" in page
 
 
-def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_a_connection_from_the_dashboard_leads_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
     (profile,) = profile_rows.list_all(rt.reader)
@@ -101,13 +99,15 @@ def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Calle
     assert 'href="http://127.0.0.1:8000/profiles"' in page
 
 
-def test_who_waits_at_a_terminal_is_not_led_to_the_dashboard(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_a_connection_from_a_terminal_does_not_lead_to_the_dashboard(
+    rt: Runtime, caller: Caller, browser: Browser
+) -> None:
     page = visit(caller, browser.decides(connect.begin(rt, "x").url)).body.decode()
     assert "You can close this page" in page
     assert "/profiles" not in page
 
 
-def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_the_page_reports_a_denied_consent(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x").url, decision="deny")
     reply = visit(caller, back)
     assert reply.status == 400
@@ -116,7 +116,7 @@ def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Bro
     is_private(reply, query_of(back))
 
 
-def test_what_a_network_says_is_shown_as_text(rt: Runtime, caller: Caller) -> None:
+def test_an_error_description_of_a_network_is_escaped(rt: Runtime, caller: Caller) -> None:
     state = query_of(connect.begin(rt, "x").url)["state"]
     said = urlencode({"state": state, "error": "server_error", "error_description": "<script>alert(1)</script>"})
     page = visit(caller, f"/oauth/x/callback?{said}").body.decode()
@@ -124,26 +124,26 @@ def test_what_a_network_says_is_shown_as_text(rt: Runtime, caller: Caller) -> No
     assert "<script>" not in page
 
 
-def test_looking_whether_the_address_exists_spends_no_consent(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_a_head_request_does_not_use_up_a_consent(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x").url)
     assert visit(caller, back, "HEAD").status == 200
     assert visit(caller, back).status == 200
 
 
 @pytest.mark.parametrize("path", ["/oauth/myspace/callback", "/oauth/x", "/oauth/x/callback/more"])
-def test_there_is_a_page_for_every_network_and_no_other(caller: Caller, path: str) -> None:
+def test_an_unknown_network_has_no_callback(caller: Caller, path: str) -> None:
     assert visit(caller, path).status == 404
 
 
-def test_only_get_is_known(caller: Caller) -> None:
+def test_the_callback_supports_only_get(caller: Caller) -> None:
     assert visit(caller, "/oauth/x/callback", "POST").status == 405
 
 
-def test_a_flood_of_parameters_is_no_answer_of_a_network(caller: Caller) -> None:
+def test_a_callback_with_too_many_parameters_is_not_found(caller: Caller) -> None:
     assert visit(caller, "/oauth/x/callback?" + "&".join(f"a{n}=1" for n in range(51))).status == 404
 
 
-def test_whoever_guesses_states_is_slowed_down_and_a_true_answer_still_counts(
+def test_guessed_states_are_rate_limited_and_a_valid_state_still_works(
     rt: Runtime, caller: Caller, browser: Browser, clock: HandClock, world: World
 ) -> None:
     back = browser.decides(connect.begin(rt, "x").url)
@@ -155,7 +155,7 @@ def test_whoever_guesses_states_is_slowed_down_and_a_true_answer_still_counts(
     assert world.x.counts["token"] == 1
 
 
-def test_others_are_answered_while_a_network_takes_its_time(
+def test_other_requests_are_served_during_a_slow_call_to_a_network(
     rt: Runtime, caller: Caller, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import asyncio
@@ -183,7 +183,7 @@ def test_others_are_answered_while_a_network_takes_its_time(
     assert (first.status, second.status) == (200, 200)
 
 
-def test_who_began_to_connect_stands_in_the_trail(rt: Runtime, caller: Caller, browser: Browser) -> None:
+def test_the_audit_log_names_who_started_the_connection(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
     visit(caller, browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url))
     again, first = audit_log.load_page(rt.reader).entries

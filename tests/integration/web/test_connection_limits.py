@@ -69,7 +69,7 @@ def test_a_request_has_at_most_100_headers(rt: Runtime, is_chunked: bool) -> Non
 
 @pytest.mark.parametrize("piece", [100, 5000, 200_000])
 @pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
-def test_a_head_that_never_ends_is_refused_by_a_problem_as_soon_as_it_is_too_large(
+def test_an_endless_head_gets_a_problem_when_it_is_too_large(
     rt: Runtime, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(_: Server, key: str, port: int) -> None:
@@ -86,7 +86,7 @@ def test_a_head_that_never_ends_is_refused_by_a_problem_as_soon_as_it_is_too_lar
     assert told(caplog) == [Limit.HEAD_BYTES]
 
 
-def test_a_large_head_behind_another_request_is_not_read_either(rt: Runtime) -> None:
+def test_a_large_head_after_another_request_ends_the_connection(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.writer.write(START + b"\r\n" + head_of(100_000))
@@ -98,7 +98,7 @@ def test_a_large_head_behind_another_request_is_not_read_either(rt: Runtime) -> 
 
 
 @pytest.mark.parametrize("rest", [b"0\r\nx: %b" % (b"v" * 100_000), b"1;%b" % (b"v" * 100_000)])
-def test_trailers_and_what_chunks_carry_besides_are_bounded_as_well(rt: Runtime, rest: bytes) -> None:
+def test_trailers_and_chunk_extensions_are_limited(rt: Runtime, rest: bytes) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.writer.write(
@@ -112,7 +112,7 @@ def test_trailers_and_what_chunks_carry_besides_are_bounded_as_well(rt: Runtime,
     serve(rt, story)
 
 
-def test_a_body_may_be_larger_than_any_head(rt: Runtime) -> None:
+def test_a_body_may_be_larger_than_the_limit_of_a_head(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             for _ in range(2):
@@ -128,7 +128,7 @@ def test_a_body_may_be_larger_than_any_head(rt: Runtime) -> None:
 # --- how long it may take --------------------------------------------------------------------------------------------
 
 
-def test_who_says_nothing_is_let_go(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_silent_connection_is_closed(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             await until(serving._connections)
@@ -146,7 +146,7 @@ def test_who_says_nothing_is_let_go(rt: Runtime, caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
-def test_a_head_has_to_be_complete_in_time_however_it_trickles(rt: Runtime, is_kept: bool, piece: bytes) -> None:
+def test_a_slow_head_must_be_complete_in_time(rt: Runtime, is_kept: bool, piece: bytes) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             if is_kept:
@@ -168,7 +168,7 @@ def test_a_head_has_to_be_complete_in_time_however_it_trickles(rt: Runtime, is_k
     serve(rt, story)
 
 
-def test_line_breaks_are_no_request(rt: Runtime) -> None:
+def test_line_breaks_do_not_start_a_request(rt: Runtime) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask("/healthz")
@@ -184,7 +184,7 @@ def test_line_breaks_are_no_request(rt: Runtime) -> None:
     serve(rt, story)
 
 
-def test_the_time_between_two_requests_and_that_of_an_answer_do_not_count(rt: Runtime) -> None:
+def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -202,7 +202,7 @@ def test_the_time_between_two_requests_and_that_of_an_answer_do_not_count(rt: Ru
     serve(rt, story)
 
 
-def test_the_server_looks_by_itself(rt: Runtime) -> None:
+def test_the_server_checks_connections_by_itself(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
             assert await line.ended()
@@ -224,7 +224,7 @@ def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
     return f"{parts.path}?{parts.query}"
 
 
-def test_an_answer_of_which_nothing_is_taken_is_broken_off(
+def test_a_client_that_reads_nothing_is_disconnected(
     rt: Runtime, large_file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
@@ -244,7 +244,7 @@ def test_an_answer_of_which_nothing_is_taken_is_broken_off(
     assert told(caplog) == [Limit.READER_SECONDS]
 
 
-def test_somebody_who_reads_slowly_gets_everything(rt: Runtime, large_file: str) -> None:
+def test_a_slow_reader_gets_the_whole_response(rt: Runtime, large_file: str) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask(large_file)
@@ -285,7 +285,7 @@ def waiting_post(rt: Runtime) -> str:
     return f"/api/v1/posts/{accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))}?wait=60"
 
 
-def test_when_all_connections_are_in_use_the_one_idle_longest_is_closed(
+def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
     rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
@@ -312,7 +312,7 @@ def test_when_all_connections_are_in_use_the_one_idle_longest_is_closed(
     assert addresses_in(caplog) == ["127.0.0.9"]
 
 
-def test_when_no_connection_is_idle_a_new_one_is_closed_and_the_others_go_on(
+def test_when_no_connection_is_idle_a_new_one_is_closed(
     rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
@@ -335,7 +335,7 @@ def test_when_no_connection_is_idle_a_new_one_is_closed_and_the_others_go_on(
     assert told(caplog) == [Limit.CONNECTIONS]
 
 
-def test_one_address_has_at_most_so_many_connections_and_the_others_do_not_notice(
+def test_the_connection_limit_of_one_address_does_not_affect_others(
     rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
@@ -389,7 +389,7 @@ class Idle:
         self.is_aborted = True
 
 
-def test_a_household_of_ipv6_is_one_address_and_a_trusted_proxy_is_none() -> None:
+def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> None:
     watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).contains)
     trusted = [Idle(f"2001:db8:0:1::{number}") for number in range(5)]
     household = [Idle(f"2001:db8:0:2::{number}", since=number) for number in range(3)]
@@ -399,7 +399,7 @@ def test_a_household_of_ipv6_is_one_address_and_a_trusted_proxy_is_none() -> Non
     assert [one for one in (*trusted, *household, *others) if one.is_aborted] == household[:1]
 
 
-def test_many_new_connections_close_exactly_those_that_are_idle_longest() -> None:
+def test_many_new_connections_close_the_longest_idle_connections() -> None:
     watch = ConnectionWatch(ConnectionLimits(connections=300, connections_per_address=300))
     old = [Idle("192.0.2.1", since=number * 7 % 300) for number in range(300)]
     new = [Idle("192.0.2.2", since=1000 + number) for number in range(200)]
@@ -415,9 +415,7 @@ def test_many_new_connections_close_exactly_those_that_are_idle_longest() -> Non
     assert not any(one.is_aborted for one in new)
 
 
-def test_requests_sent_far_ahead_of_their_answers_end_the_connection(
-    rt: Runtime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_too_many_pipelined_requests_end_the_connection(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.writer.write((START + b"\r\n") * 5000)
@@ -434,7 +432,7 @@ def test_requests_sent_far_ahead_of_their_answers_end_the_connection(
     ("limits", "soft"),
     [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
 )
-def test_descriptors_are_raised_to_the_hard_limit_and_no_further_than_a_kernel_goes(
+def test_the_descriptor_limit_is_raised_to_the_hard_limit(
     limits: tuple[int, int], soft: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [limits]
@@ -444,7 +442,7 @@ def test_descriptors_are_raised_to_the_hard_limit_and_no_further_than_a_kernel_g
     assert now[0] == (soft, limits[1])
 
 
-def test_a_system_that_refuses_leaves_it_as_it_is(
+def test_a_refused_descriptor_limit_stays_unchanged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
@@ -457,11 +455,11 @@ def test_a_system_that_refuses_leaves_it_as_it_is(
 
 
 @pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
-def test_connections_leave_room_for_files_and_the_database(descriptors: int, connections: int) -> None:
+def test_connections_leave_descriptors_for_files_and_the_database(descriptors: int, connections: int) -> None:
     assert connection_limits.connections_within(descriptors) == connections
 
 
-def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     watch = ConnectionWatch(ConnectionLimits())
 
     def times() -> list[int]:
@@ -483,7 +481,7 @@ def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest
         assert times() == []
 
 
-def test_a_small_buffer_is_enough_for_an_answer(rt: Runtime) -> None:
+def test_a_small_socket_buffer_is_enough_for_a_response(rt: Runtime) -> None:
     """Whoever takes little at a time, but takes it, is no slow reader."""
 
     async def story(serving: Server, key: str, port: int) -> None:

@@ -19,7 +19,7 @@ from tests.integration.web.wire import Line, free_port, serve
 from tests.support.appliance import accept, add_profile
 
 
-def test_it_answers_and_keeps_connections(rt: Runtime) -> None:
+def test_the_server_keeps_connections_open(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             for _ in range(2):
@@ -35,7 +35,7 @@ def test_it_answers_and_keeps_connections(rt: Runtime) -> None:
 @pytest.mark.parametrize(
     "request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1", b"CONNECT x:443 HTTP/1.1"]
 )
-def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_line: bytes) -> None:
+def test_invalid_http_gets_a_problem(rt: Runtime, request_line: bytes) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
@@ -49,7 +49,7 @@ def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_li
 
 
 @pytest.mark.parametrize("offered", ["h2c", "websocket"])
-def test_an_offer_of_another_protocol_is_declined_and_the_request_stays_whole(rt: Runtime, offered: str) -> None:
+def test_an_upgrade_is_declined_and_the_request_stays_complete(rt: Runtime, offered: str) -> None:
     """`curl --http2` offers it with every first request; what comes behind is no other protocol."""
     profile = add_profile(rt)
 
@@ -73,7 +73,9 @@ def test_an_offer_of_another_protocol_is_declined_and_the_request_stays_whole(rt
     serve(rt, story)
 
 
-def test_who_waits_is_answered_when_it_stops_and_nobody_new_is_let_in(rt: Runtime, profile_post: str) -> None:
+def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_refused(
+    rt: Runtime, profile_post: str
+) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask(f"/api/v1/posts/{profile_post}?wait=60")
@@ -92,7 +94,7 @@ def test_who_waits_is_answered_when_it_stops_and_nobody_new_is_let_in(rt: Runtim
     serve(rt, story)
 
 
-def test_a_request_that_arrives_during_the_stop_on_a_kept_connection_is_answered(rt: Runtime) -> None:
+def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(rt: Runtime) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask("/healthz")
@@ -108,7 +110,7 @@ def test_a_request_that_arrives_during_the_stop_on_a_kept_connection_is_answered
     serve(rt, story)
 
 
-def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.0)
     looked = 0
 
@@ -137,7 +139,7 @@ def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime, mon
 
 
 @pytest.mark.parametrize("most_bytes", [1, 10**6])
-def test_a_caller_of_http_1_0_gets_a_long_list_up_to_the_end_of_its_connection(
+def test_an_http_1_0_client_gets_a_long_list_until_the_connection_ends(
     rt: Runtime, profile_post: str, monkeypatch: pytest.MonkeyPatch, most_bytes: int
 ) -> None:
     monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", most_bytes)
@@ -156,7 +158,7 @@ def test_a_caller_of_http_1_0_gets_a_long_list_up_to_the_end_of_its_connection(
     serve(rt, story)
 
 
-def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_does_not_delay_the_stop(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.01)
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -179,7 +181,7 @@ def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime, monkeypa
         ("no.invalid:80", "listen"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, address: str, told: str) -> None:
+def test_an_unusable_address_is_reported_with_a_remedy(rt: Runtime, address: str, told: str) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -203,7 +205,7 @@ def hand_over(rt: Runtime, *sockets: socket.socket) -> None:
     rt.service_manager = ServiceManager(descriptors=tuple(each.detach() for each in sockets))
 
 
-def test_the_sockets_that_were_handed_over_are_used(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sockets_of_systemd_are_used(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
     four, six = socket.create_server(("127.0.0.1", 0)), socket.create_server(("::1", 0), family=socket.AF_INET6)
     ports = [each.getsockname()[1] for each in (four, six)]
     hand_over(rt, four, six)
@@ -217,7 +219,7 @@ def test_the_sockets_that_were_handed_over_are_used(rt: Runtime, caplog: pytest.
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
+def test_a_socket_at_the_configured_address_logs_no_warning(
     rt: Runtime, caplog: pytest.LogCaptureFixture, host: str
 ) -> None:
     port = free_port()
@@ -239,7 +241,7 @@ def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
     ],
     ids=["datagrams", "one connection", "of this machine alone"],
 )
-def test_any_other_socket_is_refused_with_the_remedy(rt: Runtime, make: Callable[[], socket.socket]) -> None:
+def test_any_other_socket_is_refused_with_a_remedy(rt: Runtime, make: Callable[[], socket.socket]) -> None:
     hand_over(rt, make())
     with pytest.raises(OperatorError, match="does not listen for TCP") as refused:
         server.open_for(rt)

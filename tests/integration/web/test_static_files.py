@@ -38,7 +38,7 @@ def caller(rt: Runtime) -> Iterator[Caller]:
         yield caller
 
 
-def test_a_file_is_kept_for_a_year_under_an_address_that_changes_with_it(caller: Caller, folder: Path) -> None:
+def test_a_file_is_cached_for_a_year_under_a_url_with_its_hash(caller: Caller, folder: Path) -> None:
     address = files.static_url("style.css")
     reply = caller.ask("GET", f"/{address}")
     assert (reply.status, reply.body) == (200, STYLE)
@@ -55,7 +55,7 @@ def test_a_file_is_kept_for_a_year_under_an_address_that_changes_with_it(caller:
 
 
 @pytest.mark.parametrize("name", ["style.css", "vendored/thing-1.0/thing.min.js"])
-def test_it_comes_compressed_to_whoever_takes_that(caller: Caller, name: str) -> None:
+def test_a_file_is_compressed_if_the_client_accepts_gzip(caller: Caller, name: str) -> None:
     address = f"/{files.static_url(name)}"
     plain, packed = caller.ask("GET", address), caller.ask("GET", address, headers=GZIP)
     assert packed.headers["content-encoding"] == "gzip"
@@ -66,13 +66,13 @@ def test_it_comes_compressed_to_whoever_takes_that(caller: Caller, name: str) ->
     assert refused.body == plain.body
 
 
-def test_what_gzip_would_make_larger_is_sent_as_it_is(caller: Caller) -> None:
+def test_a_file_that_gzip_would_enlarge_is_not_compressed(caller: Caller) -> None:
     reply = caller.ask("GET", f"/{files.static_url('start.js')}", headers=GZIP)
     assert (reply.body, "content-encoding" in reply.headers) == (b"go()", False)
     assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
 
 
-def test_whoever_has_it_already_gets_nothing_more(caller: Caller) -> None:
+def test_a_cached_file_is_not_sent_again(caller: Caller) -> None:
     address = f"/{files.static_url('style.css')}"
     etag = caller.ask("GET", address).headers["etag"]
     assert etag == caller.ask("GET", address, headers=GZIP).headers["etag"]
@@ -82,7 +82,7 @@ def test_whoever_has_it_already_gets_nothing_more(caller: Caller) -> None:
     assert caller.ask("GET", address, headers={"if-none-match": '"else"'}).status == 200
 
 
-def test_its_head_says_the_same_without_it(caller: Caller) -> None:
+def test_head_returns_the_headers_of_a_file(caller: Caller) -> None:
     address = f"/{files.static_url('style.css')}"
     whole, head = caller.ask("GET", address), caller.ask("HEAD", address)
     assert (head.status, head.body) == (200, b"")
@@ -108,11 +108,11 @@ def test_its_head_says_the_same_without_it(caller: Caller) -> None:
         "/static/.",
     ],
 )
-def test_nothing_else_is_found_however_it_is_asked_for(caller: Caller, address: str) -> None:
+def test_no_other_path_is_found(caller: Caller, address: str) -> None:
     assert caller.ask("GET", address).status == 404
 
 
-def test_the_right_hash_does_not_lead_out_of_the_folder_either(caller: Caller, folder: Path) -> None:
+def test_a_correct_hash_does_not_lead_out_of_the_folder(caller: Caller, folder: Path) -> None:
     outside = files.StaticFile(folder / "style.css").hash
     (folder.parent / "style.css").write_bytes(STYLE)
     for address in (f"../style.{outside}.css", f"%2e%2e/style.{outside}.css", f"x/../style.{outside}.css"):

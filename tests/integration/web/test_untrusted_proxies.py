@@ -79,7 +79,7 @@ def test_the_log_names_the_peer_and_the_setting_once_an_hour(
         assert len(lines(caplog)) == 2
 
 
-def test_the_doctor_reports_it_as_long_as_it_was_seen_within_a_day(app: App, rt: Runtime, clock: HandClock) -> None:
+def test_the_doctor_reports_a_proxy_seen_within_a_day(app: App, rt: Runtime, clock: HandClock) -> None:
     assert found(rt) == []
     call(app, f"::ffff:{GATEWAY}", x_forwarded_for="198.51.100.7")
     (finding,) = found(rt)
@@ -94,7 +94,7 @@ def test_the_doctor_reports_it_as_long_as_it_was_seen_within_a_day(app: App, rt:
     assert found(rt) == []
 
 
-def test_a_start_with_the_setting_ends_the_report_and_one_without_it_brings_it_back(app: App, rt: Runtime) -> None:
+def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app: App, rt: Runtime) -> None:
     call(app, GATEWAY, x_forwarded_for="198.51.100.7")
     rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("127.0.0.1", GATEWAY))})
     again = create_app(rt)
@@ -109,7 +109,7 @@ def test_a_start_with_the_setting_ends_the_report_and_one_without_it_brings_it_b
     assert [one.peer for one in addresses.read_untrusted_proxies(rt.reader)] == [GATEWAY, "unix"]
 
 
-def test_strangers_fill_neither_log_nor_memory_and_hide_no_proxy_of_the_owners(
+def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
     app: App, rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "socialpub"):
@@ -128,7 +128,7 @@ def test_strangers_fill_neither_log_nor_memory_and_hide_no_proxy_of_the_owners(
         assert GATEWAY in [one.peer for one in addresses.read_untrusted_proxies(rt.reader)]
 
 
-def test_a_database_that_takes_no_write_is_tried_again(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_is_repeated_at_the_next_start(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(*_: object) -> None:
         raise Unavailable("The disk is full.")
 

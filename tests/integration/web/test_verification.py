@@ -20,7 +20,7 @@ def appliance_options() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", ["/", "/storage/media/"])
-def test_the_file_is_served_at_the_root_and_under_the_prefix_of_the_media(rt: Runtime, folder: str) -> None:
+def test_the_verification_file_is_served_at_the_root_and_below_the_media(rt: Runtime, folder: str) -> None:
     with Caller(create_app(rt), "") as caller:
         answer = caller.ask("GET", folder + NAME)
         assert (answer.status, answer.body) == (200, CONTENT.encode())

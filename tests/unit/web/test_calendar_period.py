@@ -84,7 +84,7 @@ def test_month_and_week_lead_to_each_other() -> None:
         ("", "1999-W51"), ("", "W47"), ("x" * 5000, ""),
     ],
 )  # fmt: skip
-def test_nonsense_and_absurd_years_are_told(asked_month: str, asked_week: str) -> None:
+def test_invalid_and_absurd_years_are_refused(asked_month: str, asked_week: str) -> None:
     with pytest.raises(ValueError, match="between 2000 and 2199") as told:
         CalendarPeriod.read(asked_month, asked_week, TODAY)
     assert len(str(told.value)) < 200

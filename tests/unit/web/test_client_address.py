@@ -33,7 +33,7 @@ LOOPBACK = ("127.0.0.1", "::1")
         ("", [b"198.51.100.1"], ""),
     ],
 )
-def test_only_a_proxy_of_this_machine_is_believed_and_only_an_address(peer, forwarded, expected):
+def test_only_a_local_proxy_with_a_valid_address_is_trusted(peer, forwarded, expected):
     assert TrustedProxies(LOOPBACK).find_caller(peer, forwarded) == expected
 
 
@@ -54,17 +54,17 @@ CONTAINERS = (*LOOPBACK, "172.16.0.0/12", "fd00::/8", "unix")
         ("", [b"198.51.100.1"], "198.51.100.1"),
     ],
 )
-def test_past_proxies_that_are_listed_the_first_stranger_from_the_end_is_the_caller(peer, forwarded, expected):
+def test_the_last_address_that_is_not_a_trusted_proxy_is_the_client(peer, forwarded, expected):
     """What stands before that address, the caller may have written."""
     assert TrustedProxies(CONTAINERS).find_caller(peer, forwarded) == expected
 
 
-def test_without_a_trusted_proxy_nobody_is_believed():
+def test_without_a_trusted_proxy_the_header_is_ignored():
     assert TrustedProxies(()).find_caller("127.0.0.1", [b"198.51.100.1"]) == "127.0.0.1"
     assert not TrustedProxies(()).contains("")
 
 
-def test_a_network_of_mapped_addresses_is_one_of_ipv4():
+def test_a_network_of_mapped_addresses_is_an_ipv4_network():
     assert TrustedProxies(("::ffff:10.0.0.0/104",)).contains("10.1.2.3")
 
 
@@ -78,5 +78,5 @@ def test_a_network_of_mapped_addresses_is_one_of_ipv4():
         ("", ""),
     ],
 )
-def test_a_whole_64_of_ipv6_is_one_place(address, expected):
+def test_an_ipv6_64_is_one_client_network(address, expected):
     assert client_address.client_network(address) == expected

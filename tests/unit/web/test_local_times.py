@@ -14,7 +14,7 @@ def read(text: str, zone: str = "Europe/Berlin") -> times.LocalTime:
     return found
 
 
-def test_an_ordinary_time_is_one_instant_whatever_is_chosen() -> None:
+def test_an_ordinary_time_is_one_instant_for_every_choice() -> None:
     found = read("2026-11-25T09:00:30.250")
     assert found.instants == (datetime(2026, 11, 25, 8, 0, 30, 250_000, tzinfo=UTC),)
     assert found.instant("") == found.instant(times.SECOND) == found.instants[0]

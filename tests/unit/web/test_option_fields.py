@@ -52,7 +52,7 @@ def test_every_option_and_every_value_has_a_name_for_people() -> None:
         ("pinterest", {}),
     ],
 )  # fmt: skip
-def test_a_form_that_nobody_touched_says_what_was_stored(network: str, stored: dict[str, Any]) -> None:
+def test_an_unchanged_form_returns_the_stored_options(network: str, stored: dict[str, Any]) -> None:
     given = option_fields.read(form(network, **sent_back(network, stored)), network)
     assert given == stored
     provider = build(ProvidersSection())[network]

@@ -64,7 +64,7 @@ def test_the_example_is_taken_by_the_adapter(network: str) -> None:
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
-def test_a_default_stands_in_words_and_is_sent_by_no_generated_client(network: str, option: Option) -> None:
+def test_a_default_is_only_in_the_description(network: str, option: Option) -> None:
     schema = SCHEMAS[option_component(network)]["properties"][option.name]
     assert "default" not in schema
     if option.default is not None:

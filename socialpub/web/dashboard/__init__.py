@@ -1,1 +1,1 @@
-"""The dashboard: the owner's door, in a browser and by session; it calls the same domain functions as the API."""
+"""The dashboard: the owner's entry point in a browser. It calls the same domain functions as the API."""

@@ -1,6 +1,6 @@
-"""`/calendar`: posts by day and hour in the reader's time zone: a month (`?month=2026-11`) or week (`?week=2026-W47`).
+"""`/calendar`: posts by day and hour in the browser's time zone: a month (`?month=2026-11`) or week (`?week=2026-W47`).
 
-Weeks begin on Monday and have ISO 8601 numbers: the last days of a year may belong to week 1 of the next.
+Weeks start on Monday and have ISO 8601 numbers. The last days of a year can belong to week 1 of the next year.
 """
 
 from collections.abc import Sequence
@@ -24,19 +24,18 @@ from socialpub.web.http.answer import Answer
 
 FIRST_YEAR, LAST_YEAR = 2000, 2199
 MAX_QUOTED = 20
-"""An error quotes this number of letters of the address."""
 HOURS = range(24)
 
 MAX_PER_DAY, MAX_PER_HOUR = 3, 4
-"""A day or hour shows this number of posts, and the number of the others."""
+"""The posts that a day or an hour shows. A link shows the number of other posts."""
 MAX_COUNTED_PER_DAY, MAX_COUNTED_PER_HOUR = 1000, 100
 MAX_SHOWN = 150
-"""If the page would show more posts, each hour shows only its first: the page stays quick and readable."""
+"""If there are more posts, each day or hour shows only its first post, so that the page stays fast."""
 USUAL_HOUR = 9
-"""A new post is suggested for this hour of a day, or for the next hour that is still to come."""
+"""The suggested hour of a new post, if that hour is in the future."""
 
 DUE = Badge("Due", "warn")
-"""Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page names."""
+"""A scheduled post whose time has come."""
 _SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
 _SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?", "": "→"}
 
@@ -45,7 +44,7 @@ _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class CalendarPeriod:
-    """`first` is the first day of the month, or the Monday of the week."""
+    """A month or a week. `first` is its first day or its Monday."""
 
     view: Literal["month", "week"]
     first: date
@@ -60,7 +59,7 @@ class CalendarPeriod:
 
     @classmethod
     def read(cls, month: str, week: str, today: date) -> "CalendarPeriod":
-        """Read `2026-11` or `2026-W47`; without either, return this month. Raises ValueError with a sentence."""
+        """Read `2026-11` or `2026-W47`, by default the current month. Raises ValueError."""
         if not month and not week:
             return cls.month_of(today)
         given, view, example = (week, "week", "2026-W47") if week else (month, "month", "2026-11")
@@ -103,7 +102,7 @@ class CalendarPeriod:
 
     @property
     def days(self) -> list[date]:
-        """Whole weeks, with the days of neighboring months that share a week with this month."""
+        """Whole weeks, including days of neighboring months."""
         begin = self.first - timedelta(days=self.first.weekday())
         end = self.first + _WEEK if self.view == "week" else self._next_first()
         end += timedelta(days=-end.weekday() % 7)
@@ -126,37 +125,37 @@ class CalendarPeriod:
         return self.first + _WEEK if self.view == "week" else (self.first + timedelta(days=31)).replace(day=1)
 
     def as_month(self) -> "CalendarPeriod":
-        """Return the month that has most of the week's days."""
+        """Return the month that contains most of the week's days."""
         return CalendarPeriod.month_of(self.first + 3 * _DAY)
 
     def as_week(self, today: date) -> "CalendarPeriod":
-        """Return the present week if the month has it, otherwise the month's first."""
+        """Return the current week if the month contains it, otherwise the first week of the month."""
         return CalendarPeriod.week_of(today if self.view == "month" and self.holds(today) else self.first)
 
 
 def midnights(days: list[date], zone: tzinfo) -> list[datetime]:
-    """Return the instants at which these days begin, and the end of the last one."""
+    """Return the start of each day and the end of the last day."""
     return [hour_begin(day, 0, zone) for day in [*days, days[-1] + _DAY]]
 
 
 def hour_instants(day: date, zone: tzinfo) -> list[datetime]:
-    """Return the instants at which the hours of a day begin by its clock, and the end of the day.
+    """Return the start of each hour of a day, and the end of the day.
 
-    An hour that a change of clocks skips ends when it begins; a repeated one lasts two hours.
+    An hour that a clock change skips has no length. A repeated hour has two hours.
     """
     end = hour_begin(day + _DAY, 0, zone)
-    # In a day that a zone left out, as Samoa did with one, every hour ends before it begins.
+    # Samoa once skipped a whole day, in which every hour would end before it starts.
     return [min(hour_begin(day, hour, zone), end) for hour in HOURS] + [end]
 
 
 def hour_begin(day: date, hour: int, zone: tzinfo) -> datetime:
-    """Return the first instant at which clocks show this hour. A skipped hour begins where the gap begins."""
+    """Return the first instant at which the clock shows this hour or a later one."""
     return datetime.combine(day, time(hour), zone).astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """A post with its time in the reader's zone. `sign` repeats the word of its state, for a quick look."""
+    """A post with its local time. `sign` is a symbol for its state."""
 
     post: CalendarPost
     local: datetime
@@ -177,19 +176,19 @@ class CalendarEntry:
 
     @property
     def time(self) -> str:
-        """`09:30`, with the zone in an hour that is repeated on that day."""
+        """`09:30`, with the zone if the clock repeats this hour."""
         other = self.local.replace(fold=1 - self.local.fold)
         twice = other.utcoffset() != self.local.utcoffset()
         return f"{self.local:%H:%M} {times.zone_abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
 
     @property
     def exact_time(self) -> str:
-        """`09:30:00.000`: a move to another day or hour keeps the rest of it."""
+        """`09:30:00.000`: a move to another day or hour keeps the rest of the time."""
         return self.local.time().isoformat("milliseconds")
 
     @property
     def text(self) -> str:
-        """The beginning of the text on one line, or what a post without text shows."""
+        """The text on one line, or the kind of a post without text."""
         if self.post.text and self.post.text.strip():
             return " ".join(self.post.text.split())
         return {"video": "Video", "image": "Image"}.get(self.post.kind or "", "Post") + " without text"
@@ -209,7 +208,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDate:
-    """A day as a heading. `compose_at` is the time of a new post on it; None when the day is over."""
+    """The heading of a day. `compose_at` is the suggested time of a new post; None on past days."""
 
     day: date
     is_own: bool
@@ -221,8 +220,7 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class CalendarCell:
-    """The posts of a day or of an hour. `at` is its name in a form for another time: `2026-11-25`, with the hour in a
-    week. `more_path` leads to a list of all its posts."""
+    """The posts of a day or hour. `at` is its value in the form: `2026-11-25` or `2026-11-25T14:00`."""
 
     date: CalendarDate
     at: str
@@ -234,7 +232,7 @@ class CalendarCell:
 
     @property
     def classes(self) -> str:
-        """The CSS classes, each behind a blank. `open` is an hour for a new post."""
+        """The CSS classes. `open` is an hour for a new post."""
         is_free = not self.entries
         words = {
             "other": not self.date.is_own,
@@ -262,7 +260,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         instants = [instant for day in of_days for instant in day[:-1]] + of_days[-1][-1:]
         most, counted = MAX_PER_HOUR, MAX_COUNTED_PER_HOUR
     stamps = [stamp(instant) for instant in instants]
-    # A day with thousands of posts takes a while to count.
+    # In a thread, because thousands of posts take time to count.
     found = await rt.read_in_thread(lambda reader: calendar.load_days(reader, stamps, most, counted))
     if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
         found = [replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
@@ -311,7 +309,6 @@ def _cell(
 
 
 def _rows(period: CalendarPeriod, cells: Sequence[CalendarCell]) -> list[Sequence[CalendarCell]]:
-    """Return a row for each week of a month, or for each hour of a week."""
     if period.view == "month":
         return [cells[start : start + 7] for start in range(0, len(cells), 7)]
     return [cells[hour :: len(HOURS)] for hour in HOURS]

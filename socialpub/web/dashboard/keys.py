@@ -1,7 +1,6 @@
-"""`/keys`: who may use the API. A key is shown once, in the answer to the form that makes it.
+"""`/keys`: the API keys. A key is shown once, in the response to the form that creates the key.
 
-No cache stores that answer. The form carries the id of the key that it makes, so a form that is sent twice makes no
-second key.
+The form contains the id of the new key, so a form that is submitted twice creates one key.
 """
 
 import contextlib
@@ -43,7 +42,7 @@ class ShownKey:
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    with contextlib.suppress(SocialpubError):  # then the list is a minute old
+    with contextlib.suppress(SocialpubError):  # then the times of last use are a minute old
         await visit.request.state.last_uses.flush()
     return _page(rt, visit, Form([("write", "on")]), api_keys.new_id())
 
@@ -89,7 +88,7 @@ async def revoke(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
-    """Keep the keys that came with a restored backup: the overview reports them no longer."""
+    """Keep the API keys of a restored backup. The overview then no longer reports them."""
     kept = await rt.write_soon(api_keys.keep_restored)
     if not kept:
         return visit.go("/", status="No restored key needs a decision.")
@@ -132,7 +131,7 @@ def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
 
 
 def _expiry(visit: Visit) -> datetime | None:
-    """Return the end of the key: after a number of days, or with a day of the browser's zone. Raises InvalidRequest."""
+    """Return the expiry: after a number of days, or at the end of a local day. Raises InvalidRequest."""
     days, date = visit.form.number("expires", max_digits=4), visit.form.text("expires_on")
     if days is not None:
         return visit.now + timedelta(days=days)
@@ -145,7 +144,7 @@ def _expiry(visit: Visit) -> datetime | None:
 
 
 def _base_address(rt: Runtime, visit: Visit) -> str:
-    """Return our address as this browser knows it. The Origin header was compared with ours before."""
+    """Return the base URL that this browser uses. The Origin header is already checked."""
     origin = visit.request.headers.get(b"origin", b"").decode("latin-1")
     base = urlsplit(rt.settings.base_url)
     if not origin or origin == f"{base.scheme}://{base.netloc}":

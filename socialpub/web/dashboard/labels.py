@@ -1,4 +1,4 @@
-"""What pages call posts, deliveries and profiles: the badge of a state, an excerpt of a text, a name that is unique."""
+"""Badges of states, excerpts of texts and unique names for the pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ MAX_TITLE_LETTERS = 60
 
 
 class Badge(NamedTuple):
-    """A state in a word. `kind` is its color: `good`, `bad`, `warn`, or none."""
+    """A state as a short text. `kind` is its color: `good`, `bad`, `warn` or none."""
 
     text: str
     kind: str = ""
 
 
 class NetworkState(NamedTuple):
-    """The state of a post on one network. `accounts` is the profile, or the number of profiles."""
+    """The state of a post on one network. `accounts` names the profile or the number of profiles."""
 
     label: str
     accounts: str
@@ -36,7 +36,7 @@ DELIVERY_STATES = {
     "unknown": Badge("Outcome unknown", "warn"),
     "canceled": Badge("Canceled"),
 }
-"""By outcome, as the API filters by it (`deliveryStatus`)."""
+"""By outcome, as in the API filter `deliveryStatus`."""
 
 POST_STATES = {
     "scheduled": Badge("Scheduled"),
@@ -44,7 +44,7 @@ POST_STATES = {
     "settled": Badge("Settled"),
     "canceled": Badge("Canceled"),
 }
-"""By status. The deliveries of a settled post decide its badge (`_SETTLED`)."""
+"""By status. For a settled post, `_SETTLED` has the badge of its deliveries."""
 
 _IN_APP = Badge("In the TikTok app")
 _OUTCOMES = {**DELIVERY_STATES, details.IN_APP: _IN_APP}
@@ -88,7 +88,7 @@ def delivery_badge(shown: Mapping[str, Any], post_status: str) -> Badge:
 
 
 def delivery_outcome(shown: Mapping[str, Any]) -> str:
-    """Return the outcome of a delivery as the API shows it. A draft that arrived has an outcome of its own."""
+    """Return the outcome of a delivery from the API. A draft in the TikTok app has its own outcome."""
     outcome, mode = details.api_outcome(dict(shown)), shown["providerOptions"].get("mode")
     return details.owner_outcome(shown["provider"], outcome, mode, shown.get("providerPostId"))
 
@@ -108,7 +108,7 @@ def entry_outcome(entry: LogEntry) -> str:
 
 
 def post_networks(post: Mapping[str, Any], names: Mapping[str, str]) -> list[NetworkState]:
-    """Return one state for each network of a post as the API shows it. `names` are those of `profile_names`."""
+    """Return one state for each network of a post. `names` comes from `profile_names`."""
     found = (
         (one["provider"], profile_name(one["profileId"], one["profileName"], names), delivery_outcome(one))
         for one in post["deliveries"]
@@ -117,7 +117,7 @@ def post_networks(post: Mapping[str, Any], names: Mapping[str, str]) -> list[Net
 
 
 def network_states(status: str, deliveries: Iterable[tuple[str, str, str]]) -> list[NetworkState]:
-    """Return one state for each network, in the order of the deliveries (provider, profile name, outcome)."""
+    """Return one state for each network of these deliveries (provider, profile name, outcome)."""
     grouped: dict[str, list[tuple[str, str]]] = {}
     for provider, name, outcome in deliveries:
         grouped.setdefault(provider, []).append((name, outcome))
@@ -143,7 +143,7 @@ def _network_badge(post_status: str, outcomes: set[str]) -> Badge:
 
 
 def excerpt(post: Mapping[str, Any], max_letters: int = MAX_EXCERPT_LETTERS) -> str:
-    """Return the beginning of the text on one line, or the number of its media."""
+    """Return the start of the text on one line, or the number of media."""
     text = " ".join(post.get("body", "").split())
     if not text:
         return f"Post without text ({count_media(post['media'])})"
@@ -171,9 +171,10 @@ def list_accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def profile_names(rows: Iterable[ProfileRow], *, network_is_shown: bool = False) -> dict[str, str]:
-    """Return the name of each profile in a list, by id: its label, and where that is not unique, its network or handle.
+    """Return a unique name of each profile by id: its label, with network or handle if needed.
 
-    Disconnected profiles make no label of a connected one ambiguous."""
+    Disconnected profiles do not make the label of a connected profile ambiguous.
+    """
     same: dict[tuple[str, str], list[ProfileRow]] = {}
     for row in rows:
         same.setdefault((row.name.casefold(), row.provider if network_is_shown else ""), []).append(row)
@@ -193,12 +194,12 @@ def _unique_name(row: ProfileRow, same: Sequence[ProfileRow], network_is_shown: 
 
 
 def profile_name(profile_id: str, name: str, names: Mapping[str, str]) -> str:
-    """Return the name of a profile in `names`, if its label is still the `name` that a post was made under."""
+    """Return the unique name, if the label has not changed since the post was created."""
     found = names.get(profile_id, name)
     return found if found.startswith(name) else name
 
 
 def step_name(name: str) -> str:
-    """Return the step of a plan in words: `create_post` becomes `Create post`, `upload:0` the first `Upload 1`."""
+    """Return `Create post` for `create_post`, and `Upload 1` for `upload:0`."""
     word, _, index = name.replace("_", " ").capitalize().partition(":")
     return f"{word} {int(index) + 1}" if index.isdigit() else word

@@ -20,7 +20,7 @@ from socialpub.web.http.answer import Answer
 from socialpub.web.pages import pages
 
 ALL = "all"
-"""The type of every entry. Without a type, the page shows outcomes and the file holds every entry."""
+"""Every type. Without a type, the page shows outcomes and the file contains every entry."""
 PER_PAGE = 50
 
 AUDIT_LABELS = {
@@ -61,7 +61,6 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"Cannot use the filter “{name}”. {reason}")
     pieces = log_export.export_csv(rt, query)
-    # The length is known only at the end: the file is sent in chunks.
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
     await visit.start_file(name, b"text/csv; charset=utf-8; header=present")
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
@@ -71,7 +70,7 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
 
 
 def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[ListFilter, LogFilter]:
-    """Read the filter. `whole`: without a type, every entry is meant."""
+    """Read the filter. With `whole`, no type means every entry."""
     wanted = ListFilter(visit.query, visit.zone)
     network = wanted.choice("network", LABELS)
     profile = wanted.choice("profile", {row.id for row in rows}, "profile")
@@ -112,7 +111,7 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Answer:
-    """Redirect from the address that the audit log had in former versions."""
+    """Redirect the former address of the audit log."""
     query = visit.request.query_string
     location = visit.href("/audit").encode() + (b"?" + query if query else b"")
     return Answer(308, b"", ((b"location", location),), pages.HTML)

@@ -1,4 +1,4 @@
-"""`/`: what needs the owner first, then what is published next and what was published."""
+"""`/`: alerts for the owner, upcoming posts and published posts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,12 +26,11 @@ from socialpub.web.pages import pages
 
 MAX_PENDING = 10
 MAX_UPCOMING = 60
-"""A series is shown as one entry, so more are read than are shown."""
+"""More posts than the page shows, because a series is one entry."""
 MAX_PUBLISHED = 100
-"""One post may have been published to a hundred profiles."""
 DRAFTS_SINCE = timedelta(days=7)
 WATCHED_AHEAD = timedelta(hours=1)
-"""The page refreshes itself while a post is due within this time."""
+"""The page refreshes itself if a post is due within this time."""
 FOLD_FROM = 4
 SERIES_LETTERS = 20
 """Posts to the same networks are a series if their texts begin with this number of equal letters, without digits."""
@@ -42,18 +41,15 @@ _NO_LETTERS = re.compile(r"[\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is published next, and what was published."""
-
     pending: tuple[CalendarPost, ...]
-    """The last ones on their way, oldest first."""
+    """The last posts in progress, oldest first."""
     pending_count: int
     upcoming: tuple[CalendarPost, ...]
-    """The next ones that wait for their time."""
     scheduled_count: int
     published: list[LogEntry]
-    """The last deliveries that were published, newest first."""
+    """The last published deliveries, newest first."""
     in_app: list[LogEntry]
-    """The drafts of the last 7 days that the owner finishes in the network's app, newest first."""
+    """The TikTok drafts of the last 7 days, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +57,11 @@ class PublishedPost:
     post: CalendarPost
     at: str
     networks: list[tuple[NetworkState, list[str]]]
-    """With the first `MAX_LINKS` addresses on each network."""
+    """Each network with its first `MAX_LINKS` addresses."""
 
 
 async def front(request: Request) -> Answer | None:
-    """Show the overview to a browser, and a program where the API is."""
+    """Show the overview to a browser, and the API address to a program."""
     return await (show(request) if request.prefers_page() else pages.show_home(request))
 
 
@@ -90,7 +86,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         in_app=_published(rt, flow.in_app),
         names=labels.profile_names(profile_rows.list_all(rt.reader)),
         steps=None if steps["post"] and steps["profile"] else steps,
-        # Before the first post there is nothing to lose.
+        # Before the first post, there is nothing to back up.
         backup_reminder=needs.backup_reminder if steps["post"] else None,
         alerts=alerts,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
@@ -100,7 +96,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 def read_flow(rt: Runtime) -> Flow:
     reader = rt.reader
     counts = dict(audience_rows.count_posts(reader))
-    # What is due and still waits, as while publishing is paused, comes first.
+    # Due posts that still wait, for example because of a pause, come first.
     since = stamp(rt.now() - rt.settings.publishing.max_lateness)
     published = log_list.published(reader, MAX_PUBLISHED)
     drafts = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, stamp(rt.now() - DRAFTS_SINCE))
@@ -115,7 +111,7 @@ def read_flow(rt: Runtime) -> Flow:
 
 
 def _fold(entries: Sequence[CalendarEntry]) -> list[Sequence[CalendarEntry]]:
-    """Group at least `FOLD_FROM` successive posts of one series or of one day. Other posts are groups of one."""
+    """Group at least `FOLD_FROM` successive posts of one series or one day."""
     groups = []
     while entries:
         run = max(_count_equal(entries, _series), _count_equal(entries, _day))
@@ -126,7 +122,6 @@ def _fold(entries: Sequence[CalendarEntry]) -> list[Sequence[CalendarEntry]]:
 
 
 def _count_equal(entries: Sequence[CalendarEntry], key: Callable[[CalendarEntry], object]) -> int:
-    """Return how many entries have the key of the first one, before another key comes."""
     first = key(entries[0])
     return sum(1 for _ in takewhile(lambda entry: key(entry) == first, entries))
 
@@ -141,7 +136,6 @@ def _day(entry: CalendarEntry) -> tuple[date, bool]:
 
 
 def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
-    """Return the posts of these entries, each with the deliveries of these entries only."""
     by_post: dict[str, list[LogEntry]] = {}
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)

@@ -1,4 +1,4 @@
-"""`/profiles` and below: the connected accounts, their default options, and how an account is connected or ended."""
+"""`/profiles` and below: the connected accounts, their default options, connecting and disconnecting."""
 
 import asyncio
 import json
@@ -43,7 +43,6 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def avatar(rt: Runtime, visit: Visit) -> Answer:
-    """Send the account's picture. Its address changes with it."""
     found = avatars.load(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("This profile has no avatar.")
@@ -65,7 +64,7 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read(visit.form, profile.provider)
     try:
-        profiles.check_options(rt, profile, given)  # here, so that its hints name the dashboard
+        profiles.check_options(rt, profile, given)  # before the write, so that hints name the dashboard
         await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
         wrong = option_fields.errors_of(profile.provider, error.errors)
@@ -120,11 +119,11 @@ async def _page(
     wrong: dict[str, str] | None = None,
     problem: str | None = None,
 ) -> Answer:
-    """Render the page, with the values of a form that was wrong."""
+    """Render the page, with the values of an invalid form."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     provider = rt.providers[row.provider]
     shown = json.loads(row.options) if options is None else options
-    # A page that refreshes itself replaces only the waiting posts: the options need no question to the network.
+    # A refresh replaces only the waiting posts, so it does not ask the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
     known = await form_page.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
     limits = provider.app_limits()
@@ -156,7 +155,7 @@ show = page()(_page)
 
 @page()
 async def refresh(rt: Runtime, visit: Visit) -> Answer:
-    """Renew the tokens without the owner's consent, and fetch the account data again."""
+    """Renew the tokens and fetch the account data again."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     renewable = profile.refresh_token is not None
 
@@ -198,7 +197,6 @@ async def disconnect(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def connect_new(rt: Runtime, visit: Visit) -> Answer:
-    """Lead to the network's consent page, for an account of the owner's choice."""
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
         raise NotFound("There is no network with this name.")
@@ -207,7 +205,6 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def connect_again(rt: Runtime, visit: Visit) -> Answer:
-    """Lead to the network's consent page, for the account of this profile."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     return await _begin(visit, profile.provider, profile.id)
 
@@ -220,7 +217,7 @@ async def _begin(visit: Visit, provider_name: str, profile_id: str | None = None
 
 @page()
 async def waiting(rt: Runtime, visit: Visit) -> Answer:
-    """Show an attempt that waits for the consent, with a field for the address that the browser was sent to."""
+    """Show a connection attempt that waits for consent, with a field for the redirected address."""
     row = _attempt(rt, visit)
     outcome = consents.load_outcome(rt, row.id)
     if outcome is None:
@@ -234,7 +231,7 @@ async def waiting(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def paste(rt: Runtime, visit: Visit) -> Answer:
-    """Finish this attempt with the address that the browser was sent to."""
+    """Finish the attempt with the redirected address."""
     row = _attempt(rt, visit)
     try:
         query = consents.read_pasted_address(visit.form.text("address"), row.redirect_uri)
@@ -268,11 +265,10 @@ def _show_consent(
     consent_url: str | None = None,
     problem: str | None = None,
 ) -> Answer:
-    """Show the page that waits for the consent. If the network sends the browser back here, the page goes on to the
-    network without a click.
+    """Show the page that waits for the consent.
 
-    This is no redirect: browsers apply `form-action` to every step of a form's redirects, and a network's consent page
-    may lead anywhere (its sign-in, its site for a country).
+    This page continues without a click if the network redirects to this host. It is not an HTTP redirect: browsers
+    apply `form-action` to each redirect of a form, and a consent page can redirect to any host.
     """
     rt = visit.rt
     provider = rt.providers[provider_name]

@@ -1,7 +1,7 @@
 """`/login`, `/setup`, `/logout`, `/system/sessions/…` and `/system/password`: sign-in, sessions and the password.
 
-Hashing a password is slow on purpose, so passwords are hashed one at a time. Requests that wait for it hold no thread:
-files and other pages need those. When very many wait, further ones are refused.
+Hashing a password is slow on purpose, so one password is hashed at a time. Waiting requests use no thread, because
+files and other pages need the threads. If too many requests wait, more requests are refused.
 """
 
 import asyncio
@@ -24,7 +24,6 @@ from socialpub.web.http.answer import Answer
 
 SPENT = "This link was already used, or it is older than one day."
 MAX_WAITING = 100
-"""The last of them waits for a few seconds."""
 RETRY_SECONDS = 5
 
 
@@ -33,10 +32,10 @@ RETRY_SECONDS = 5
 
 @page(signed_in=False)
 async def form(rt: Runtime, visit: Visit) -> Answer:
-    """Show the field for the password, or sign in with the token of a link."""
+    """Show the password field, or sign in with the token of a link."""
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
-        # Guesses are slowed down, and keep no writer busy.
+        # Guesses are limited, and they do not use the writer.
         if not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, token):
             visit.request.state.rate_limits.count_guess(visit.request.client_address)
             return visit.show("login.html", http_status=403, problem=SPENT)
@@ -52,7 +51,7 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def submit(rt: Runtime, visit: Visit) -> Answer:
-    """Check the password. Wrong passwords are counted by address, and for a known browser by its cookie alone."""
+    """Check the password. Wrong passwords count by address, or by cookie for a known browser."""
     limits = visit.request.state.rate_limits
     address, browser_id = visit.request.client_address, security.find_known_browser(visit.request)
     try:
@@ -70,7 +69,6 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def sign_out(rt: Runtime, visit: Visit) -> Answer:
-    """End this browser's session, and clear the pages and images that the browser stored."""
     assert visit.session is not None
     await rt.write_soon(sign_in.sign_out, visit.session)
     visit.headers += [security.drop_cookie(visit.request, "session"), (b"clear-site-data", b'"cache"')]
@@ -88,7 +86,6 @@ async def end_session(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
-    """Show the form for the first password to a browser that has the link which `serve` printed."""
     if sign_in.is_password_set(rt.reader):
         return visit.go("/login", status=_set_already())
     _check_link(rt, visit)
@@ -108,10 +105,10 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def change_password(rt: Runtime, visit: Visit) -> Answer:
-    """Change the password. Every other browser must sign in again."""
+    """Change the password and end all other sessions."""
     assert visit.session is not None
     limits, address = visit.request.state.rate_limits, visit.request.client_address
-    # A session proves that the owner signed in here, also where the browser dropped the other cookie.
+    # The session identifies a browser that deleted the other cookie.
     browser_id = security.find_known_browser(visit.request) or visit.session.id
     limits.count_password(address, browser_id)
     if sign_in.is_password_set(rt.reader) and not await _password_matches(visit, "current", known=True):
@@ -130,7 +127,7 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
 
 @asynccontextmanager
 async def _hash_alone(visit: Visit, *, known: bool = False) -> AsyncIterator[None]:
-    """Wait for the lock. Raises RateLimited, but not for a `known` browser, whose own count is small."""
+    """Wait for the lock. Raises RateLimited, but not for a `known` browser, which has its own limit."""
     state = visit.request.state
     if state.passwords_waiting >= MAX_WAITING and not known:
         detail = "Too many sign-ins are in progress. Try again in a few seconds."
@@ -149,7 +146,6 @@ async def _password_matches(visit: Visit, field: str, *, known: bool) -> bool:
 
 
 async def _hash_password(visit: Visit) -> str:
-    """Hash the new password of the form. Raises InvalidRequest and RateLimited."""
     async with _hash_alone(visit):
         return await asyncio.to_thread(sign_in.hash_password, visit.form.text("password"), visit.form.text("repeated"))
 
@@ -170,7 +166,6 @@ def _set_already() -> str:
 
 
 def _set_password() -> str:
-    """Return the command. Anyone may see these pages."""
     with commands.in_public():
         return commands.line("admin", "set-password")
 
@@ -202,7 +197,7 @@ async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
     address, user_agent = _browser(visit)
     place = client_address.client_network(address)
     if sign_in.is_failure_due(rt, action, place):
-        with contextlib.suppress(Unavailable):  # a full disk changes nothing about the answer
+        with contextlib.suppress(Unavailable):  # a full disk does not change the response
             await rt.write_soon(sign_in.record_failure, action, place, user_agent)
 
 

@@ -1,8 +1,4 @@
-"""`/system`: the state of this installation, and what the owner does to the whole of it.
-
-Pause and resume, the doctor's findings, a backup as a file, and the addresses of notifications. The doctor and the
-notification services ask other machines, which may take a while.
-"""
+"""`/system`: the state of this installation, pause and resume, findings, backups and notification addresses."""
 
 import asyncio
 import platform
@@ -37,11 +33,11 @@ from socialpub.web.http.answer import Answer
 
 USAGE_DAYS = 7
 NOTHING_SENT, MAYBE_SENT = "nothing", "maybe"
-"""The owner's answers to what the original did since the backup was made."""
+"""What the original installation did after the backup, according to the owner."""
 _LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
 
 Counts = tuple[int, int]
-"""Of today, and of all days."""
+"""Today, and all days."""
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -49,7 +45,7 @@ Counts = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AtAGlance:
-    """One of the four things at the top of the page. `at` is a stamp behind the text, `more` an address for details."""
+    """One of four summaries. `at` is a stamp after the text, `more` an address for details."""
 
     name: str
     state: Badge
@@ -141,13 +137,13 @@ def _backup(needs: AlertFacts) -> AtAGlance:
 
 
 def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
-    """Return when the worker makes the next backup; None when a timer does it."""
+    """Return when the worker makes the next backup. None: a timer makes backups."""
     every, now = rt.settings.backup.every, rt.now()
     return None if every is None else stamp(max(now, last_backup.next_backup_at(copy, every, now)))
 
 
 def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:
-    """Return name, requests today and within a week of each key that was used. `days` are of UTC, newest first."""
+    """Return name, requests today and requests in 7 days of each used key. `days` are in UTC, newest first."""
     names = {key.id: key.name for key in api_keys.list_all(rt.reader)}
     used = dict.fromkeys(key_id for day in days for key_id in day.requests)
     rows = [(names.get(one, one), *_sums([day.requests.get(one, 0) for day in days])) for one in used]
@@ -155,7 +151,7 @@ def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, in
 
 
 def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, Counts, Counts, Counts]]:
-    """Return label, calls, published and failed deliveries of each network that was used. Unknown outcomes failed."""
+    """Return label, calls, published and failed deliveries of each used network. Unknown outcomes count as failed."""
     found = [
         (
             provider.label,
@@ -198,7 +194,6 @@ async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
 
 
 async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
-    """Show what resuming means, and after a restore ask what only the owner knows."""
     if appliance_state.paused_at(rt.reader) is None:
         return visit.go("/system", status="Publishing is not paused.")
     outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader))
@@ -232,7 +227,6 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def try_held(rt: Runtime, visit: Visit) -> Answer:
-    """Ask the networks that refuse this app again, at once."""
     held = await rt.write_soon(resume.probe_held_networks)
     said = "socialpub retries the next delivery to each held network now. Check this page again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app.")
@@ -243,7 +237,6 @@ async def try_held(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
-    """Make a backup without secret.key while everything goes on, then send it as a file."""
     with await runtime.run_in_thread(partial(create.make_download, rt)) as file:
         name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
         await visit.start_file(name, b"application/x-tar", file.size_bytes)
@@ -253,7 +246,6 @@ async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
 
 @page()
 async def add_address(rt: Runtime, visit: Visit) -> Answer:
-    """Add an address that Apprise accepts. From then on only its scheme and host are shown."""
     given = visit.form.text("url")
     try:
         url, name = await runtime.run_in_thread(partial(send.parse_address, given))
@@ -293,7 +285,6 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _load_address(rt: Runtime, visit: Visit) -> Service:
-    """Return the address that the path names. Raises NotFound."""
     for service in send.list_services(rt):
         if service.is_added and service.id == visit.params["addressId"]:
             return service

@@ -1,1 +1,1 @@
-"""What every page of the dashboard shares: visit, sign-in cookie, forms, rendering."""
+"""The parts of every dashboard page: visit, cookies, forms, rendering."""

@@ -1,10 +1,11 @@
-"""The fields of a form or of an address, their errors, addresses to return to, and the filter of a list.
+"""Read forms, queries and list filters.
 
-Every field is text. A box that is not ticked is absent.
+Each field is text. A checkbox that is not ticked is absent.
 """
 
+import contextlib
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic_core import PydanticCustomError
@@ -19,18 +20,17 @@ MAX_FIELDS = 1000
 MAX_ADDRESS_LETTERS = 2000
 MAX_QUOTED_LETTERS = 40
 _REST_OF_MINUTE = timedelta(seconds=59, milliseconds=999)
-"""A field has no seconds: the minute that a window ends with belongs to the window."""
+"""A field has no seconds. The last minute of a period belongs to the period."""
 
 
 class Form:
-    """The fields in their order; a name may occur several times."""
+    """The fields in order. A name can occur several times."""
 
     def __init__(self, fields: Sequence[tuple[str, str]] = ()) -> None:
         self.fields = tuple(fields)
 
     @classmethod
     def read(cls, body: bytes) -> "Form":
-        """Read a body or a query. Raises InvalidRequest."""
         try:
             text = body.decode("ascii")
             return cls(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
@@ -38,7 +38,7 @@ class Form:
             raise InvalidRequest.at(message="This form is not valid. Reload the page and try again.") from None
 
     def text(self, name: str) -> str:
-        """Return the last value of this name, with line ends as we store them."""
+        """Return the last value with this name, with Unix line ends."""
         found = self.texts(name)
         return found[-1] if found else ""
 
@@ -46,7 +46,7 @@ class Form:
         return [value.replace("\r\n", "\n") for key, value in self.fields if key == name]
 
     def number(self, name: str, max_digits: int = 7) -> int | None:
-        """Return the whole number of the field; None for anything else."""
+        """Return the whole number in the field. None: the field contains another text."""
         text = self.text(name).strip()
         return int(text) if text.isascii() and text.isdecimal() and len(text) <= max_digits else None
 
@@ -55,21 +55,21 @@ class Form:
 
 
 def field_errors(error: InvalidRequest) -> dict[str, str]:
-    """Return a sentence for each wrong field, by its name."""
+    """Return the error message of each wrong field."""
     return {str(item.path[0]): item.sentence for item in error.errors if item.path}
 
 
 def local_path(path: str, default: str) -> str:
-    """Return the path if it is an address of ours (`/posts?status=scheduled`), otherwise the default."""
+    """Return the path if it is an address of the dashboard, otherwise the default."""
     misleading = "//" in path or "\\" in path or not path.isprintable() or len(path) > MAX_ADDRESS_LETTERS
     return path if path.startswith("/") and not misleading else default
 
 
 class ListFilter:
-    """The filter of a list, as an address names it: `?network=x&from=2026-11-01`.
+    """The filter of a list from its address: `?network=x&from=2026-11-01`.
 
-    A wrong value is reported at its field and left out; the rest of the address counts. All is by the field's name:
-    `shown` the values of fields, `several` those of fields with many values, `errors` a sentence for each wrong one.
+    A wrong value is reported at its field and ignored. By field name: `shown` has the values of fields, `several` the
+    values of fields with several values, `errors` the messages.
     """
 
     def __init__(self, query: Form, zone: tzinfo) -> None:
@@ -83,7 +83,7 @@ class ListFilter:
         return any(self.shown.values()) or any(self.several.values())
 
     def address(self, path: str, **more: object) -> str:
-        """Return the address of this list at another path or with further values."""
+        """Return the address of this list with another path or with more values."""
         right = {name: value for name, value in self.shown.items() if value and name not in self.errors}
         fields = {name: value for name, value in {**right, **self.several, **more}.items() if value}
         return f"{path}?{urlencode(fields, doseq=True)}" if fields else path
@@ -93,7 +93,7 @@ class ListFilter:
         return self.shown[name] or None
 
     def choice(self, name: str, known: Collection[str], what: str = "") -> str | None:
-        """Read one of the known values. `what` names their kind where they are too many to be listed."""
+        """Read one of the known values. `what` names the kind of value if there are too many to list."""
         text = self.text(name)
         if text is None or text in known:
             return text
@@ -111,7 +111,6 @@ class ListFilter:
         return self.several[name]
 
     def day(self, name: str, *, end: bool = False) -> str | None:
-        """Read the stamp at which a day of the browser's zone begins or ends."""
         text = self.text(name)
         found = times.read_day(text, self.zone, end=end) if text else None
         if text and found is None:
@@ -119,24 +118,18 @@ class ListFilter:
         return None if found is None else stamp(found)
 
     def instant(self, name: str, *, end: bool = False) -> str | None:
-        """Read the stamp of a time in the browser's zone, or as the API writes it."""
         text = self.text(name)
         if text is None:
             return None
         found = times.read_time(text, self.zone)
         if found is not None and end:
             found += _REST_OF_MINUTE
-        found = found or _with_offset(text)
+        if found is None:
+            with contextlib.suppress(PydanticCustomError):
+                found = read_instant(text)
         if found is None:
             quoted = f"“{text[:MAX_QUOTED_LETTERS]}”"
             self.errors[name] = f"{quoted} is not a date and time. Write it like 2026-11-25T09:00."
             return None
         self.shown[name] = f"{times.to_local(found, self.zone):%Y-%m-%dT%H:%M}"
         return stamp(found)
-
-
-def _with_offset(text: str) -> datetime | None:
-    try:
-        return read_instant(text)
-    except PydanticCustomError:
-        return None

@@ -1,6 +1,6 @@
-"""Instants as a person reads them: in the time zone of the browser, with its name and the relative time.
+"""Show and read times in the time zone of the browser.
 
-The page's script sends the zone in a cookie. Before that, and without scripts, times are UTC.
+The page's script sends the zone in a cookie. Before that, and without scripts, times are in UTC.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from socialpub.core.clock import parse, stamp
 MAX_ZONE_LETTERS = 64
 
 FIRST, SECOND = "first", "second"
-"""They choose one of two instants when the clocks are set back and show a time twice."""
+"""They choose one of two instants if the clock shows a time twice."""
 
 _UNITS = (
     (timedelta(days=365), "year"),
@@ -29,7 +29,7 @@ _UNITS = (
 
 @lru_cache(maxsize=256)
 def find_zone(name: str) -> tzinfo:
-    """Return the zone of this name (`Europe/Berlin`); UTC for an unknown one."""
+    """Return the zone with this name, or UTC for an unknown name."""
     if not name or len(name) > MAX_ZONE_LETTERS:
         return UTC
     try:
@@ -47,7 +47,7 @@ def zone_name(zone: tzinfo) -> str:
 
 
 def to_local(instant: datetime, zone: tzinfo) -> datetime:
-    """Return the instant by this zone's clock; on the first and last day of all, by the clock of UTC."""
+    """Return the instant in this zone, or in UTC if the zone is out of range of a date."""
     try:
         return instant.astimezone(zone)
     except OverflowError:
@@ -78,7 +78,6 @@ def _relative(instant: datetime, now: datetime) -> str:
 
 
 def time_element(text: str | None, zone: tzinfo, now: datetime, *, absent: str = "–", seconds: bool = False) -> Markup:
-    """Return a stamp as a `time` element, with the relative time behind it."""
     if text is None:
         return Markup(absent)  # noqa: S704  # a constant of the templates
     instant = parse(text)
@@ -89,13 +88,12 @@ def time_element(text: str | None, zone: tzinfo, now: datetime, *, absent: str =
 
 @dataclass(frozen=True, slots=True)
 class LocalTime:
-    """A time by a zone's clock, and the instants at which that clock shows it.
+    """A local time, and the instants at which the clock shows it.
 
-    There is one instant; none where the clocks are set forward, two where they are set back.
+    There is one instant, none if the clock skips the time, or two if the clock repeats it.
     """
 
     local: datetime
-    """Without a zone."""
     zone: tzinfo
     instants: tuple[datetime, ...]
 
@@ -108,7 +106,7 @@ class LocalTime:
         return len(self.instants) > 1
 
     def instant(self, which: str) -> datetime | None:
-        """Return the instant. `which` (`FIRST`, `SECOND`) chooses one of two; None if it does not."""
+        """Return the instant. For a repeated time, `which` must be `FIRST` or `SECOND`."""
         if not self.is_repeated:
             return self.instants[0] if self.instants else None
         return dict(zip((FIRST, SECOND), self.instants, strict=True)).get(which)
@@ -125,7 +123,7 @@ class LocalTime:
 
     @property
     def complaint(self) -> str:
-        """Why the time names no single instant, and what to do."""
+        """Why the time is not a single instant, and what to do."""
         where = f"{self.local:%H:%M} on {_date(self.local)} in {zone_name(self.zone)}"
         if self.is_skipped:
             valid = to_local(_change_of_clocks(self.local, self.zone), self.zone)
@@ -136,7 +134,7 @@ class LocalTime:
 
 
 def read_local(text: str, zone: tzinfo) -> LocalTime | None:
-    """Read the value of a `datetime-local` field. None: it is no time."""
+    """Read the value of a `datetime-local` field. None: the text is not a time."""
     try:
         local = datetime.fromisoformat(text)
         if local.tzinfo is not None:
@@ -150,15 +148,15 @@ def read_local(text: str, zone: tzinfo) -> LocalTime | None:
 
 
 def which_time(instant: datetime, zone: tzinfo) -> str:
-    """Return which of two equal times by the zone's clock this instant is; an empty text for a unique time."""
+    """Return `FIRST` or `SECOND` for a time that the clock shows twice, otherwise an empty text."""
     local = read_local(to_local(instant, zone).replace(tzinfo=None, fold=0).isoformat(), zone)
     names = (FIRST, SECOND) if local and local.is_repeated else ()
     return next((name for name in names if local and local.instant(name) == instant), "")
 
 
 def _change_of_clocks(skipped: datetime, zone: tzinfo) -> datetime:
-    """Return the instant at which the clocks skip this time, to the second."""
-    # By the offset after the change, the time is before the change; by the offset before it, the time is after it.
+    """Return the instant at which the clock skips this time."""
+    # The offset after the change gives an instant before the change, and the other way round.
     before, behind = (skipped.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (1, 0))
     offset = before.astimezone(zone).utcoffset()
     while behind - before > timedelta(seconds=1):
@@ -171,7 +169,7 @@ def _change_of_clocks(skipped: datetime, zone: tzinfo) -> datetime:
 
 
 def zone_abbreviation(shown: datetime) -> str:
-    """Return the short name of the zone, `CET`, or `UTC+10:30` for a zone that has only a number."""
+    """Return `CET`, or `UTC+10:30` for a zone without letters."""
     name = shown.tzname() or ""
     return name if name[:1].isalpha() else _offset(shown)
 
@@ -188,17 +186,16 @@ def _date(day: datetime) -> str:
 
 
 def read_time(text: str, zone: tzinfo) -> datetime | None:
-    """Read the instant of a `datetime-local` field of a filter; None for another text.
+    """Read the `datetime-local` field of a filter. None: the text is not a time.
 
-    A filter takes any time. A skipped time counts by the clock before the change, and a repeated one is the first. A
-    form that schedules uses `read_local`.
+    A skipped time uses the offset before the change. A repeated time is the first one.
     """
     found = read_local(text, zone)
     return None if found is None else found.local.replace(tzinfo=zone).astimezone(UTC)
 
 
 def read_day(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
-    """Read the begin or the end of the day of a `date` field; None for another text."""
+    """Return the start or the end of the day in a `date` field. None: the text is not a date."""
     try:
         day = datetime.strptime(text, "%Y-%m-%d") + timedelta(days=1 if end else 0)
         return day.replace(tzinfo=zone).astimezone(UTC)
@@ -207,13 +204,11 @@ def read_day(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
 
 
 def field_value(text: str | None, zone: tzinfo) -> str:
-    """Return a stamp as the value of a `datetime-local` field. Seconds are left out if they are zero."""
     return "" if text is None else _field_value(to_local(parse(text), zone))
 
 
 def read_query_time(text: str, zone: tzinfo) -> tuple[str, str] | None:
-    """Read the time of an address (`?at=`, a stamp or a time in this zone) as the value of a field, and which of two
-    equal times it is. None for another text."""
+    """Return the field value and `which_time` of a time in an address. None: the text is not a time."""
     try:
         if read_local(text, zone) is not None:
             return _field_value(datetime.fromisoformat(text)), ""

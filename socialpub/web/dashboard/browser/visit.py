@@ -1,11 +1,10 @@
-"""One request to the dashboard: who asks, what they sent, and the page that answers.
+"""One request to the dashboard and its page.
 
-`page` makes a handler `async def name(rt, visit) -> Answer` a page: it checks the session and the form's token first,
-and shows a failure of the domain as a page. The handler asks the domain and returns `visit.show(template, …)` for a
-page or `visit.go(address, status=…)` after an action.
+`page` checks the session and the form token before it calls the handler, and shows errors as a page. The handler
+returns `visit.show(template, …)` for a page, or `visit.go(address, status=…)` after an action.
 
-Nothing on a page comes from another host, and no page contains a script: text from others that contains one would not
-run. A page belongs to one browser: no cache stores it.
+A page loads nothing from other hosts and contains no inline script, so a script in a text of a user cannot run. No
+cache stores a page.
 """
 
 import gzip
@@ -57,14 +56,14 @@ HEADERS: tuple[Header, ...] = (
 )
 
 REFRESH_SOON_SECONDS = 3
-"""How often a page reloads what is in progress."""
+"""The refresh interval while a post is in progress."""
 REFRESH_LATER_SECONDS = 30
-"""How often a page reloads what waits for its time."""
+"""The refresh interval while a post waits for its time."""
 
 NOTICE_SECONDS = 60
 
 IMAGE_CACHE_SECONDS = 7 * 86400
-"""The address of an image changes with its bytes."""
+"""The address of an image changes with its content."""
 IMAGE_HEADERS = (
     (b"cache-control", b"private, max-age=%d, immutable" % IMAGE_CACHE_SECONDS),
     (b"x-content-type-options", b"nosniff"),
@@ -76,7 +75,6 @@ class MenuItem(NamedTuple):
     path: str
     label: str
     also: str = ""
-    """The path of another page that belongs to this item."""
 
     def holds(self, path: str) -> bool:
         return path in (self.path, self.also) or (self.path != "/" and path.startswith(f"{self.path}/"))
@@ -110,7 +108,6 @@ class Visit:
         self.zone = times.find_zone(cookie_values.get(security.ZONE_COOKIE, "").replace("%2F", "/"))
         self.now = self.rt.now()
         self.headers: list[Header] = []
-        """Further headers of the answer."""
         self._cookie_values = cookie_values
         self._secret = session.token if session is not None else visitor
 
@@ -118,25 +115,24 @@ class Visit:
 
     @property
     def restored_from(self) -> str | None:
-        """The instant of the backup that this installation was restored from, until the owner resumes it. The overview
-        and the system page show it in their own way."""
+        """When the backup of a restored, paused installation was made. The overview and System show it themselves."""
         if self.session is None or self.path in ("/", "/system"):
             return None
         return appliance_state.restored_from(self.rt.reader)
 
     @property
     def is_fragment(self) -> bool:
-        """Whether htmx asks, to replace a part of the page."""
+        """Whether htmx requests a part of the page."""
         return b"hx-request" in self.request.headers
 
     def check_form(self, token: str = "") -> None:
-        """Raise Forbidden unless the form was given to this browser. A script sends the token in a header."""
+        """Raise Forbidden unless the token belongs to this browser. Scripts send the token in a header."""
         header = self.request.headers.get(security.CSRF_HEADER, b"").decode("latin-1")
         security.check_token(self.request, self._secret, token or header)
 
     @cached_property
     def notice(self) -> Notice | None:
-        """The result of the last action. Reading it removes it from the next page."""
+        """The result of the last action. Reading the notice removes it from the next page."""
         value = self._cookie_values.get(security.cookie_name(self.request, "notice"))
         if not value:
             return None
@@ -150,19 +146,18 @@ class Visit:
         return security.form_token(self._secret)
 
     def href(self, path: str) -> str:
-        """Return an address of ours (`/posts/…`) as this page writes it."""
+        """Return an address of ours (`/posts/…`) relative to this page."""
         return self.root + path.removeprefix("/")
 
     def own_href(self, url: str) -> str:
-        """Return the same for a whole address below base_url: the browser may know us by another host."""
+        """Return an address below base_url relative to this page. The browser may use another host."""
         return self.href(url.removeprefix(self.rt.settings.base_url.rstrip("/")))
 
     def show(self, template: str, *, http_status: int = 200, **values: Any) -> Answer:
-        """Render a page. `problem` among the values is shown as what went wrong.
+        """Render a page. `problem` is the error that the page shows.
 
-        Every template also has: `visit`, `navigation`, `href(path)`, `asset(name)` and `vendored(package, name)` for
-        scripts and styles, `when(stamp)` for a time, `zone_name`; `commands`, `labels` (of networks) and `words`
-        (`labels.py`).
+        Each template also has `visit`, `navigation`, `href(path)`, `asset(name)`, `vendored(package, name)`,
+        `when(stamp)`, `zone_name`, `commands`, `labels` (of networks) and `words` (`labels.py`).
         """
         shared = {
             "visit": self,
@@ -186,11 +181,10 @@ class Visit:
         return self.show("failure.html", http_status=error.status, title=error.title, detail=error.detail)
 
     def show_image(self, jpeg: bytes) -> Answer:
-        """Return the image. It is harmless where it is opened by itself."""
         return Answer(200, jpeg, (*self.headers, *IMAGE_HEADERS), b"image/jpeg")
 
     async def start_file(self, name: str, content_type: bytes, size_bytes: int | None = None) -> None:
-        """Begin an answer that the browser saves as a file. The handler sends its pieces."""
+        """Start a response that the browser saves as a file. The handler sends the content."""
         headers: list[Header] = [
             *self.headers,
             (b"content-type", content_type),
@@ -203,7 +197,7 @@ class Visit:
         await self.request.start(200, tuple(headers))
 
     def go(self, path: str, *, status: str | None = None, alert: str | None = None) -> Answer:
-        """Redirect to a page of ours after an action, which shows the action's result."""
+        """Redirect to a page that shows the result of the action."""
         headers: list[Header] = [*self.headers, (b"location", self.href(path).encode("utf-8", "surrogatepass"))]
         text = status if alert is None else alert
         if text is not None:
@@ -212,7 +206,7 @@ class Visit:
         return Answer(303, b"", tuple(headers), pages.HTML)
 
     def reload(self, path: str, http_status: int = 200) -> Answer:
-        """Let a page that refreshes a part of itself load this address as a whole."""
+        """Make a page that refreshes a part of itself load this address."""
         return Answer(http_status, b"", (*self.headers, (b"hx-redirect", self.href(path).encode())))
 
     def sign_in(self, session: BrowserSession) -> None:
@@ -220,13 +214,11 @@ class Visit:
         self.renew_cookies(session)
 
     def renew_cookies(self, session: BrowserSession) -> None:
-        """Send the session's cookie, which lasts as long as an unused session, and that of the known browser."""
         lifetime = int(self.rt.settings.dashboard.session_lifetime.total_seconds())
         self.headers.append(security.put_cookie(self.request, "session", session.token, lifetime))
         self.headers.append(security.known_browser_cookie(self.request))
 
     def written(self, text: str) -> str:
-        """Return a stamp as a time in the browser's zone, for a sentence."""
         return times.format_time(parse(text), self.zone)
 
     def _when(self, text: str | None, absent: str = "–", *, seconds: bool = False) -> Markup:
@@ -237,8 +229,6 @@ PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]
 
 
 class Page:
-    """A handler behind the checks of a page."""
-
     def __init__(self, handler: PageHandler, *, signed_in: bool, streams: bool) -> None:
         self.handler = handler
         self.signed_in = signed_in
@@ -249,11 +239,11 @@ class Page:
         if self.signed_in and visit.session is None:
             if not request.has_body:
                 return _redirect_to_sign_in(visit)
-            # Without a session no form is read, however large it is.
+            # Without a session, the form is not read.
             await problems.answer_and_close(request, _redirect_to_sign_in(visit))
             return None
         if self.streams and request.method == "POST":
-            security.check_origin(request)  # refused as a problem, which scripts can read and browsers show
+            security.check_origin(request)  # answered as a problem, which scripts can read
         try:
             if request.method != "POST":
                 await request.finish()
@@ -274,32 +264,29 @@ class Page:
 
 
 def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
-    """Make `async def name(rt, visit) -> Answer` a page, or the action of one.
+    """Make `async def name(rt, visit) -> Answer` a page or an action.
 
-    `signed_in=False`: for everyone; `visit.session` may be None. With `streams` the handler reads the body itself and
-    calls `visit.check_form` with the token that it finds there.
+    With `signed_in=False`, everyone can open the page, and `visit.session` may be None. With `streams`, the handler
+    reads the body and calls `visit.check_form` with its token.
     """
     return lambda handler: Page(handler, signed_in=signed_in, streams=streams)
 
 
 def no_such_page() -> NotFound:
-    """Return the error for an id in an address that names nothing."""
     return NotFound("This page no longer exists. Use the menu to continue.")
 
 
 async def missing(request: Request, error: NotFound) -> Answer:
-    """Return the page for an address that leads nowhere. The menu is on it only for the owner."""
+    """Return the page for an unknown address. Only the owner sees the menu."""
     return (await read_visit(request)).show_failure(error)
 
 
 def set_a_password_first(visit: Visit) -> Answer:
-    """Show how the first password is set. Anyone may see this page."""
     with commands.in_public():
         return visit.show("no_password.html")
 
 
 async def read_visit(request: Request) -> Visit:
-    """Return the visit of this request to any address."""
     values = security.read_cookies(request)
     rt = request.state.rt
     token = values.get(security.cookie_name(request, "session"))
@@ -342,8 +329,7 @@ async def _read_form(request: Request) -> Form:
 
 
 def _compress(body: bytes) -> bytes:
-    """Compress with a file name of random length in the header: the length of an answer then reveals nothing about its
-    secrets."""
+    """Compress with a file name of random length, so that the length of a page reveals nothing about its secrets."""
     packed = io.BytesIO()
     with gzip.GzipFile("x" * (1 + secrets.randbelow(64)), "wb", 5, packed, mtime=0) as stream:
         stream.write(body)
@@ -351,7 +337,7 @@ def _compress(body: bytes) -> bytes:
 
 
 def _code(text: str) -> Markup:
-    """Return the text with its commands, which are in backticks, as code."""
+    """Return the text with commands in backticks as code."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
     parts = text.split("`")
     whole = len(parts) % 2 == 1
@@ -362,7 +348,7 @@ def _code(text: str) -> Markup:
 
 @cache
 def _environment() -> "Environment":
-    # jinja2 costs memory: only an appliance whose pages are opened pays for it.
+    # Imported here, because jinja2 needs memory and many appliances never show a page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

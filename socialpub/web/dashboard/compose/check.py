@@ -1,5 +1,6 @@
-"""Check a form of Compose: by the shapes and rows that check an API request, by the networks' rules, and by TikTok's
-guidelines for such a form. Every problem is shown at the field that it concerns.
+"""Check a form of Compose with the rules of the API, of the networks, and of TikTok's guidelines.
+
+Each problem appears at its field.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ _WORDS = {
     FieldCode.PROFILE_DISCONNECTED: "is disconnected. Connect it again under Profiles",
     FieldCode.ARTIFACT_UNKNOWN: "is no longer available. Remove it and add the file again",
 }
-"""The form's words for rules whose message is written for programs."""
+"""The messages that differ from the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class CheckResult:
     draft: Draft | None = None
 
     def may_be_done(self, *, anyway: bool) -> bool:
-        """Return whether the post may be accepted; with `anyway` also if some of its networks refuse it."""
+        """Return whether the post can be accepted. `anyway` allows refusals by some networks."""
         return not self.is_bad and (not self.messages.problems or (anyway and self.messages.may_publish_anyway))
 
 
@@ -59,7 +60,7 @@ async def check(
     *,
     editing: str | None = None,
 ) -> CheckResult:
-    """Return all problems and notes. `editing` is the post that the form changes."""
+    """Return all problems and notes. `editing` is the id of the edited post."""
     files = check_files(refused_files).messages.problems
     networks = context.chosen_networks(form.profiles)
     body = form.request_body(networks, only_photos=media.only_photos(rt, form))
@@ -79,7 +80,7 @@ async def check(
         checked = check_draft(rt, reader, draft, OWNER, editing)
         return checked, draft_content(rt, reader, draft, [])
 
-    # Weighing a text and opening files can take a while: not on the event loop.
+    # In a thread, because measuring texts and opening files takes time.
     checked, post = await rt.read_in_thread(ask_networks)
     guidelines = _check_guidelines(form, context, post)
     refusals = _locate_refusals(form, context, checked, known={one.anchor for one in guidelines})
@@ -99,7 +100,7 @@ def check_files(refused: Sequence[str]) -> CheckResult:
 
 
 def refused(error: InvalidRequest, form: ComposeForm, context: FormContext) -> CheckResult:
-    """Return the problems that the write found: something changed since the check."""
+    """Return the problems that the write found, because data changed after the check."""
     return CheckResult(Messages(_locate(error.errors, form, context)), True)
 
 
@@ -118,7 +119,7 @@ def _check_time(form: ComposeForm) -> list[FieldError]:
 
 
 def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | None) -> list[FormProblem]:
-    """Return what keeps a post from TikTok. Nothing is sent there without the owner's explicit choices."""
+    """Check TikTok's guidelines, which require explicit choices by the owner."""
     creators = [context.creators[one] for one in form.profiles if one in context.creators]
     if not creators:
         return []
@@ -153,7 +154,6 @@ def _locate_refusals(
 
 
 def _list_notes(context: FormContext, checked: Sequence[CheckedDelivery]) -> list[tuple[str, Sequence[str]]]:
-    """Return equal notes once, with all their profiles."""
     names: dict[tuple[str, ...], list[str]] = {}
     for one in checked:
         if one.notes:
@@ -168,7 +168,7 @@ def _list_names(names: Sequence[str]) -> str:
 def _locate(
     errors: Iterable[FieldError], form: ComposeForm, context: FormContext, profile: str | None = None
 ) -> list[FormProblem]:
-    """Return each problem once, at its field. `profile` is the one whose network refuses."""
+    """Return each problem once, at its field. `profile` is the name of the refusing profile."""
     found = []
     for error in errors:
         anchor, label = _find_field(tuple(error.path), form, context.names)
@@ -207,7 +207,7 @@ def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tupl
 
 
 def _in_words(error: FieldError) -> str:
-    """Return the message in the words of the form, with the form's name of an option."""
+    """Return the message with the form's name of an option."""
     message = error.message
     if error.code in _WORDS:
         message = _WORDS[error.code]

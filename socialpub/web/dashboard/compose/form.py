@@ -1,6 +1,6 @@
-"""The form of Compose: read from a request or from a post, and turned into the body of an API request.
+"""The form of Compose: read from a request or a post, and converted to the body of an API request.
 
-Nothing is checked here: the shapes and rows that check a request to the API check that body.
+This module checks nothing. The rules of the API check the body.
 """
 
 import hashlib
@@ -23,9 +23,8 @@ from socialpub.web.dashboard.posts.submissions import PostVersion
 
 NOW, AT = "now", "at"
 DISCLOSED = "tiktok.disclosed"
-"""The switch for commercial content: TikTok's form has it, its API does not."""
+"""The switch for commercial content, which only the form has."""
 TEXT, TIME, MEDIA = "body", "time", "media"
-"""The names of the fields. Options are named as in the form (`options.x.replySettings`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,14 @@ class FormMedia:
 
 @dataclass(frozen=True, slots=True)
 class FormBase:
-    """The post that a form was made from: its version, and a mark of each value that the form began with."""
+    """The edited post: its version, and a digest of each initial value."""
 
     version: PostVersion
     marks: Mapping[str, str]
 
     @classmethod
     def read(cls, form: Form) -> "FormBase | None":
-        """Return the post that a form was made from; None for a form that begins a post."""
+        """Return the edited post. None: the form creates a post."""
         version = PostVersion.read(form)
         try:
             marks = orjson.loads(form.text("was") or "null")
@@ -53,16 +52,14 @@ class FormBase:
 
     @property
     def was(self) -> str:
-        """The marks as the value of a hidden field."""
         return orjson.dumps(dict(self.marks)).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class ComposeForm:
-    """`options` are by network, as they are shown. `zone` names the time zone of `time`."""
+    """`options` are by network. `zone` is the time zone of `time`."""
 
     form_id: str = field(default_factory=submissions.new_id)
-    """Recognizes a form that is sent twice."""
     body: str = ""
     profiles: tuple[str, ...] = ()
     media: tuple[FormMedia, ...] = ()
@@ -70,29 +67,26 @@ class ComposeForm:
     time: str = ""
     zone: str = "UTC"
     which: str = ""
-    """Chooses one of two equal times (`times.FIRST`, `times.SECOND`)."""
+    """`times.FIRST` or `times.SECOND` for a repeated time."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     disclosed: bool = False
     base: FormBase | None = None
-    """The post that the form edits."""
     twice: str = ""
-    """The post with equal content that the owner wants a second time."""
+    """The equal post that the owner wants to publish again."""
     again: str = ""
-    """The post whose failed deliveries this one replaces."""
+    """The post whose failed deliveries the form replaces."""
 
     @property
     def scheduled_at(self) -> datetime | None:
-        """The chosen time. None also for a text that names no single instant."""
+        """The chosen time; None also if the text does not name a single instant."""
         local = self.local_time
         return local.instant(self.which) if local is not None and self.when == AT else None
 
     @property
     def local_time(self) -> LocalTime | None:
-        """The fields for the time. None for a text that is no time."""
         return times.read_local(self.time, times.find_zone(self.zone))
 
     def moved(self, artifact_id: str, direction: str) -> "ComposeForm":
-        """Move one file before its neighbor (`up`) or behind it (`down`)."""
         order = list(self.media)
         at = next((n for n, item in enumerate(order) if item.artifact_id == artifact_id), None)
         to = None if at is None else at + (-1 if direction == "up" else 1)
@@ -107,7 +101,7 @@ class ComposeForm:
         return replace(self, media=tuple(item for item in self.media if item.artifact_id != artifact_id))
 
     def request_body(self, networks: Collection[str], *, only_photos: bool) -> dict[str, Any]:
-        """Return the body of `POST /posts`. `networks` are those of the profiles."""
+        """Return the body of `POST /posts`. `networks` are the networks of the profiles."""
         post: dict[str, Any] = {}
         if self.body.strip():
             post["body"] = self.body.strip()
@@ -125,7 +119,6 @@ class ComposeForm:
         return body
 
     def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
-        """Return the options that a post gets for these networks."""
         given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
         if "tiktok" in given:
             given["tiktok"] = creator.counting(given["tiktok"], only_photos=only_photos)
@@ -133,7 +126,6 @@ class ComposeForm:
 
 
 def read(form: Form, zone: tzinfo) -> ComposeForm:
-    """Read a request. Invalid ids are left out."""
     artifacts = dict.fromkeys(one for one in map(parse_id, form.texts("artifact")) if one)
     return ComposeForm(
         form_id=form.text(submissions.FIELD)[: submissions.MAX_ID_LETTERS] or submissions.new_id(),
@@ -153,8 +145,7 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
 
 
 def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
-    """Return the form of this post, as the API shows it. Without `whole` it begins another post: without its time, and
-    with the reusable options only."""
+    """Return a form with the content of this post. Without `whole`, time and single-use options are left out."""
     options: dict[str, Mapping[str, Any]] = {}
     for delivery in post["deliveries"]:
         network, given = delivery["provider"], delivery["providerOptions"]
@@ -176,19 +167,19 @@ def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeFor
 
 
 def reusable_options(network: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options that another post begins with. TikTok wants all its choices but the mode for each post."""
+    """Return the options that a new post can reuse. TikTok requires new choices for each post, except the mode."""
     return {key: value for key, value in given.items() if network != "tiktok" or key == "mode"}
 
 
 def mark(value: Any) -> str:
-    """Return a short digest of a field's value; an empty text for one that is empty or not given."""
+    """Return a short digest of a value, or an empty text for an empty value."""
     if value is None or value == "" or value == []:
         return ""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def is_old_time(form: ComposeForm) -> bool:
-    """Return whether the fields for the time are as the form began."""
+    """Return whether the time fields are unchanged."""
     began = form.base.marks.get(TIME, "") if form.base is not None else ""
     left = replace(form, when=AT).scheduled_at
     return left is not None and mark(stamp(left)) == began

@@ -1,8 +1,8 @@
-"""The page of Compose: what it says about a form, its profiles, what their networks let an account choose, the form.
+"""The page of Compose: messages, profiles, and the choices that networks offer their accounts.
 
-A page that asks a network waits a few seconds. After that, the form has a text field and the reason instead, and the
-question goes on: its answer is remembered for the next page. Equal questions share one thread, so a network that hangs
-holds one thread and not one for every page.
+A page waits a few seconds for a network. After this timeout, the form shows a text field and the reason. The question
+continues, and the next page uses its answer. Equal questions share one thread, so a network that hangs blocks only one
+thread.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ T = TypeVar("T")
 CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = 8.0, 5.0
 UNTIL_THEN = "Until TikTok reports what this account can do, you can only send drafts to it."
 FIRST = {"x": ("replySettings",), "pinterest": ("boardId", "boardSectionId", "title", "link")}
-"""The options that are shown first; others are behind “More options”."""
+"""The options above “More options”."""
 TIKTOK_MORE = ("title", "videoCoverTimestampMs", "photoCoverIndex", "autoAddMusic", "isAigc")
 """The options that TikTok's guidelines do not mention."""
 VARIOUS = "different for each profile"
@@ -65,7 +65,7 @@ _REGIONS = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", 
 
 @dataclass(frozen=True, slots=True)
 class FormProblem:
-    """A problem at a field. `anchor` is the field's id; `message` may lack its subject."""
+    """A problem at a field. `anchor` is the id of the field."""
 
     anchor: str
     label: str
@@ -78,44 +78,40 @@ class FormProblem:
 
 @dataclass(frozen=True, slots=True)
 class ComparedValue:
-    """A field in words: as the post has it now, and as the form has it."""
+    """A field in words: the value in the post and the value in the form."""
 
     label: str
     present: str
     ours: str
     is_ours: bool
-    """Whether the form changes it."""
+    """Whether the form changes the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What the page says about a form."""
-
     problems: Sequence[FormProblem] = ()
     notes: Sequence[tuple[str, Sequence[str]]] = ()
-    """Profiles, and the notes about them."""
+    """Names of profiles, and the notes about these profiles."""
     fine: Sequence[str] = ()
-    """The profiles whose network accepts the post."""
+    """The profiles without problems."""
     may_publish_anyway: bool = False
     message: str = ""
-    """What went wrong."""
     post_id: str = ""
-    """The post that the message is about."""
     notice: str = ""
-    """What the form is, if nothing went wrong."""
+    """A message that is not an error."""
     compared: Sequence[ComparedValue] = ()
-    """The fields of two versions of the post, between which the owner chooses."""
+    """The fields of the two versions, if the owner must choose one."""
     version: PostVersion | None = None
-    """The present version of the post, if the owner chooses."""
+    """The current version of the post, if the owner must choose."""
     ended: bool = False
-    """Whether the post of the form can no longer be edited."""
+    """Whether the post can no longer be edited."""
 
 
 # --- where a problem is shown ----------------------------------------------------------------------------------------
 
 
 def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
-    """Return the sentences at each field, by its id."""
+    """Return the messages of each field by the id of the field."""
     found: dict[str, list[str]] = {}
     for problem in problems:
         found.setdefault(problem.anchor, []).append(problem.sentence)
@@ -127,8 +123,7 @@ def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """An account as the form shows it. `levels` are empty when TikTok did not answer. An app without TikTok's audit
-    offers only `SELF_ONLY`."""
+    """A TikTok account. `levels` are empty if TikTok did not answer, and only `SELF_ONLY` for an unaudited app."""
 
     profile_id: str
     name: str
@@ -136,21 +131,21 @@ class Creator:
     username: str
     levels: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
-    """The interactions (`comment`, `duet`, `stitch`) that the account's own settings switch off."""
+    """The interactions (`comment`, `duet`, `stitch`) that the account's settings turn off."""
     longest_seconds: int | None = None
     stop: str | None = None
-    """Why nothing can be posted to the account now."""
+    """Why the account cannot receive posts now."""
     unknown: str | None = None
-    """Why TikTok did not answer, and what to do."""
+    """Why the choices are unknown, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """The profiles of a form, and what TikTok lets its accounts choose."""
+    """The profiles of a form and the choices of its TikTok accounts."""
 
     connected: Sequence[ProfileRow]
     fixed: bool = False
-    """Whether the profiles are those of a post that exists."""
+    """Whether the profiles cannot be changed, because the form edits a post."""
     creators: Mapping[str, Creator] = field(default_factory=dict)
 
     @property
@@ -166,13 +161,12 @@ class FormContext:
         return labels.profile_names(self.connected)
 
     def of_network(self, network: str, chosen: Sequence[str] = ()) -> list[ProfileRow]:
-        """Return the chosen profiles of this network, or all if none is chosen."""
         rows = [row for row in self.connected if row.provider == network]
         return [row for row in rows if row.id in chosen] or rows
 
 
 async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
-    """Load the connected profiles, or `only` those of a post. With `refresh`, TikTok is asked again: a form opens."""
+    """Load the connected profiles, or the profiles in `only`. With `refresh`, TikTok is asked again."""
     rows = profile_rows.list_all(visit.rt.reader)
     if only is None:
         connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
@@ -210,11 +204,10 @@ async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creat
 
 
 Question = Callable[[Runtime, Profile, str], NetworkChoices]
-"""Takes the account and the board that is chosen in the form (empty: none)."""
 
 
 async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
-    """Return the choices of this account. `shown` are the values in the form: a chosen board has sections."""
+    """Return the choices of this account. `shown` are the values in the form: sections depend on the board."""
     ask = _QUESTIONS.get(profile.provider)
     if ask is None:
         return NetworkChoices()
@@ -273,15 +266,15 @@ _QUESTIONS: Mapping[str, Question] = {
 
 
 async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
-    """Return what `ask()` returns in a thread of its own, or what the same question returns that was asked before.
+    """Return the result of `ask()`, which runs in a thread. Equal questions share one thread.
 
-    Raises what `ask` raises, and TimeoutError. Answers to one question have one type.
+    Raises TimeoutError and the errors of `ask`.
     """
     tasks = visit.request.state.open_questions
 
     def ended(task: asyncio.Task[Any]) -> None:
         del tasks[question]
-        task.exception()  # the page may have gone on without the answer
+        task.exception()  # reads the error, because the page may no longer wait
 
     if question not in tasks:
         tasks[question] = asyncio.create_task(runtime.run_in_thread(ask))
@@ -305,7 +298,7 @@ async def show(
     http_status: int = 200,
     editing: str | None = None,
 ) -> Answer:
-    """Render the form. `editing` is the id of the post that it changes."""
+    """Render the form. `editing` is the id of the edited post."""
     rt, messages = visit.rt, messages or Messages()
     form = _with_mode(rt, form, context, editing)
     at_field = by_field(messages.problems)
@@ -334,7 +327,7 @@ async def show(
 
 
 async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> ComposeForm:
-    """Return the form with the options that a browser sends from an untouched page."""
+    """Return the form with the options that a browser sends from an unchanged page."""
     shown, tiktok = await _fields(visit, form, context, {}), _tiktok(visit.rt, form, context)
     sent = [pair for name, one in shown.items() if name != "tiktok" for pair in option_fields.untouched(one)]
     if tiktok is not None:
@@ -381,7 +374,6 @@ def _options(
 
 
 async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
-    """Return the boards of the chosen Pinterest profiles, or of all."""
     rows = context.of_network("pinterest", form.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
@@ -396,15 +388,16 @@ async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) 
             choices.setdefault(key, []).extend(OptionChoice(item.value, item.label + name) for item in offered)
     unknown = " ".join(dict.fromkeys(one.unknown for one in found if one.unknown))
     if unknown:
-        # If the boards of one account are not known, the owner types an id.
+        # With unknown boards of one account, the owner enters an id.
         choices = {}
     return {"pinterest": NetworkChoices(choices, unknown=unknown or None)}
 
 
 def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: str | None) -> ComposeForm:
-    """Choose TikTok's mode: the post's own, else the stored one, else the mode that works for this app.
+    """Set the TikTok mode: from the post, else from the profile, else the mode that the app can use.
 
-    A post that was accepted without a mode is a direct one."""
+    A post that was accepted without a mode is a direct post.
+    """
     chosen = form.options.get("tiktok", {})
     if "mode" in chosen or not context.creators:
         return form
@@ -418,7 +411,7 @@ def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: st
 
 
 def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, Any] | None:
-    """Return what TikTok's group shows beyond the fields of the table."""
+    """Return the additional values of the TikTok group."""
     if not context.creators:
         return None
     creators = [context.creators.get(row.id) for row in context.of_network("tiktok", form.profiles)]
@@ -450,7 +443,6 @@ def _zones() -> tuple[str, ...]:
 
 
 async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
-    """Return how the form would look for the readers of each chosen profile."""
     draft = Draft(
         body=form.body.strip() or None,
         scheduled_at=None,
@@ -458,5 +450,4 @@ async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
         media=tuple(DraftMedia(item.artifact_id, item.alt.strip() or None) for item in form.media),
         options=form.sent_options(PROVIDERS, only_photos=media.only_photos(rt, form)),
     )
-    # Previews weigh the text: not on the event loop.
     return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []

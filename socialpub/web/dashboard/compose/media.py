@@ -1,9 +1,8 @@
-"""Files of the composer: sent with the form, sent ahead by the page's script, and shown in the form.
+"""Files of Compose: sent with the form, or uploaded earlier by the page's script.
 
-In the form the token comes first, so that a forged form is refused before a byte of a file is stored. A file that
-cannot be used does not stop the others. The script works as with the API: it reserves a file, sends the bytes to the
-signed address, and completes the upload. Its addresses are relative to the one that was asked, so that they are right
-behind any proxy. Its failures are problems.
+The token is the first field, so that a forged form is refused before a file is stored. An unusable file does not stop
+the other files. The script uses the steps of the API: reserve, send the bytes to the signed URL, complete. Its URLs are
+relative, so that they work behind a proxy. Its errors are problem responses.
 """
 
 import json
@@ -36,7 +35,7 @@ from socialpub.web.http.request import MAX_BODY_BYTES
 from socialpub.web.http.shapes import Shape
 
 MAX_OFFERED_IMAGES = 12
-"""An option offers at most this number of images. The owner can upload another one."""
+"""The owner can upload another image for the option."""
 MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
 
 Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
@@ -46,8 +45,7 @@ Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """The files of a form: artifacts in their order, and a sentence for each refused file. `of_options` are artifacts
-    that were uploaded for an option, by the name of the field."""
+    """The stored files of a form: artifacts in order, messages about refused files, artifacts of options."""
 
     artifact_ids: list[str]
     refused: list[str]
@@ -55,7 +53,7 @@ class KeptFiles:
 
 
 class FilesForm(MultipartForm):
-    """Texts of any name behind the token, and files: media, and images for options."""
+    """Text fields after the token, and files: media and images for options."""
 
     def __init__(self, check: Callable[[str], None]) -> None:
         super().__init__()
@@ -71,7 +69,7 @@ class FilesForm(MultipartForm):
     def is_file(self, head: PartHead) -> bool:
         if head.name != security.CSRF_FIELD and not self._is_checked:
             raise Forbidden(security.STALE)
-        # An empty file field sends a part without a name and without content.
+        # An empty file field sends a part without a name.
         return head.file_name is not None and head.file_name != ""
 
     def check_text(self, name: str, size_bytes: int) -> None:
@@ -88,7 +86,7 @@ class FilesForm(MultipartForm):
         self._fields.append((name, text))
 
     def check_file(self, part: FormPart) -> None:
-        """Accept any size here: `keep_files` reports the files that are too large."""
+        """Accept each size here: `keep_files` reports files that are too large."""
 
     def finish(self) -> None:
         if not self._is_checked:
@@ -96,7 +94,7 @@ class FilesForm(MultipartForm):
 
 
 async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
-    """Receive the form, for use in a `with`. None: it was refused and answered while it arrived."""
+    """Receive the form, for use in a `with`. None: the form was refused and the response is sent."""
     if visit.request.content_type != MULTIPART:
         await visit.request.finish()
         raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
@@ -104,7 +102,7 @@ async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
 
 
 async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
-    """Examine the files and make artifacts of the usable ones. Raises Unavailable."""
+    """Create artifacts of the usable files. Raises Unavailable."""
     refused = [_why_refused(part) for part in received.parts if part.incoming is None]
     taken = [part for part in received.parts if part.incoming is not None]
     results = await multipart.examine_files(rt, taken, OWNER.key_id)
@@ -125,13 +123,12 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
 
 
 def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
-    """Return the form with these files: media behind its own, and images of options in their fields."""
+    """Return the form with these files: media at the end, images of options in their fields."""
     media = (*form.media, *(FormMedia(one) for one in kept.artifact_ids))
     return replace(form, media=media, options=option_fields.with_uploads(form.options, kept.of_options))
 
 
 async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> ComposeForm:
-    """Return the form with the usable files that came with it."""
     return attach(form, await keep_files(rt, received))
 
 
@@ -146,7 +143,7 @@ def _why_refused(part: FormPart) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttachedMedia:
-    """A file of the form. `fault` says why it cannot be used."""
+    """A file of the form. `fault` is the reason why the file cannot be used."""
 
     artifact_id: str
     alt: str
@@ -158,7 +155,6 @@ class AttachedMedia:
 
 
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
-    """Return the files of the form in their order."""
     found = []
     for item in form.media:
         row = artifact_rows.find(rt.reader, item.artifact_id)
@@ -172,7 +168,7 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
 
 
 def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> list[OptionChoice]:
-    """Return the images that an option can name: those of the form, the chosen ones, and the newest uploads."""
+    """Return images that an option can use: from the form, the chosen images, and the newest uploads."""
     named = [
         row
         for one in (*(item.artifact_id for item in form.media), *chosen)
@@ -196,13 +192,13 @@ def only_photos(rt: Runtime, form: ComposeForm) -> bool:
 
 @page(streams=True)
 async def reserve(rt: Runtime, visit: Visit) -> Answer:
-    """Reserve space for one file, and return the address for its bytes."""
+    """Reserve space for one file, and return the upload URL."""
     return await _answer_script(rt, visit, UploadRequest, _reserve)
 
 
 @page(streams=True)
 async def complete(rt: Runtime, visit: Visit) -> Answer:
-    """Examine the bytes that arrived, and describe the file. A verified file is only described."""
+    """Examine the uploaded bytes and describe the file."""
     return await _answer_script(rt, visit, CompleteRequest, _complete)
 
 
@@ -225,7 +221,7 @@ async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Wo
 
 
 def _for_the_owner(error: SocialpubError) -> SocialpubError:
-    """Return the error with a detail for the person who chose the file: without requests and their fields."""
+    """Return the error with a message that does not mention API fields."""
     if not isinstance(error, InvalidRequest) or not error.errors:
         return error
     first = error.errors[0]
@@ -275,9 +271,7 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
 
 @page()
 async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
-    """Send a JPEG of a picture or a video's first frame, at most 320 pixels wide. It works for every verified upload.
-
-    A file without a picture gets a sign instead."""
+    """Send a JPEG of an image or of the first frame of a video, at most 320 pixels wide."""
     made = await thumbnails.load(rt, visit.params["artifactId"])
     if made is None:
         return visit.go(files.static_url("no_picture.svg"))

@@ -1,17 +1,12 @@
-"""The options of a network as fields of a form, and back: from the tables that the API validates with.
+"""Convert the options of a network to form fields and back, with the option tables of the API.
 
-A field is named `options.<network>.<key>` (`options.tiktok.privacyLevel`). `fields` makes one for every key of a
-network, and the macros of `_option_fields.html` write them. `read` returns what the API would take under
-`providerOptions.<network>`: booleans, numbers and lists where the text is one, else the text as it was typed. The table
-then finds the mistake, and the field shows the text again.
+A field has the name `options.<network>.<key>`. `fields` creates the fields of a network, which `_option_fields.html`
+renders. `read` returns the value of `providerOptions.<network>` in the API. Text that is not valid stays text, so that
+the option table reports the error and the field shows the text again.
 
-The last value of a name counts. A blank field is not given: in Compose the profile's stored option applies then. So a
-truth value has three states: blank, `true` and `false`. Where a form wants a box instead, a hidden field of the same
-name before it holds the value of the empty box (`disableComment`: hidden `true`, box `false`). A list also sends a
-blank, which counts for nothing. A locked value is shown and sent as it is.
-
-An artifact is chosen by its picture, or uploaded with the file field `options.<network>.<key>.file`: `with_uploads`
-puts the artifact of that file into the options.
+The last value of a name counts. A blank field means the profile's default, so a boolean has three states. A checkbox
+therefore has a hidden field with the same name and the value of the empty box before it. Artifacts are chosen from a
+list or uploaded with the field `options.<network>.<key>.file`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,11 +64,11 @@ VALUES = {
 }
 
 UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish directly through the API"}
-"""The default of an option while TikTok has not audited the app, where it is another one."""
+"""The defaults that differ while TikTok has not audited the app."""
 
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
 DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
-"""Options whose `true` forbids something. Pages name what is allowed, so that nothing is negated twice."""
+"""Options whose `true` forbids something. Pages name what is allowed, to avoid double negation."""
 
 HINTS = {
     "boardId": "The board's id, a number. Reload this page to choose the board from a list.",
@@ -89,30 +84,27 @@ HINTS = {
     "coverArtifactId": "The cover of a video, instead of one of its frames.",
     "aiDisclosures": "",
 }
-"""The hints that differ from the table's."""
+"""The hints that differ from the option table."""
 
 LISTED_HINTS = {
     "boardId": "",
     "boardSectionId": "The list shows the sections of the board that was chosen when the page was loaded.",
 }
-"""The hints of options that are chosen from a list of the network."""
+"""The hints of options with choices from the network."""
 
 MISSING_TEXTS = {"boardId": "choose a board, here or in the profile's default options"}
-"""The messages for missing values."""
 
 
 def complaint(key: str, message: str) -> str:
-    """Return the API's message about an option, with the form's name for it."""
+    """Replace the API's name of an option in a message with the form's name."""
     return OPTION_LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
 
 
 def value_label(text: str) -> str:
-    """Return the value in words, or the text itself."""
     return VALUES.get(text, text)
 
 
 def value_text(key: str, given: Any) -> str:
-    """Return a value of any type in words."""
     match given:
         case bool() if key in DENIALS:
             return NOT_ALLOWED if given else ALLOWED
@@ -139,7 +131,7 @@ NO_PICTURE = "None"
 ARTIFACTS = {
     option.name: network for network, table in OPTIONS.items() for option in table if option.type is OptionType.ARTIFACT
 }
-"""The options whose value is an artifact, and their network."""
+"""The network of each option whose value is an artifact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +142,18 @@ class OptionChoice:
 
 @dataclass(frozen=True, slots=True)
 class NetworkChoices:
-    """What a network lets an account choose now, by key."""
+    """The choices that a network offers an account now, by key."""
 
     choices: Mapping[str, Sequence[OptionChoice]] = field(default_factory=dict)
-    """They replace the table's choices, or a text field."""
+    """They replace the choices in the table or a text field."""
     locked: Mapping[str, str] = field(default_factory=dict)
-    """The keys whose value the account fixes, and why."""
+    """The reasons why the account fixes these options."""
     account: str | None = None
-    """The network's name for the account."""
     longest_video_seconds: int | None = None
     stop: str | None = None
-    """Why nothing can be posted to the account now."""
+    """Why the account cannot receive posts now."""
     unknown: str | None = None
-    """Why the network did not answer, and what to do."""
+    """Why the choices are unknown, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +173,7 @@ class OptionField:
     minimum: int | None = None
     maximum: int | None = None
     of_one_post: bool = False
-    """Whether a profile has no default for it."""
+    """Whether a profile cannot have a default."""
 
     @property
     def is_given(self) -> bool:
@@ -193,7 +184,7 @@ class OptionField:
         return self.name.replace(".", "-")
 
     def is_chosen(self, choice: OptionChoice) -> bool:
-        """Return whether the value is this choice. A section's choice has its board before a slash."""
+        """Return whether the choice is selected. The choice of a section includes the board."""
         return choice.value == self.value or (self.key == SECTION and choice.value.endswith(f"/{self.value}"))
 
 
@@ -207,11 +198,11 @@ def fields(
     known: NetworkChoices | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> dict[str, OptionField]:
-    """Return every option of this network by key; a closed one only if it has a value.
+    """Return the options of this network by key. A closed option appears only if it has a value.
 
-    `shown` are the values in the fields (as stored, or as `read`). In a blank field the value in `stored` applies,
-    which the blank choice names after the word `blank`. Otherwise the default applies: the words in `defaults` by key,
-    or the table's."""
+    `shown` are the values in the fields. A blank field uses the value in `stored`, which the blank choice shows after
+    the word `blank`. Otherwise the default applies: the text in `defaults`, or the default in the table.
+    """
     known, stored, errors, defaults = known or NetworkChoices(), stored or {}, errors or {}, defaults or {}
     found = {}
     for option in OPTIONS[network]:
@@ -249,7 +240,7 @@ def fields(
 
 
 def read(form: Form, network: str) -> dict[str, Any]:
-    """Return the options of the form for this network, without the blank ones."""
+    """Return the options of the form, without blank options."""
     found: dict[str, Any] = {}
     for option in OPTIONS[network]:
         texts = [text.strip() for text in form.texts(f"{PREFIX}{network}.{option.name}")]
@@ -261,7 +252,7 @@ def read(form: Form, network: str) -> dict[str, Any]:
 
 
 def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the options with the artifacts that were uploaded for them, by the name of the file field."""
+    """Return the options with the uploaded artifacts."""
     found = {network: dict(given) for network, given in options.items()}
     for name, artifact_id in uploads.items():
         network, _, key = name.removeprefix(PREFIX).removesuffix(UPLOAD).partition(".")
@@ -271,7 +262,7 @@ def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str,
 
 
 def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
-    """Return what a browser sends of these fields when they are untouched."""
+    """Return the values that a browser sends if the fields are unchanged."""
     sent = []
     for one in shown.values():
         if one.control == "boxes":
@@ -279,7 +270,7 @@ def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
             sent += [(one.name, value) for value in ("", *ticked)]
         elif one.control == "select" and not one.locked:
             chosen = [choice.value for choice in one.choices if one.is_chosen(choice)]
-            # Without a chosen one, a browser chooses the first; of several, the last.
+            # Like a browser: the last of several selected choices, or the first choice.
             sent.append((one.name, chosen[-1] if chosen else one.choices[0].value))
         else:
             sent.append((one.name, one.value))
@@ -287,7 +278,7 @@ def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
 
 
 def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
-    """Return the errors of this network's options by key, in the words of the form."""
+    """Return the messages about options of this network by key."""
     found: dict[str, str] = {}
     for error in errors:
         if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
@@ -307,7 +298,7 @@ def _value(option: Option, text: str) -> Any:
 
 
 def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
-    """Drop a section of another board. A section from a list comes as `board/section`."""
+    """Remove a section of another board. The list sends sections as `board/section`."""
     board, slash, section = str(given.get(SECTION, "")).partition("/")
     if not slash:
         return given
@@ -318,7 +309,7 @@ def _without_foreign_section(given: dict[str, Any]) -> dict[str, Any]:
 def _control(
     option: Option, offered: Sequence[OptionChoice] | None, value: str
 ) -> tuple[str, tuple[OptionChoice, ...]]:
-    """Return the kind of control and its choices. A value that is no longer offered remains visible."""
+    """Return the kind of control and its choices. A value that is no longer offered stays visible."""
     match option.type:
         case OptionType.BOOLEAN:
             words = [(text, value_text(option.name, text == "true").capitalize()) for text in ("true", "false")]
@@ -344,7 +335,6 @@ def _control(
 
 
 def _label(choices: Sequence[OptionChoice], value: Any) -> str | None:
-    """Return the network's name of a stored value, such as a board."""
     return next((one.label for one in choices if _text(value) in (one.value, one.value.rpartition("/")[2])), None)
 
 

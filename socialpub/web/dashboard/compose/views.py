@@ -1,12 +1,10 @@
-"""`/compose` and `/posts/{postId}/edit`: a post is written, checked against its networks' rules, accepted or edited.
+"""`/compose` and `/posts/{postId}/edit`: write, check, publish and edit a post.
 
-`/compose/check` answers the page's script while the owner writes: counters, problems, notes and previews. It stores
-nothing.
+`/compose/check` returns counters, problems, notes and previews to the page's script. It stores nothing.
 
-A scheduled post is edited in the form that it was made in. The page carries a mark of each value that the form begins
-with. A field counts as changed when the sent value has another mark. Only changed fields are saved: a corrected typo
-leaves the time and the options as they are. If the post was changed meanwhile, the page shows both versions and asks.
-If the post can no longer be edited, the form comes back, and its content can become another post.
+The edit form contains a digest of each initial value. Only fields with another digest are saved, so correcting a typo
+changes neither the time nor the options. After a concurrent change, the page shows both versions and asks. If the post
+can no longer be edited, the content of the form can become a new post.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -45,12 +43,11 @@ ONLY_SCHEDULED = "Only posts scheduled for the future can be edited."
 
 Do = Callable[[ComposeForm, Draft], Awaitable[Answer]]
 Values = Mapping[str, Any]
-"""The value of each field of a form, by the field's name."""
 
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
-    """Show an empty form, or one that begins with another post (`from`, `again`), a time (`at`) or profiles."""
+    """Show an empty form, or a form with the values of another post (`from`, `again`), a time or profiles."""
     context = await load_context(visit, refresh=True)
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
     if visit.query.text("again"):
@@ -74,10 +71,10 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeForm, Messages]:
-    """Return the content of a post that failed, for the accounts where it failed, and the reasons."""
+    """Return the content of the failed deliveries and the reasons."""
     positions = {row.position for row in outlook.certain}
     failed = {**post, "deliveries": [one for at, one in enumerate(post["deliveries"]) if at in positions]}
-    # An account that was connected again is another profile.
+    # A reconnected account can have a new profile.
     found = (profile_rows.connected(visit.rt.reader, row.provider, row.account_id) for row in outlook.certain)
     form = replace(
         compose_form.of_post(failed, visit.zone, whole=True),
@@ -136,14 +133,14 @@ def _accepted(form: ComposeForm, context: FormContext) -> str:
 
 
 async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
-    """Ask whether a form that was sent before with other content becomes another post."""
+    """Ask whether a resubmitted form with new content creates another post."""
     form = replace(await media.attach_files(visit.rt, form, received), form_id=submissions.new_id())
     messages = Messages(message=submissions.CHANGED)
     return await form_page.show(visit, form, await load_context(visit), messages, http_status=409)
 
 
 async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
-    """Begin another post with the form of a post that can no longer be edited."""
+    """Show a new form with the content of a post that can no longer be edited."""
     form = await media.attach_files(visit.rt, form, received)
     context = await load_context(visit, refresh=True)
     post = load_post(visit.rt, received.form.text("editing"))
@@ -171,7 +168,7 @@ async def _handle(
     editing: str | None = None,
     merge: Callable[[ComposeForm], ComposeForm] = lambda form: form,
 ) -> Answer:
-    """Do what the pressed button asks for. `do` makes or changes the post; `merge` returns the whole post to check."""
+    """Handle the pressed button. `do` creates or edits the post. `merge` returns the post to check."""
     kept = await media.keep_files(visit.rt, received)
     sent = received.form
     artifact_id, _, direction = sent.text("move").partition(":")
@@ -188,7 +185,7 @@ async def _handle(
             return await do(form, checked.draft)
         except InvalidRequest as error:
             checked = check.refused(error, form, context)
-    # A check is answered; only a post that should have been made is refused.
+    # “Check” always succeeds. Only a post that was not accepted is an error.
     status = 400 if acts else 200
     return await form_page.show(visit, form, context, checked.messages, http_status=status, editing=editing)
 
@@ -201,7 +198,7 @@ async def check_live(rt: Runtime, visit: Visit) -> Answer:
     form = compose_form.read(visit.form, visit.zone)
     messages = Messages()
     async with visit.request.state.live_checks:
-        if form.profiles and (form.body.strip() or form.media):  # an empty form is no problem yet
+        if form.profiles and (form.body.strip() or form.media):  # an empty form has no problems
             context = await load_context(visit, only=form.profiles)
             checked = await check.check(rt, form, context, editing=visit.form.text("editing"))
             messages = checked.messages
@@ -273,13 +270,13 @@ async def _ask(
     sent: Values,
     fields: Sequence[str],
 ) -> Answer:
-    """Show both versions, and ask which one counts."""
+    """Show both versions and ask which to keep."""
     rt = visit.rt
     post = load_post(rt, post_id)
     present = await form_page.untouched(visit, compose_form.of_post(post, visit.zone, whole=True), context)
     now = _values(rt, present, context)
     if all(mark(sent.get(name)) == mark(now.get(name)) for name in fields):
-        return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form, sent twice
+        return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form was submitted twice
     zone = times.find_zone(form.zone)
     compared = [
         ComparedValue(
@@ -291,7 +288,7 @@ async def _ask(
         for name in dict.fromkeys((*fields, *_changed(now, base.marks)))
     ]
     messages = Messages(message=submissions.CHANGED_MEANWHILE, compared=compared, version=PostVersion.of(post))
-    # The form shows what “Save my changes” saves. Only the fields that it changes keep the mark that it began with.
+    # “Save my changes” saves the shown form. Only its changed fields keep their initial digest.
     marks = {name: digest for name, digest in _marks(now).items() if name not in fields}
     marks |= {name: digest for name, digest in base.marks.items() if name in fields}
     form = replace(_merge(form, fields, present), base=replace(base, marks=marks))
@@ -301,7 +298,6 @@ async def _ask(
 async def _ended(
     visit: Visit, form: ComposeForm, context: FormContext, post_id: str, more: str = "Nothing is saved."
 ) -> Answer:
-    """Show the form of a post that can no longer be edited."""
     why = submissions.why_ended(load_post(visit.rt, post_id)["status"])
     messages = Messages(message=f"{why} {more}", post_id=post_id, ended=True)
     return await form_page.show(visit, form, context, messages, http_status=409, editing=post_id)
@@ -311,13 +307,12 @@ async def _ended(
 
 
 async def _base(visit: Visit, post: Post, form: ComposeForm, context: FormContext) -> FormBase:
-    """Return what a form that begins with this post carries."""
     begins = await form_page.untouched(visit, form, context)
     return FormBase(PostVersion.of(post), _marks(_values(visit.rt, begins, context)))
 
 
 def _values(rt: Runtime, form: ComposeForm, context: FormContext) -> Values:
-    """Return the value of each field, however a browser writes it. Options that are not given are left out."""
+    """Return the normalized value of each field. Missing options are left out."""
     time = form.scheduled_at
     found: dict[str, Any] = {
         TEXT: form.body.replace("\r\n", "\n").replace("\r", "\n").strip(),
@@ -340,12 +335,12 @@ def _marks(of: Values) -> dict[str, str]:
 
 
 def _changed(now: Values, was: Mapping[str, str]) -> list[str]:
-    """Return the fields whose value has another mark than before."""
+    """Return the fields whose value has another digest."""
     return [name for name in dict.fromkeys((*now, *was)) if mark(now.get(name)) != was.get(name, "")]
 
 
 def _change_of(fields: Collection[str], sent: Values, draft: Draft) -> Change:
-    """Return the edit of these fields alone. `draft` is the whole post of the form."""
+    """Return the change of these fields. `draft` contains all fields of the form."""
     names = {TEXT: "body", TIME: "scheduled_at", MEDIA: "media"}
     options: dict[str, dict[str, Any]] = {}
     for network, key in map(_option, fields):
@@ -356,7 +351,7 @@ def _change_of(fields: Collection[str], sent: Values, draft: Draft) -> Change:
 
 
 def _merge(form: ComposeForm, fields: Collection[str], present: ComposeForm) -> ComposeForm:
-    """Return the present post with these fields of the form."""
+    """Return the current post with these fields of the form."""
     result = replace(
         form,
         body=form.body if TEXT in fields else present.body,
@@ -375,7 +370,7 @@ def _merge(form: ComposeForm, fields: Collection[str], present: ComposeForm) -> 
 
 
 def _option(name: str) -> tuple[str, str]:
-    """Return the network and the key of an option; empty texts for another field."""
+    """Return the network and key of an option, or empty texts for another field."""
     network, _, key = name.removeprefix(option_fields.PREFIX).partition(".")
     return (network, key) if name.startswith(option_fields.PREFIX) and network in LABELS else ("", "")
 

@@ -1,1 +1,1 @@
-"""The dashboard's list of posts, one post, and the actions on it."""
+"""The pages of the list of posts and of one post, and the actions on a post."""

@@ -1,7 +1,7 @@
-"""What the owner does to a post from its page: cancel, publish now, stop, post again, reschedule.
+"""The actions on a post: cancel, publish now, stop, post again, reschedule.
 
-Each action asks first, on a page of its own. If the action is no longer possible, the browser is led back and shows the
-domain's reason. `back` (in the address, then in the form) is the page of ours that led here and shows the result.
+Each action asks for confirmation on its own page. If the action is not possible, the browser returns to the former page
+with the reason. `back` (in the address, then in the form) is the page that shows the result.
 """
 
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,6 @@ _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions":
 
 
 def load_post(rt: Runtime, post_id: str) -> Post:
-    """Return the post. Raises NotFound."""
     found = api_json.post(rt.reader, post_id)
     if found is None:
         raise no_such_page()
@@ -53,7 +52,6 @@ def load_post(rt: Runtime, post_id: str) -> Post:
 
 
 def load_details(rt: Runtime, visit: Visit) -> PostDetails:
-    """Return the post of the address with all its deliveries. Raises NotFound."""
     details = post_details.load_details(rt.reader, visit.params["postId"], rt.stamp())
     if details is None:
         raise no_such_page()
@@ -61,15 +59,13 @@ def load_details(rt: Runtime, visit: Visit) -> PostDetails:
 
 
 def check_changeable(rt: Runtime, post: Post) -> None:
-    """Raise Conflict unless the post can still be edited."""
     posts.check_changeable(post["status"], post.get("scheduledAt"), rt.stamp())
 
 
 def list_actions(rt: Runtime, post: Post) -> dict[str, bool]:
-    """Return which actions apply to the post now, and how it is posted again.
+    """Return which actions are possible.
 
-    `asks_first`: some of it may be public. `change_first`: the networks refused the post itself, so that only a changed
-    one may pass.
+    `asks_first`: a failed delivery may be public. `change_first`: networks refused the content.
     """
     outlook = retries.load_outlook(rt.reader, post["id"])
     cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
@@ -166,7 +162,6 @@ async def publish(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
-    """Show what can still be stopped, and what is past its commit."""
     details = load_details(rt, visit)
     consequences = [_when_stopped(rt, one) for one in details.deliveries]
     check = partial(posts.check_stoppable, details.post["status"])
@@ -204,9 +199,10 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
 
 @page()
 async def ask_again(rt: Runtime, visit: Visit) -> Answer:
-    """Show what would be published again by a new post, and the accounts to look at first.
+    """Ask before a new post replaces the failed deliveries.
 
-    A delivery whose outcome is unknown may be public: it is published again only with a tick."""
+    A delivery with an unknown outcome may be public, so the owner must tick it.
+    """
     post = load_post(rt, visit.params["postId"])
     outlook = retries.load_outlook(rt.reader, post["id"])
     if not outlook.certain and not outlook.unknown:
@@ -216,7 +212,6 @@ async def ask_again(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def publish_again(rt: Runtime, visit: Visit) -> Answer:
-    """Publish again what failed, and show the new post."""
     post = load_post(rt, visit.params["postId"])
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
@@ -274,7 +269,7 @@ def _sentence(error: FieldError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewTime:
-    """The fields of the form. `version` is that of the post that the form was made from."""
+    """The fields of the form. `version` is the version of the post that the form shows."""
 
     value: str
     which: str
@@ -284,9 +279,10 @@ class NewTime:
 
 @page()
 async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
-    """Show the field for the new time, with the present time or with that of the address (`?at=`).
+    """Show the form with the current time or the time in the address (`?at=`).
 
-    The address may also name the version that the time was chosen for. If the post changed since, the page asks."""
+    The address can contain the version of the post. If the post has changed, the page asks.
+    """
     post = load_post(rt, visit.params["postId"])
     try:
         check_changeable(rt, post)
@@ -301,11 +297,11 @@ async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def reschedule(rt: Runtime, visit: Visit) -> Answer:
-    """Give the post its new time. The calendar's script sends the same form."""
+    """Set the new time. The calendar's script sends the same form."""
     post = load_post(rt, visit.params["postId"])
     if visit.form.text("do") == KEEP:
         return _go_back(visit, status=submissions.KEPT)
-    # The zone that the form showed: the browser may have moved to another one.
+    # The zone of the form, because the zone of the browser may have changed.
     visit.zone = times.find_zone(visit.form.text("zone")) if visit.form.text("zone") else visit.zone
     given, which = visit.form.text("at"), visit.form.text("which")
     local = times.read_local(given, visit.zone)
@@ -323,7 +319,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
             return _go_back(visit, status=f"The post already has this time: {new_time}.")
         await rt.write_soon(submissions.edit_version, post["id"], new.version, change)
     except InvalidRequest as error:
-        # The rest of the message is for programs.
+        # The second part of the message is for programs.
         return _show_time(visit, post, new, f"The time {error.errors[0].message.partition(';')[0]}.")
     except ChangedMeanwhile:
         return _ask_version(visit, load_post(rt, post["id"]), new)

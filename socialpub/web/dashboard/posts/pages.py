@@ -1,7 +1,7 @@
-"""`/posts` and `/posts/{postId}`: every post, newest first, and the page of one.
+"""`/posts` and `/posts/{postId}`: the list of posts, newest first, and one post.
 
-The names of the filter's fields are the API's, with `search` for the text. `orAccepted` adds posts without a schedule,
-by the time of their acceptance, so that a window of time holds the same posts as the calendar.
+The filter has the names of the API, and `search`. `orAccepted` includes posts without a schedule by their time of
+acceptance, so that a period contains the same posts as the calendar.
 """
 
 from collections.abc import Collection
@@ -107,8 +107,8 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     post = details.post
     refresh_seconds = _refresh_seconds(details)
     if refresh_seconds is None and visit.is_fragment:
-        visit.headers.append((b"hx-refresh", b"true"))  # the actions have changed as well: reload the whole page
-    # Weighing a text can take a while, and the page shows the text already: previews need a click.
+        visit.headers.append((b"hx-refresh", b"true"))  # reload the whole page, because the actions have changed
+    # Previews need a click, because measuring the text takes time.
     previewed = None
     if visit.query.ticked("preview"):
         previewed = await rt.read_in_thread(lambda reader: previews.post_previews(rt, reader, post["id"]))
@@ -133,7 +133,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _is_pasted(post: dict[str, Any]) -> bool:
-    """Return whether the owner pastes the text in a network's app."""
+    """Return whether the owner must paste the text in the TikTok app."""
     has_video = any(item.get("contentType", "").startswith("video/") for item in post["media"])
     return any(
         one["provider"] == TikTok.name and tiktok_options.loses_caption(one["providerOptions"], has_video=has_video)
@@ -142,7 +142,6 @@ def _is_pasted(post: dict[str, Any]) -> bool:
 
 
 def _refresh_seconds(details: PostDetails) -> int | None:
-    """Return None when nothing more happens to the post."""
     status = details.post["status"]
     if status == "scheduled":
         return REFRESH_LATER_SECONDS
@@ -150,7 +149,7 @@ def _refresh_seconds(details: PostDetails) -> int | None:
 
 
 def _web_link(url: str | None) -> str | None:
-    """Return an address from a network if a browser may be sent there."""
+    """Return the address if it is safe as a link."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
     except ValueError:
@@ -158,7 +157,7 @@ def _web_link(url: str | None) -> str | None:
 
 
 def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
-    """Return what a delivery waits for. The stored reason names a command: for an account, name the button instead."""
+    """Return what a delivery waits for, with the button name instead of a command."""
     if details.waits_for is None:
         return None
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
@@ -175,7 +174,7 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
-    """Return the value as its network calls it, if that is stored: no page asks a network."""
+    """Return the value with its stored label. No page asks a network."""
     if key in option_fields.ARTIFACTS:
         artifact = artifact_rows.find(rt.reader, str(value))
         return "removed file" if artifact is None else str(artifact.file_name)

@@ -1,11 +1,11 @@
-"""A form makes one post, however often it is sent, and edits only the version of a post that it was made from.
+"""A form creates one post, even if it is submitted several times, and edits only the version of a post that it shows.
 
-Each form has an id, and the post that it made is kept under that id for a day. A script gives the form its id back when
-the browser goes back. Without scripts a browser loads the form again, with another id and the fields as they were. So
-the post is also kept under its content, and the page asks before it publishes equal content.
+Each form has an id, under which its post is stored for one day. After “Back”, a script restores the id. Without
+scripts, the browser loads the form with a new id and the old fields. So the post is also stored under its content, and
+the page asks before it publishes equal content.
 
-The calendar, the API and other tabs may change a post while a form is open. Every form that edits a post carries the
-version in hidden fields. The write that edits the post compares it, so that no change gets in between.
+The calendar, the API and other tabs can change a post while a form is open. A form that edits a post contains the
+version in hidden fields. The write compares the version in the same transaction.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.forms import Form
 
 FIELD, UPDATED_AT_FIELD, CONTENT_FIELD = "form", "updatedAt", "content"
-"""The hidden fields: the id of the form, and the version of the post that it was made from."""
+"""The hidden fields: the id of the form, and the version of the post that the form shows."""
 MAX_ID_LETTERS = 100
 
 SUBMITTED = "You already submitted this form. This is the post that it created."
@@ -42,10 +42,10 @@ CHANGED = (
 )
 EQUAL = "You already published this content in the last hour. Press the button again to publish it a second time."
 EQUAL_FOR = timedelta(hours=1)
-"""Going back takes minutes. The same words on another day are another post."""
+"""The same text on another day is another post."""
 
 KEEP, SAVE = "keep", "save"
-"""The answers to the question after a change in between: the post stays as it is, or the form's changes are saved."""
+"""The answers after a concurrent change: keep the other version, or save the changes of the form."""
 
 CHANGED_MEANWHILE = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
 KEPT = "Your changes were discarded. The post keeps the other version."
@@ -63,7 +63,7 @@ _ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
 
 
 class EqualPost(Exception):
-    """A form with the same content made this post."""
+    """Another form with the same content created this post."""
 
     def __init__(self, post_id: str) -> None:
         super().__init__(post_id)
@@ -71,12 +71,10 @@ class EqualPost(Exception):
 
 
 def new_id() -> str:
-    """Return the id of a form that is shown for the first time."""
     return secrets.token_urlsafe(16)
 
 
 def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, str]] | None = None) -> RequestKey:
-    """Return the key of a form that was sent to this address."""
     name = f"form {form_id[:MAX_ID_LETTERS]}"
     return RequestKey(OWNER.key_id, name, idempotency.fingerprint(path, sent, files or []))
 
@@ -84,10 +82,11 @@ def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, 
 def submit(
     rt: Runtime, tx: Tx, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
 ) -> tuple[str, bool]:
-    """Return the post of this form, and whether it is new: `make` makes it, or another request with the form did.
+    """Return the post of this form and whether it is new.
 
-    For a `draft`, raises EqualPost if another form made a post of the same content. `confirmed` is the post that the
-    owner wants a second time; None: the id of the form is enough."""
+    With a `draft`, raises EqualPost if another form created an equal post. `confirmed` is the post that the owner wants
+    a second time. None: only the form id prevents duplicates.
+    """
     stored = idempotency.begin(rt, tx, key)
     if stored is not None:
         return str(stored.location), False
@@ -108,7 +107,7 @@ def _response(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
 
 
 def _was_just_made(tx: Tx, post_id: str) -> bool:
-    """Return whether the post is that young, and was or may still be published somewhere."""
+    """Return whether the post is recent and was or can still be published."""
     post = post_rows.find(tx, post_id)
     if post is None or post.created_at <= stamp(tx.now - EQUAL_FOR):
         return False
@@ -116,7 +115,7 @@ def _was_just_made(tx: Tx, post_id: str) -> bool:
 
 
 def _content_key(reader: Reader, draft: Draft) -> RequestKey:
-    """Return the key of the content. Files count by name and size: one that is sent again is another artifact."""
+    """Return the key of the content. Files count by name and size, because a second upload is another artifact."""
     files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
     content = [
         draft.body,
@@ -134,15 +133,14 @@ def _content_key(reader: Reader, draft: Draft) -> RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class PostVersion:
-    """`content` is a digest of everything that an edit can change, because two changes can share a millisecond. It is
-    empty on pages that know only the time."""
+    """`content` is a digest, because two changes can share a millisecond. It is empty if a page knows only the time."""
 
     updated_at: str
     content: str = ""
 
     @classmethod
     def of(cls, post: Mapping[str, Any]) -> "PostVersion":
-        """Return the version of this post, as the API shows it."""
+        """Return the version of a post from the API."""
         content = [
             post.get("body"),
             post.get("scheduledAt"),
@@ -154,7 +152,7 @@ class PostVersion:
 
     @classmethod
     def read(cls, form: Form) -> "PostVersion | None":
-        """Return the version that the form was made from, or None. The button of the question names a later one."""
+        """Return the version that the form shows. The button “Save my changes” names a later version."""
         answer, _, named = form.text("do").partition(":")
         if answer == SAVE:
             updated_at, _, content = named.partition(" ")
@@ -164,21 +162,20 @@ class PostVersion:
 
     @property
     def save_button(self) -> str:
-        """The value of the button that saves over this version."""
+        """The value of the button that overwrites this version."""
         return f"{SAVE}:{self.updated_at} {self.content}"
 
     def is_of(self, post: Mapping[str, Any]) -> bool:
-        """Return whether the post is still this version."""
         now = PostVersion.of(post)
         return self.updated_at == now.updated_at and self.content in ("", now.content)
 
 
 class ChangedMeanwhile(Exception):
-    """The post has another version now."""
+    """The post has another version."""
 
 
 def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:
-    """Edit the post if it is still this version. Raises ChangedMeanwhile, and what `posts.edit` raises."""
+    """Edit the post if it still has this version. Raises ChangedMeanwhile and the errors of `posts.edit`."""
     found = api_json.post(tx, post_id)
     if found is None:
         raise NotFound("No post has this id.")
@@ -190,5 +187,4 @@ def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change
 
 
 def why_ended(status: str) -> str:
-    """Return why a post of this status can no longer be edited."""
     return f"The post can no longer be edited: {_ENDED[PostStatus(status)]}."

@@ -33,7 +33,7 @@ class State(StrEnum):
     """A delivery's internal state; `api_status` is its status in the API."""
 
     QUEUED = "queued"
-    """The delivery waits for `run_at`: its time, a retry, or a network's wait. This state ends with a claim or a cancel."""
+    """The delivery waits for `run_at`: its time, a retry, or a wait of a network. A claim or a cancel ends this."""
 
     RUNNING = "running"
     """A process runs a step. This state ends when the step settles, or when another process finds this process dead."""

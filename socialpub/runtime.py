@@ -141,7 +141,7 @@ class Runtime:
 
     def http_for(self, provider: str) -> Http:
         """The client for calls to this network."""
-        return self.http.of(provider)
+        return self.http.for_network(provider)
 
     def now(self) -> datetime:
         return self.clock.now()

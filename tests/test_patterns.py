@@ -119,7 +119,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
     "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
     "providers.comparison:_JOINED_MARKS": [("", "\u034f", ""), ("", "\ufe0f", "")],
-    "providers.comparison:plain_link": [("", "a+", ":")],
+    "providers.comparison:normalize_link": [("", "a+", ":")],
     "providers.options:_wrong_color": [("#", "0", "")],
     "providers.options:_wrong_digits": [("", "0", "x")],
     "providers.options:_wrong_link": [("", "a", " ")],
@@ -232,7 +232,10 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         comparison.readings,
         [("", "&#", ""), ("&#", "1", ";"), ("", "&amp", ""), ("", "\u0301", "")],
     ),
-    "comparison.plain_link": (comparison.plain_link, [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")]),
+    "comparison.normalize_link": (
+        comparison.normalize_link,
+        [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")],
+    ),
     "equal_content.key": (lambda one: waiting.content_key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
     "x.links.find": (
         lambda one: list(find_links(one)),

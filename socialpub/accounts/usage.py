@@ -18,25 +18,25 @@ from socialpub.runtime import Runtime
 
 def write_calls(rt: Runtime) -> None:
     """Store the calls of this process. Keep them if the write fails. Not from the event loop."""
-    counts = rt.http.take_calls()
+    counts = rt.http.pop_call_counts()
     if not counts:
         return
     try:
         rt.write(_add_calls, counts)
     except Exception:
-        rt.http.give_back_calls(counts)
+        rt.http.restore_call_counts(counts)
         raise
 
 
 async def write_calls_soon(rt: Runtime) -> None:
     """Store the calls from the event loop."""
-    counts = rt.http.take_calls()
+    counts = rt.http.pop_call_counts()
     if not counts:
         return
     try:
         await rt.write_soon(_add_calls, counts)
     except Exception:
-        rt.http.give_back_calls(counts)
+        rt.http.restore_call_counts(counts)
         raise
 
 

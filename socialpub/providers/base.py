@@ -140,7 +140,6 @@ class Again:
     """None: a refusal with `reason` as the message."""
 
     def after(self, times: int) -> "Outcome":
-        """Return the outcome for a delivery that went back `times` times for this reason."""
         if times < self.limit:
             return self
         return Refused(self.reason) if self.otherwise is None else self.otherwise
@@ -232,8 +231,6 @@ class CannotTell:
 
 
 class Kind(StrEnum):
-    """The effect of running a step twice."""
-
     PREPARE = "prepare"
     """At worst an unused upload."""
 
@@ -252,8 +249,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AppLimits:
-    """The network's restrictions of this app."""
-
     sentences: tuple[str, ...]
     why: str
     remedy: str
@@ -264,8 +259,6 @@ class AppLimits:
 
 @dataclass(slots=True)
 class CallTrace:
-    """Details of the last call, for the attempt's row."""
-
     request_id: str | None = None
     code: str | None = None
     message: str | None = None
@@ -288,8 +281,6 @@ def _no_commit() -> datetime:
 
 @dataclass(slots=True)
 class Job:
-    """The data and functions of one run of one step."""
-
     content: Content
     options: Mapping[str, Any]
     """The result of `read_options`: only canonical camelCase keys."""
@@ -412,11 +403,11 @@ class Provider(ABC):
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
         """Return canonical options, and an error for each wrong option."""
-        return options.read(self.name, self.option_table, given)
+        return options.read_options(self.name, self.option_table, given)
 
     def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> options.Options:
         """Return stored defaults overridden by a post's own keys in any spelling."""
-        return options.merge(self.option_table, stored, own)
+        return options.merge_options(self.option_table, stored, own)
 
     @abstractmethod
     def check(self, content: Content, options: Mapping[str, Any], account: Account, /) -> list[FieldError]:

@@ -55,8 +55,6 @@ Multipart = Mapping[str, str | FilePart]
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Part of an open file from the handle's position."""
-
     handle: BinaryIO
     length: int
     as_base64: bool

@@ -23,7 +23,7 @@ _WRITTEN_AS_IS = "!$&'()*+,;=:@/?~-._[]"
 
 def readings(text: str) -> frozenset[str]:
     """Return the text normalized, as it is and with its HTML entities unescaped once."""
-    return frozenset({plain(text), plain(_unescaped(text))})
+    return frozenset({normalize_text(text), normalize_text(_unescaped(text))})
 
 
 def same_text(ours: str, theirs: str) -> bool:
@@ -37,9 +37,9 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return the text in NFC, with white space collapsed and without invisible characters."""
-    seen = _JOINED_MARKS.sub("", nfc(text))
+    seen = _JOINED_MARKS.sub("", normalize_nfc(text))
     return " ".join("".join(one for one in seen if one.isspace() or unicodedata.category(one) not in _UNSEEN).split())
 
 
@@ -48,15 +48,15 @@ def same_link(ours: str, theirs: str) -> bool:
 
 
 def _link_readings(link: str) -> frozenset[str]:
-    return frozenset({plain_link(link), plain_link(_unescaped(link))})
+    return frozenset({normalize_link(link), normalize_link(_unescaped(link))})
 
 
-def plain_link(link: str) -> str:
+def normalize_link(link: str) -> str:
     """Return a link without scheme, `www.`, default port, closing slash, empty query and fragment.
 
     The host is in lower case and punycode, and everything after it is percent-encoded.
     """
-    link = plain(link)
+    link = normalize_text(link)
     if not re.match(r"[a-z][a-z0-9+.-]*://", link, re.IGNORECASE):
         link = f"http://{link}"
     try:
@@ -80,7 +80,7 @@ def _ascii_host(host: str) -> str:
         return host
 
 
-def nfc(text: str) -> str:
+def normalize_nfc(text: str) -> str:
     """Return the text in NFC. Combining marks are sorted first, because the library sorts them in quadratic time."""
     if text.isascii():
         return text

@@ -99,8 +99,6 @@ class ErrorRow:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTable:
-    """One network's rows and functions."""
-
     network: str
     rows: tuple[ErrorRow, ...]
     unlisted: ErrorRow

@@ -52,7 +52,7 @@ class Http:
         lookups: int = 8,
     ) -> None:
         self._lookups = lookups
-        self._of_network: dict[str, Http] = {}
+        self._by_network: dict[str, Http] = {}
         self._calls = 0
         self._user_agent = user_agent
         self._mounts = dict(mounts or {})
@@ -61,10 +61,10 @@ class Http:
         self._closed = False
         self._running: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread] | None = None
 
-    def of(self, network: str) -> "Http":
+    def for_network(self, network: str) -> "Http":
         """Return this network's own client, so that a network that hangs delays no other."""
         with self._lock:
-            if network not in self._of_network:
+            if network not in self._by_network:
                 own = Http(
                     user_agent=self._user_agent,
                     mounts=self._mounts,
@@ -72,8 +72,8 @@ class Http:
                     lookups=self._lookups,
                 )
                 own._closed = self._closed
-                self._of_network[network] = own
-            return self._of_network[network]
+                self._by_network[network] = own
+            return self._by_network[network]
 
     def call(
         self,
@@ -127,18 +127,18 @@ class Http:
             if body is not None:
                 body.close()
 
-    def take_calls(self) -> dict[str, int]:
+    def pop_call_counts(self) -> dict[str, int]:
         """Return and reset the number of calls of each network."""
         taken = {}
-        for network, own in list(self._of_network.items()):
+        for network, own in list(self._by_network.items()):
             with own._lock:
                 taken[network], own._calls = own._calls, 0
         return {network: count for network, count in taken.items() if count}
 
-    def give_back_calls(self, counts: Mapping[str, int]) -> None:
+    def restore_call_counts(self, counts: Mapping[str, int]) -> None:
         """Add calls again whose number could not be stored."""
         for network, count in counts.items():
-            own = self.of(network)
+            own = self.for_network(network)
             with own._lock:
                 own._calls += count
 
@@ -147,7 +147,7 @@ class Http:
         with self._lock:
             self._closed = True
             running, self._running = self._running, None
-            others = list(self._of_network.values())
+            others = list(self._by_network.values())
         for other in others:
             other.close()
         if running is None:
@@ -258,8 +258,6 @@ def _hold(
 
 
 class _SendProgress:
-    """The progress of a request, from the client's own trace."""
-
     def __init__(self) -> None:
         self._connecting = False
         self._sending = False

@@ -107,7 +107,6 @@ class RedirectRules:
 
     @property
     def sentence(self) -> str:
-        """Return all accepted addresses as the end of a sentence."""
         found = " or ".join(row.accepts for row in self.rows)
         extra = [] if self.query_allowed else ["no query"]
         if self.max_characters is not None:

@@ -81,7 +81,7 @@ MAX_KEYS = 50
 """More than any table has with all spellings."""
 
 
-def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
+def read_options(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
     """Return the valid options by their canonical names, and an error for each of the others.
 
     `null` means "not given", so a post can cancel a stored default.
@@ -111,7 +111,7 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
     return options, problems
 
 
-def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+def merge_options(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
     """Return stored defaults overridden by a post's own keys in any spelling, unchecked."""
     names = {spelling: option.name for option in table for spelling in option.spellings}
     taken = {names.get(key, key) for key in own}
@@ -125,7 +125,6 @@ TOO_LARGE = f"may take at most {units.size(MAX_BYTES)} as JSON"
 
 
 def is_too_large(options: Mapping[str, Any]) -> bool:
-    """Return whether the options exceed MAX_BYTES as compact JSON in UTF-8."""
     return len(_COMPACT.encode(options).encode()) > MAX_BYTES
 
 
@@ -150,7 +149,7 @@ def is_surely_too_large(given: Any) -> bool:
     return False
 
 
-def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+def list_artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the key as given and the id of each artifact that these options name."""
     return [
         (key, value)
@@ -263,7 +262,6 @@ def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of"
 
 
 def _show(value: Any) -> str:
-    """Return the value in JSON's notation, shortened."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):

@@ -66,7 +66,7 @@ class Preview:
     measures: tuple[TextMeasure, ...] = ()
 
 
-def parts(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
+def split_by_marks(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
     """Return the parts of a text with marks. Of two overlapping marks, the first counts."""
     found, at = [], 0
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
@@ -81,11 +81,11 @@ def parts(text: str, marks: Iterable[TextMark]) -> tuple[TextPart, ...]:
     return tuple(found)
 
 
-def tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
+def mark_tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
     return [TextMark(one.start(), one.end(), one[0], "tag") for one in found]
 
 
-def written_links(text: str) -> list[TextMark]:
+def mark_links(text: str) -> list[TextMark]:
     found = []
     for link in _LINK.finditer(text):
         shown = link[0].rstrip(_ENDS_SENTENCE)
@@ -93,7 +93,7 @@ def written_links(text: str) -> list[TextMark]:
     return found
 
 
-def cut(text: str, limit: int) -> tuple[str, str]:
+def split_text(text: str, limit: int) -> tuple[str, str]:
     """Return the first `limit` characters or less, and the rest, cut between words if possible."""
     if len(text) <= limit:
         return text, ""
@@ -102,7 +102,7 @@ def cut(text: str, limit: int) -> tuple[str, str]:
     return text[:at], text[at:]
 
 
-def within(text: str, max_units: int) -> str:
+def truncate(text: str, max_units: int) -> str:
     """Return the first `max_units` UTF-16 code units or less."""
     if utf16_units(text) <= max_units:
         return text
@@ -112,7 +112,7 @@ def within(text: str, max_units: int) -> str:
     return beginning
 
 
-def host(link: str) -> str:
+def read_host(link: str) -> str:
     """Return the host of an address without `www.`; empty when it has none."""
     try:
         return (urlsplit(link).hostname or "").removeprefix("www.")

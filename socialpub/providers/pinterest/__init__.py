@@ -26,7 +26,7 @@ from socialpub.providers.base import (
     Unknown,
 )
 from socialpub.providers.pinterest import boards, client, read_back, upload
-from socialpub.providers.pinterest.boards import BoardOwner
+from socialpub.providers.pinterest.boards import BoardApi
 from socialpub.providers.pinterest.check import alt_text, list_notes, list_problems
 from socialpub.providers.pinterest.oauth import PinterestOAuth
 from socialpub.providers.pinterest.options import COVER, TABLE
@@ -54,7 +54,7 @@ CODE_NO_MEDIA = "404"
 """The code of `media upload not found`. A missing board or section has another code."""
 
 
-class Pinterest(Provider, BoardOwner):
+class Pinterest(Provider, BoardApi):
     name = "pinterest"
     label = "Pinterest"
     option_table = TABLE

@@ -35,7 +35,7 @@ class BoardSection:
     name: str
 
 
-class BoardOwner:
+class BoardApi:
     """The part of Pinterest that lists and creates boards for their owner. Every method raises `ProviderError`."""
 
     section: PinterestSection
@@ -94,7 +94,6 @@ def _read_board(found: dict[str, Any]) -> Board | None:
 
 
 def check_board(job: Job, section: PinterestSection) -> Outcome:
-    """Check that the board exists, and the section if the post names one."""
     api, board_id = section.api_url, job.options["boardId"]
     response = call(job, "GET", f"{api}/boards/{board_id}")
     if not response.ok:

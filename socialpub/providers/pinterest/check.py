@@ -64,7 +64,6 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
 
 
 def alt_text(content: Content) -> str | None:
-    """Return the pin's one alt text: the first that a media item has."""
     return next((item.alt for item in content.media if item.alt), None)
 
 

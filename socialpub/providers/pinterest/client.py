@@ -66,7 +66,6 @@ def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list
 
 
 def refusal(job: Job, rejection: Rejected) -> Outcome:
-    """Return the outcome of a refusal that means the same in every step."""
     if rejection.reason is Reason.BUSY:
         count = job.memo.get("busy", 0)
         pause = min(BUSY_SECONDS * 2**count, MAX_BUSY_SECONDS)
@@ -173,7 +172,6 @@ def _is_name(code: object) -> bool:
 
 
 def _safe(message: str) -> str:
-    """Return the message with possible tokens and image bytes masked: Pinterest quotes requests."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
 
 

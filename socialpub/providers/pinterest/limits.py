@@ -59,7 +59,6 @@ REDIRECT_ADDRESSES = RedirectRules(
 
 # --- scopes: OpenAPI 5.23.0 -------------------------------------------------------------------------------------------
 
-SCOPE_ACCOUNT = "user_accounts:read"
 SCOPES_TO_PUBLISH = ("boards:read", "boards:write", "pins:read", "pins:write")
 SCOPES_FOR_SECRET = tuple(f"{scope}_secret" for scope in SCOPES_TO_PUBLISH)
 """Also required for secret boards and their pins."""

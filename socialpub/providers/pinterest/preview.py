@@ -17,12 +17,12 @@ _DISCLOSED = {"AI_MODIFIED": "AI modified", "SYNTHETIC_PERFORMER": "Synthetic pe
 
 
 def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG001
-    first, rest = preview.cut(preview.within(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
+    first, rest = preview.split_text(preview.truncate(content.text, limits.DESCRIPTION_UNITS), DESCRIPTION_START)
     return Preview(
         text=_parts(first),
         more=_parts(rest),
         title=str(options.get("title", "")),
-        link=preview.host(str(options.get("link", ""))),
+        link=preview.read_host(str(options.get("link", ""))),
         media=_shown_media(content),
         labels=tuple(_DISCLOSED[name] for name in options.get("aiDisclosures", ()) if name in _DISCLOSED),
         remarks=tuple(_remarks(content, options)),
@@ -31,11 +31,10 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
 
 
 def _parts(text: str) -> tuple[preview.TextPart, ...]:
-    return preview.parts(text, [*preview.written_links(text), *preview.tags(_TAG.finditer(text))])
+    return preview.split_by_marks(text, [*preview.mark_links(text), *preview.mark_tags(_TAG.finditer(text))])
 
 
 def _shown_media(content: Content) -> tuple[int, ...]:
-    """Return the video alone, or the images of a carousel."""
     for item in content.media:
         if item.kind == "video":
             return (item.position,)

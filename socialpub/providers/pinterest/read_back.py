@@ -136,7 +136,6 @@ def _shows_all(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _texts(job: Job) -> dict[str, str]:
-    """Return the texts that were sent, by Pinterest's names."""
     return {
         "title": job.options.get("title") or "",
         "description": job.content.text.strip(),

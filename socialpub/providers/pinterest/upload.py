@@ -59,8 +59,6 @@ def upload_video(job: Job, section: PinterestSection) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A registration: the address for the video, and the fields that go with it."""
-
     media_id: str
     url: str = field(repr=False)
     fields: dict[str, str] = field(repr=False)
@@ -85,17 +83,17 @@ def _send(job: Job, form: _Form) -> Outcome:
         # The form is signed, so no token. Such storage requires the file last, and its length before the first byte.
         response = job.call("POST", form.url, multipart={**form.fields, "file": part})
     except NoAnswer as error:
-        return _broke_off(job, error.message)
+        return _restart_upload(job, error.message)
     job.trace.request_id = response.headers.get("x-amz-request-id")
-    if _taken(response):
+    if _is_accepted(response):
         kept = {"id": form.media_id, "uploaded_at": job.now.timestamp(), "polls": 0}
         return Done({**job.memo, "video": kept})
     code = _storage_code(response)
     job.trace.code = code or str(response.status)
     if code is None:
-        return _broke_off(job, f"A proxy or CDN answered instead of Pinterest's storage (HTTP {response.status}).")
+        return _restart_upload(job, f"A proxy or CDN answered instead of Pinterest's storage (HTTP {response.status}).")
     if not 400 <= response.status < 500 or response.status in (408, 429):
-        return _broke_off(job, f"Pinterest's storage responded with HTTP {response.status}, {code}.")
+        return _restart_upload(job, f"Pinterest's storage responded with HTTP {response.status}, {code}.")
     if code == "EntityTooLarge":
         return Refused(
             f"Pinterest's storage refused the video as too large ({media.size_bytes} bytes). Use a smaller video.",
@@ -156,7 +154,7 @@ def pause_after(polls: int, waited_seconds: float) -> float:
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
-def _broke_off(job: Job, message: str) -> Outcome:
+def _restart_upload(job: Job, message: str) -> Outcome:
     """Register again: it is unknown how much arrived."""
     otherwise = f"The video could not be uploaded to Pinterest. {message}"
     # The pauses grow, because every registration counts against the app's daily writes.
@@ -179,7 +177,7 @@ def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
     )
 
 
-def _taken(response: HttpResponse) -> bool:
+def _is_accepted(response: HttpResponse) -> bool:
     """Return whether the storage accepted the file: it responds with no body or with its own XML document."""
     body = response.body.strip()
     return response.ok and (not body or body.startswith((b"<?xml", b"<PostResponse")))
@@ -205,7 +203,6 @@ ROUNDS = 6
 
 
 def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Find and store the limits that bring all images of the pin to one size."""
     chosen = _limits(job)
     for _ in range(ROUNDS):
         facts = [image.facts for image in _fitted(job, chosen)]
@@ -219,7 +216,6 @@ def fit_images(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
 
 
 def image_source(job: Job) -> dict[str, Any]:
-    """Return the `media_source` of an image pin, with files in place of their Base64."""
     fitted = _fitted(job, _limits(job))
     if len(fitted) == 1:
         return {"source_type": "image_base64", **_item(fitted[0])}
@@ -227,7 +223,6 @@ def image_source(job: Job) -> dict[str, Any]:
 
 
 def cover_fields(job: Job) -> dict[str, Any]:
-    """Return the fields of a video's cover image; empty when the owner chose none."""
     if not has_cover(job):
         return {}
     (fitted,) = _fitted(job, _limits(job))

@@ -67,7 +67,6 @@ class TikTok(Provider):
         return None if self.section.audited or is_draft else creator.unaudited()
 
     def ask_creator(self, http: Http, token: str, scopes: Set[str]) -> creator.CreatorInfo:
-        """Return what TikTok allows the account now, for a form. Raises `ProviderError`."""
         return creator.ask_creator(http, self.section, token, scopes)
 
     def run(self, step: str, job: Job) -> Outcome:

@@ -70,7 +70,6 @@ def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | N
 
 
 def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
-    """Return a note about the interactions of a direct post that are off because no option allows them."""
     if is_draft(chosen) or not content.media:
         return []
     known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}

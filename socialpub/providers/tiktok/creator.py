@@ -128,14 +128,13 @@ def brand_label(chosen: Mapping[str, Any]) -> str | None:
     return "Promotional content" if chosen.get("brandOrganicToggle") is True else None
 
 
-def counting(chosen: Mapping[str, Any], *, only_photos: bool) -> Options:
+def select_used_choices(chosen: Mapping[str, Any], *, only_photos: bool) -> Options:
     """Return the choices that TikTok uses. TikTok's app asks for those of a draft, and photos have only comments."""
     idle = {*(DIRECT_ONLY if is_draft(chosen) else ()), *(OF_VIDEOS if only_photos else ())}
     return {key: value for key, value in chosen.items() if key not in idle}
 
 
-def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldError]:
-    """Return an error for each choice that the owner must still make before a direct post."""
+def list_missing_choices(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldError]:
     if is_draft(chosen):
         return []
     found = []
@@ -150,14 +149,14 @@ def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[FieldErr
     return found
 
 
-def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[FieldError]:
+def list_levels_not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[FieldError]:
     level = chosen.get("privacyLevel")
     if is_draft(chosen) or level is None or level in privacy_levels:
         return []
     return [_at("privacyLevel", f"TikTok does not currently offer this choice to {account}. Choose another.")]
 
 
-def too_long(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:
+def list_too_long_videos(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:
     found = []
     for media in content.media:
         seconds = media.facts.get("duration_seconds")

@@ -64,7 +64,6 @@ REDIRECT_ADDRESSES = RedirectRules(
 # --- scopes -----------------------------------------------------------------------------------------------------------
 
 SCOPE_LIST = "video.list"
-SCOPE_BASIC = "user.info.basic"
 SCOPE_PROFILE = "user.info.profile"
 SCOPE_DIRECT = "video.publish"
 SCOPE_DRAFT = "video.upload"

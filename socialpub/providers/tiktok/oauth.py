@@ -99,9 +99,8 @@ class TikTokOAuth(OAuth):
         )
 
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
-        """Revoke the whole grant by its access token."""
         response = self._post(http, "revoke", {"token": access_token})
-        if not response.ok or not _says_nothing(response):
+        if not response.ok or not _is_confirmed(response):
             raise _read_failure(response, "revoke the account's access")
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
@@ -135,7 +134,7 @@ class TikTokOAuth(OAuth):
         return http.call("POST", f"{self._section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
 
 
-def _says_nothing(response: HttpResponse) -> bool:
+def _is_confirmed(response: HttpResponse) -> bool:
     """Return whether TikTok confirmed a revocation: an empty body, or an object without an error."""
     if not response.body.strip():
         return True

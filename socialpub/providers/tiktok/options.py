@@ -110,12 +110,10 @@ def is_draft(chosen: Mapping[str, Any]) -> bool:
 
 
 def loses_caption(chosen: Mapping[str, Any], *, has_video: bool) -> bool:
-    """Return whether TikTok accepts no text with this post."""
     return has_video and is_draft(chosen)
 
 
 def contradictions(chosen: Mapping[str, Any]) -> list[FieldError]:
-    """Return the errors of options that are missing or exclude each other."""
     if is_draft(chosen):
         return []
     level = chosen.get("privacyLevel")

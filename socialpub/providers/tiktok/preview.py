@@ -40,10 +40,10 @@ def preview_post(content: Content, chosen: Mapping[str, Any], account: Account) 
     draft, video = is_draft(chosen), content.has_video
     has_text = bool(content.media) and not (draft and video)
     max_units = limits.VIDEO_CAPTION_UNITS if video else limits.PHOTO_DESCRIPTION_UNITS
-    first, rest = preview.cut(preview.within(content.text, max_units) if has_text else "", CAPTION_START)
+    first, rest = preview.split_text(preview.truncate(content.text, max_units) if has_text else "", CAPTION_START)
     return Preview(
-        text=preview.parts(first, preview.tags(_TAG.finditer(first))),
-        more=preview.parts(rest, preview.tags(_TAG.finditer(rest))),
+        text=preview.split_by_marks(first, preview.mark_tags(_TAG.finditer(first))),
+        more=preview.split_by_marks(rest, preview.mark_tags(_TAG.finditer(rest))),
         title=str(chosen.get("title", "")) if content.media and not video else "",
         media=_shown_media(content, chosen),
         labels=() if draft else tuple(_labels(chosen, video=video)),
@@ -53,7 +53,6 @@ def preview_post(content: Content, chosen: Mapping[str, Any], account: Account) 
 
 
 def _shown_media(content: Content, chosen: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the video alone, or the photos with their cover first."""
     for item in content.media:
         if item.kind == "video":
             return (item.position,)

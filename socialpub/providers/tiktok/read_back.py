@@ -50,7 +50,6 @@ class TaskStatus:
     uploaded_bytes: int | None = None
 
     def has_all(self, total_bytes: int) -> bool:
-        """Return whether TikTok has every byte of the video."""
         if self.status in (COMPLETE, IN_INBOX, FAILED):
             return True
         return self.uploaded_bytes is not None and self.uploaded_bytes >= total_bytes
@@ -152,11 +151,10 @@ def await_outcome(job: Job, section: TikTokSection) -> Outcome:
         case status if status == FAILED:
             return _failed(job, task.fail_reason)
         case _:
-            return _missing_end(job, task) or _not_yet(job)
+            return _check_byte_count(job, task) or _not_yet(job)
 
 
 def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
-    """End a draft in the inbox. The owner finishes or deletes the draft there."""
     return Published(None)
 
 
@@ -172,7 +170,7 @@ def _in_inbox(job: Job) -> Outcome:
     return Done(memo)
 
 
-def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
+def _check_byte_count(job: Job, task: TaskStatus) -> Outcome | None:
     """Decide about a video whose last chunk may not have arrived; None for any other video."""
     upload, total_bytes = job.memo.get("upload", {}), job.content.media[0].size_bytes
     if not upload.get("watched") or task.uploaded_bytes is None or task.has_all(total_bytes):
@@ -192,7 +190,6 @@ def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
 
 
 def _failed(job: Job, reason: str | None) -> Outcome:
-    """End the post by TikTok's verdict that nothing was published."""
     code = reason or "failed"
     row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
     row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)

@@ -70,7 +70,7 @@ class Chunks:
         return index if inside == 0 and index < self.count else None
 
 
-def cut_video(total_bytes: int) -> Chunks:
+def plan_chunks(total_bytes: int) -> Chunks:
     """Return one chunk if TikTok allows that, else chunks of TikTok's example size. The count is rounded down."""
     if total_bytes <= limits.ONE_CHUNK_BYTES:
         return Chunks(total_bytes, total_bytes, 1)
@@ -128,7 +128,7 @@ def brands(job: Job) -> dict[str, bool]:
 
 
 def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> Outcome:
-    cut = cut_video(job.content.media[0].size_bytes)
+    cut = plan_chunks(job.content.media[0].size_bytes)
     source = {
         "source": "FILE_UPLOAD",
         "video_size": cut.total_bytes,
@@ -157,8 +157,8 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     """Send all but the last chunk, within the time of this run."""
-    cut = cut_video(job.content.media[0].size_bytes)
-    if is_address_over(job):
+    cut = plan_chunks(job.content.media[0].size_bytes)
+    if is_address_expired(job):
         return start_new_task(job, EXPIRED)
     held = refuse_task_address(job, section)
     if held is not None:
@@ -184,7 +184,7 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
             # Earlier chunks count. The next run asks TikTok about this chunk.
             return More(note_progress(job, index, out=False))
         if response.status not in TAKEN:
-            return _not_taken(job, index, response)
+            return _retry_chunk(job, index, response)
         index += 1
     return Done(note_progress(job, index, out=False))
 
@@ -196,7 +196,7 @@ def start_new_task(job: Job, because: str, seconds: float = 0.0) -> Outcome:
     return read_back.start_over(job, again, Refused(message, "upload_failed"), seconds=seconds)
 
 
-def _not_taken(job: Job, index: int, response: HttpResponse) -> Outcome:
+def _retry_chunk(job: Job, index: int, response: HttpResponse) -> Outcome:
     code = response.status
     if code in NO_SUCH_UPLOAD:
         return start_new_task(job, EXPIRED if code == 403 else GONE)
@@ -218,8 +218,8 @@ def _sent(job: Job) -> int:
 
 def send_last(job: Job, section: TikTokSection) -> Outcome:
     """Send the last chunk, perhaps again, to the same task. `Unknown`: TikTok may have the whole video."""
-    cut = cut_video(job.content.media[0].size_bytes)
-    over, held = is_address_over(job), refuse_task_address(job, section)
+    cut = plan_chunks(job.content.media[0].size_bytes)
+    over, held = is_address_expired(job), refuse_task_address(job, section)
     # An earlier version did not store this mark.
     may_be_out = job.unknown_before or bool(job.memo["upload"].get("out", True))
     if not may_be_out:
@@ -228,21 +228,21 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
         if held is not None:
             return held
     if over or held is not None:
-        return _as_tiktok_counts(job, section, cut, LAPSED if over or held is None else held.reason)
+        return _decide_by_byte_count(job, section, cut, LAPSED if over or held is None else held.reason)
     try:
         response = put_chunk(job, cut, cut.count - 1)
     except NoAnswer as error:
-        return _as_tiktok_counts(job, section, cut, error.message)
+        return _decide_by_byte_count(job, section, cut, error.message)
     # A success with a body but without a progress header may come from a proxy.
     is_doubtful = bool(response.body.strip()) and "content-range" not in response.headers
     if response.status in TAKEN and not is_doubtful:
         job.trace.message = "TikTok has the whole video."
         return Done(note_progress(job, cut.count, out=True))
     said = f"TikTok's upload host answered the last part of the video with HTTP {response.status}."
-    return _as_tiktok_counts(job, section, cut, said)
+    return _decide_by_byte_count(job, section, cut, said)
 
 
-def _as_tiktok_counts(job: Job, section: TikTokSection, cut: Chunks, said: str) -> Outcome:
+def _decide_by_byte_count(job: Job, section: TikTokSection, cut: Chunks, said: str) -> Outcome:
     """Decide by TikTok's byte count. `said` describes the event that made it necessary."""
     code = job.trace.code
     try:
@@ -288,11 +288,10 @@ def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
 
 
 def refuse_task_address(job: Job, section: TikTokSection) -> Held | None:
-    """Return the hold on uploads when the address of this task is not allowed now."""
     return refuse_upload_address(job.open(job.memo["upload"]["address"]), section, "tiktok", "TikTok")
 
 
-def is_address_over(job: Job) -> bool:
+def is_address_expired(job: Job) -> bool:
     """Return whether the address has expired or is about to expire."""
     return bool(job.now.timestamp() >= job.memo["upload"]["ends_at"])
 

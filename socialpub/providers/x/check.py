@@ -10,7 +10,7 @@ from socialpub.core import commands, units
 from socialpub.core.errors import FieldError
 from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.x import limits
-from socialpub.providers.x.limits import in_chunks
+from socialpub.providers.x.limits import needs_chunks
 from socialpub.providers.x.options import TABLE
 from socialpub.providers.x.text import Weighed, weigh
 
@@ -42,7 +42,6 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
 
 
 def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
-    """Warn about mentions. A reply usually mentions the account that it answers."""
     own = (account.username or "").casefold()
     named = {name.casefold(): name for name in weigh(content.text).mentions if name.casefold() != own}
     if len(named) <= (1 if options.get("inReplyToPostId") else 0):
@@ -158,7 +157,7 @@ def _more_with_premium(allowed: limits.Entitlement, account: Account) -> str:
 
 
 def _media(content: Content, account: Account) -> Iterator[FieldError]:
-    moving = [media for media in content.media if in_chunks(media)]
+    moving = [media for media in content.media if needs_chunks(media)]
     if len(content.media) > limits.PHOTOS:
         yield FieldError(
             ("media",), f"X accepts at most {limits.PHOTOS} images per post. This post has {len(content.media)} items."
@@ -239,7 +238,6 @@ def _video(video: MediaFile, account: Account) -> Iterator[str]:
 
 
 def _scopes(content: Content, account: Account) -> Iterator[FieldError]:
-    """Find missing scopes. An empty set of scopes means that they are unknown."""
     if account.scopes and "tweet.write" not in account.scopes:
         yield FieldError(("profiles",), "This connection lacks the scope tweet.write. Connect the account again.")
     if account.scopes and content.media and "media.write" not in account.scopes:

@@ -211,7 +211,6 @@ def _parts(body: Any) -> list[Any]:
 
 
 def _texts(body: Any) -> list[str]:
-    """Return X's sentences, the most specific first."""
     first, *errors = _parts(body)
     said = [error.get(key) for key in ("message", "detail") for error in errors if isinstance(error, dict)]
     said += errors
@@ -226,7 +225,6 @@ def _one_word(title: Any) -> str | None:
 
 
 def _safe(text: str) -> str:
-    """Return the text on one line, with possible tokens masked."""
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
 
 

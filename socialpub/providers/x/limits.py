@@ -112,6 +112,6 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
     return SUBSCRIBED if subscribed or facts.get("verified_type") in VERIFIED_ORGANIZATIONS else DEFAULT
 
 
-def in_chunks(media: MediaFile) -> bool:
+def needs_chunks(media: MediaFile) -> bool:
     """Return whether X accepts the file in chunks. Images, also a GIF with one frame, need one call."""
     return media.kind == "video" or media.animated

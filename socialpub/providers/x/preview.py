@@ -6,10 +6,10 @@ from typing import Any
 
 from socialpub.providers import preview
 from socialpub.providers.base import Account, Content
-from socialpub.providers.comparison import nfc
+from socialpub.providers.comparison import normalize_nfc
 from socialpub.providers.preview import Preview, TextMark, TextMeasure, TextPart
 from socialpub.providers.x import limits
-from socialpub.providers.x.limits import in_chunks
+from socialpub.providers.x.limits import needs_chunks
 from socialpub.providers.x.text import find_links, weigh
 
 _TAG = re.compile(
@@ -22,7 +22,7 @@ UNIT = "characters as X counts them: a link 23, an emoji or a CJK character 2"
 
 def preview_post(content: Content, options: Mapping[str, Any], account: Account) -> Preview:
     allowed = limits.entitlement(account.facts).text_length
-    text = nfc(content.text)
+    text = normalize_nfc(content.text)
     length = weigh(content.text).length
     first, rest = _first_screen(text)
     remarks = []
@@ -33,7 +33,7 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
         remarks.append(f"Readers see the first {limits.TEXT_LENGTH} characters until they choose “Show more”.")
     shown = _shown_media(content)
     if len(shown) < len(content.media):
-        alone = in_chunks(content.media[shown[0]])
+        alone = needs_chunks(content.media[shown[0]])
         what = "a video or an animated GIF only without other media" if alone else f"at most {len(shown)} images"
         remarks.append(f"X accepts {what}. Remove the other media.")
     return Preview(
@@ -50,24 +50,24 @@ def _first_screen(text: str) -> tuple[str, str]:
     weighed = weigh(text)
     if weighed.length <= limits.TEXT_LENGTH:
         return text, ""
-    first = preview.within(text, weighed.valid_range_end + 1)
+    first = preview.truncate(text, weighed.valid_range_end + 1)
     return first, text[len(first) :]
 
 
 def _parts(text: str) -> tuple[TextPart, ...]:
     marks = [TextMark(link.start, link.start + len(link.text), _link(link.text), "link") for link in find_links(text)]
-    return preview.parts(text, [*marks, *preview.tags(_TAG.finditer(text))])
+    return preview.split_by_marks(text, [*marks, *preview.mark_tags(_TAG.finditer(text))])
 
 
 def _link(written: str) -> str:
     shown = written.partition("://")[2] or written
     shown = shown.removeprefix("www.")
-    longest = max(MAX_LINK_LENGTH, len(preview.host(f"https://{shown}")))
+    longest = max(MAX_LINK_LENGTH, len(preview.read_host(f"https://{shown}")))
     return shown if len(shown) <= longest + 1 else f"{shown[:longest]}…"
 
 
 def _shown_media(content: Content) -> tuple[int, ...]:
-    moving = next((item.position for item in content.media if in_chunks(item)), None)
+    moving = next((item.position for item in content.media if needs_chunks(item)), None)
     return (moving,) if moving is not None else tuple(item.position for item in content.media[: limits.PHOTOS])
 
 

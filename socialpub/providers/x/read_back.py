@@ -17,7 +17,7 @@ from socialpub.providers.comparison import readings, same_link
 from socialpub.providers.responses import HttpResponse, NoAnswer, as_object, object_at, text_at
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import REQUEST_ID, call, classify, permalink
-from socialpub.providers.x.limits import in_chunks
+from socialpub.providers.x.limits import needs_chunks
 from socialpub.providers.x.text import weigh
 
 SHORT_LINK = re.compile(r"https?://t\.co/[A-Za-z0-9]++")
@@ -95,7 +95,6 @@ def _without_names(words: Sequence[str]) -> Sequence[str]:
 
 
 def _begins(ours: Sequence[str], theirs: Sequence[str], shown: ShownText) -> bool:
-    """Return whether theirs are the first words of ours. The last word may be cut."""
     *whole, last = theirs or [""]
     rest = ours[len(whole) :]
     return bool(rest) and _alike(ours[: len(whole)], whole, shown) and rest[0].startswith(PARTS.split(last, 1)[0])
@@ -270,7 +269,6 @@ def _is_older(post: Any, since: datetime) -> bool:
 
 
 def _timestamp(instant: datetime) -> str:
-    """Return the time in whole seconds, the only form in X's examples."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -285,8 +283,6 @@ ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
 
 @dataclass(frozen=True, slots=True)
 class SentPost:
-    """The sent post, prepared for comparisons."""
-
     account_id: str
     text: SentText
     kinds: tuple[str, ...]
@@ -297,7 +293,7 @@ class SentPost:
     @classmethod
     def prepare(cls, content: Content, chosen: Mapping[str, Any], account: Account) -> Self:
         kinds = tuple(
-            "video" if media.kind == "video" else "GIF" if in_chunks(media) else "image" for media in content.media
+            "video" if media.kind == "video" else "GIF" if needs_chunks(media) else "image" for media in content.media
         )
         replies_to, quotes = chosen.get("inReplyToPostId"), chosen.get("quotePostId")
         return cls(account.id, SentText.prepare(content.text), kinds, replies_to, quotes)
@@ -358,7 +354,6 @@ class SentPost:
 
 
 def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the id of each reference, in either dialect."""
     listed = post.get("referenced_posts") or post.get("referenced_tweets")
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, dict) and one.get("type") and one.get("id"):

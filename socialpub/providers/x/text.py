@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from socialpub.providers.comparison import nfc
+from socialpub.providers.comparison import normalize_nfc
 from socialpub.providers.preview import utf16_units
 
 _LISTED = (Path(__file__).parent / "tlds.txt").read_text("utf-8").splitlines()
@@ -304,7 +304,7 @@ def weigh(text: str) -> Weighed:
 
     The last results are cached: a post for a hundred accounts has one text, and links take up to 20 ms.
     """
-    normal = nfc(text)
+    normal = normalize_nfc(text)
     found = list(find_links(normal))
     widths = {link.start: len(link.text) for link in found}
     emojis = find_emoji(normal)
@@ -339,7 +339,6 @@ def weigh(text: str) -> Weighed:
 
 
 def _is_within(at: int, found: Sequence[Link]) -> bool:
-    """Return whether this position is inside one of the ordered links."""
     before = bisect.bisect(found, at, key=lambda link: link.start) - 1
     return before >= 0 and at < found[before].start + len(found[before].text)
 
@@ -389,5 +388,4 @@ SEQUENCE = re.compile(f"[0-9#*]\ufe0f?\u20e3|{_flags()}|{_TAGGED}|{_FIGURE}(?:\u
 
 
 def find_emoji(text: str) -> dict[int, int]:
-    """Return the position and the length of each emoji in code points."""
     return {match.start(): len(match[0]) for match in SEQUENCE.finditer(text)}

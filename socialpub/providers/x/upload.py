@@ -43,9 +43,9 @@ def plan(content: Content) -> list[Step]:
 
 
 def _plan_item(index: int, media: MediaFile) -> Iterator[Step]:
-    for name in (INIT, APPEND, FINALIZE) if limits.in_chunks(media) else (UPLOAD_IMAGE,):
+    for name in (INIT, APPEND, FINALIZE) if limits.needs_chunks(media) else (UPLOAD_IMAGE,):
         yield Step(f"{name}:{index}", Kind.PREPARE)
-    if limits.in_chunks(media):
+    if limits.needs_chunks(media):
         yield Step(f"{AWAIT}:{index}", Kind.POLL)
     if media.alt and media.kind == "image":
         yield Step(f"{ALT_TEXT}:{index}", Kind.PREPARE)
@@ -116,7 +116,6 @@ def chunk_bytes(total_bytes: int) -> int:
 
 
 def append(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
-    """Send segments until the file or the time of this run ends."""
     media = _chunked(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
     while (offset := upload["segment"] * chunk) < media.size_bytes:

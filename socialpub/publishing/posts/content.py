@@ -10,7 +10,7 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Account, Content, MediaFile
-from socialpub.providers.options import artifacts as option_artifacts
+from socialpub.providers.options import list_artifacts as list_option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media import uploads
 from socialpub.runtime import Runtime
@@ -61,7 +61,7 @@ def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[
     """Return the usable artifacts in options, by id. `given`: the provider and options of each delivery."""
     files = {}
     for provider, options in given:
-        for _, artifact_id in option_artifacts(OPTIONS.get(provider, ()), options):
+        for _, artifact_id in list_option_artifacts(OPTIONS.get(provider, ()), options):
             row = artifact_rows.find(store, artifact_id)
             if row is not None and uploads.explain_unusable(row) is None:
                 files[artifact_id] = _file(rt, row, 0, None)

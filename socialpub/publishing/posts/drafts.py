@@ -126,7 +126,7 @@ def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] |
     return [
         error
         for provider, given in (options or {}).items()
-        for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given)
+        for key, artifact_id in option_tables.list_artifacts(OPTIONS.get(provider, ()), given)
         for error in _unusable(store, ("providerOptions", provider, key), artifact_id)
     ]
 

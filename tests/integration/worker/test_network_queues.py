@@ -162,7 +162,7 @@ def test_names_that_are_looked_up_for_one_network_hold_up_no_other(monkeypatch, 
 
     def hangs():
         with pytest.raises(Exception, match=r"slow\.test could not be reached"):
-            http.of("x").call("GET", "http://slow.test/")
+            http.for_network("x").call("GET", "http://slow.test/")
 
     waiting = [threading.Thread(target=hangs) for _ in range(6)]
     try:
@@ -171,7 +171,7 @@ def test_names_that_are_looked_up_for_one_network_hold_up_no_other(monkeypatch, 
         for _ in range(3):
             assert stuck.acquire(timeout=WAIT_SECONDS)
         port = server.getsockname()[1]
-        assert http.of("pinterest").call("GET", f"http://localhost:{port}/").status == 200
+        assert http.for_network("pinterest").call("GET", f"http://localhost:{port}/").status == 200
     finally:
         let_go.set()
         for thread in waiting:

@@ -13,11 +13,11 @@ from socialpub.providers.options import (
     MAX_KEYS,
     Option,
     OptionType,
-    artifacts,
     is_surely_too_large,
     is_too_large,
-    merge,
-    read,
+    list_artifacts,
+    merge_options,
+    read_options,
 )
 
 TABLE = (
@@ -32,7 +32,7 @@ TABLE = (
 
 
 def only_problem(given: dict[str, Any]) -> FieldError:
-    options, problems = read("demo", TABLE, given)
+    options, problems = read_options("demo", TABLE, given)
     assert options == {}
     (problem,) = problems
     return problem
@@ -47,7 +47,7 @@ def test_both_spellings_are_read_into_one_name() -> None:
         "title": "Hi",
         "labels": ["SPONSORED"],
     }
-    options, problems = read("demo", TABLE, given)
+    options, problems = read_options("demo", TABLE, given)
     assert problems == []
     assert options == {
         "isLabelled": True,
@@ -103,23 +103,23 @@ def test_a_wrong_value_is_named_with_the_rule_and_what_was_found(given: dict[str
 
 
 def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen() -> None:
-    options, problems = read("demo", TABLE, {"placeId": "1", "place_id": "2"})
+    options, problems = read_options("demo", TABLE, {"placeId": "1", "place_id": "2"})
     assert options == {"placeId": "1"}
     assert [problem.path[-1] for problem in problems] == ["place_id"]
 
 
 def test_the_artifacts_that_options_name_are_told_with_the_key_as_given() -> None:
     given = {"title": "a1", "cover_id": "a1", "coverId": 5, "unknown": "a1"}
-    assert artifacts(TABLE, given) == [("cover_id", "a1")]
+    assert list_artifacts(TABLE, given) == [("cover_id", "a1")]
 
 
 def test_null_takes_a_stored_default_back() -> None:
-    merged = merge(TABLE, {"title": "Old", "audience": "EVERYONE"}, {"title": None})
-    assert read("demo", TABLE, merged) == ({"audience": "EVERYONE"}, [])
+    merged = merge_options(TABLE, {"title": "Old", "audience": "EVERYONE"}, {"title": None})
+    assert read_options("demo", TABLE, merged) == ({"audience": "EVERYONE"}, [])
 
 
 def test_a_posts_own_key_wins_in_whatever_spelling() -> None:
-    merged = merge(TABLE, {"place_id": "1", "isLabelled": True, "unknown": 1}, {"placeId": "2"})
+    merged = merge_options(TABLE, {"place_id": "1", "isLabelled": True, "unknown": 1}, {"placeId": "2"})
     assert merged == {"placeId": "2", "isLabelled": True, "unknown": 1}
 
 
@@ -143,7 +143,7 @@ def test_keys_that_are_wrong_for_a_hundred_profiles_are_compared_once(monkeypatc
     monkeypatch.setattr("socialpub.core.validation.difflib.get_close_matches", compare)
     keys = {f"audiance{number}": 1 for number in range(MAX_KEYS)}
     for _ in range(100):
-        _, problems = read("demo", TABLE, keys)
+        _, problems = read_options("demo", TABLE, keys)
         assert [problem.message for problem in problems[7:8]] == ["audiance7 is not known; did you mean audience?"]
     assert len(problems) == len(compared) == MAX_KEYS
 

@@ -124,7 +124,7 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
     if not creators:
         return []
     chosen = form.options.get("tiktok", {})
-    problems = creator_tiktok.choices_missing(chosen, form.disclosed)
+    problems = creator_tiktok.list_missing_choices(chosen, form.disclosed)
     for creator in creators:
         account = f"“{creator.name}”"
         if creator.stop:
@@ -134,9 +134,9 @@ def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | N
         elif creator.unknown and not tiktok_options.is_draft(chosen):
             problems.append(FieldError(STOPPED, f"Posting to {account} is not possible now. {creator.unknown}"))
         elif not creator.unknown:
-            problems += creator_tiktok.not_offered(chosen, creator.levels, account)
+            problems += creator_tiktok.list_levels_not_offered(chosen, creator.levels, account)
         if post is not None:
-            problems += creator_tiktok.too_long(post, creator.longest_seconds, account)
+            problems += creator_tiktok.list_too_long_videos(post, creator.longest_seconds, account)
     return _locate(problems, form, context)
 
 

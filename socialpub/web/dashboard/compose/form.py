@@ -121,7 +121,7 @@ class ComposeForm:
     def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
         given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
         if "tiktok" in given:
-            given["tiktok"] = creator.counting(given["tiktok"], only_photos=only_photos)
+            given["tiktok"] = creator.select_used_choices(given["tiktok"], only_photos=only_photos)
         return {name: options for name, options in given.items() if options}
 
 

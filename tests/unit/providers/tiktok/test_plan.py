@@ -55,7 +55,7 @@ def test_photos_are_committed_by_the_call_that_names_them() -> None:
     ],
 )
 def test_the_chunk_plan_of_every_size(size: int, chunk: int, count: int, last: int) -> None:
-    cut = upload.cut_video(size)
+    cut = upload.plan_chunks(size)
     assert (cut.chunk_bytes, cut.count) == (chunk, count)
     assert cut.slice(count - 1)[1] == last
     assert sum(cut.slice(index)[1] for index in range(count)) == size
@@ -63,6 +63,6 @@ def test_the_chunk_plan_of_every_size(size: int, chunk: int, count: int, last: i
 
 
 def test_what_tiktok_has_tells_the_chunk_that_follows() -> None:
-    cut = upload.cut_video(64_000_001)
+    cut = upload.plan_chunks(64_000_001)
     assert [cut.next_after(got) for got in (0, 10_000_000, 50_000_000, 64_000_001)] == [0, 1, 5, 6]
     assert [cut.next_after(got) for got in (1, 9_999_999, 60_000_000, 64_000_000)] == [None] * 4

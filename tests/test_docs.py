@@ -123,6 +123,14 @@ def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
     assert any(f"| `{state}` |" in topic(name).read_text() for name in ("publishing", "networks"))
 
 
+def test_every_control_and_sentence_that_the_manual_quotes_exists() -> None:
+    folders = [ROOT / "socialpub" / name for name in ("web", "ops", "accounts")]
+    sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".html", ".py")]
+    shown = "".join(path.read_text() for path in sources)
+    quoted = {" ".join(one.split()) for page in PAGES for one in re.findall("“([^”]+)”", page.read_text())}
+    assert {one for one in quoted if one not in shown and not one.startswith("Connect ")} == set()
+
+
 def test_every_key_of_the_configuration_is_in_the_manual() -> None:
     text = topic("configure").read_text()
     assert [key for key in KEYS if f"| `{key[-1]}` |" not in text] == []

@@ -79,23 +79,19 @@ def test_a_page_loads_no_script_and_nothing_of_another_host(caller: Caller) -> N
 def test_the_marks_of_generated_tables_are_not_shown(caller: Caller) -> None:
     for name in ("configure", "networks", "publishing"):
         page = caller.ask("GET", f"/manual/{name}", headers=BROWSER).body.decode()
-        assert "begin" not in re.findall(r"&lt;!--|<!-- begin", page)
-        assert "&lt;!--" not in page
+        assert not re.search(r"(&lt;|<)!--", page)
         assert "<table>" in page
 
 
-@pytest.mark.parametrize("path", ["/manual/bakups", "/manual/images/nothing.png", "/manual/images/..%2findex.md"])
-def test_an_unknown_topic_or_image_is_404(caller: Caller, path: str) -> None:
-    assert caller.ask("GET", path).status == 404
-
-
-def test_an_unknown_topic_names_the_nearest(caller: Caller) -> None:
+def test_an_unknown_topic_is_404_and_names_the_nearest(caller: Caller) -> None:
+    for path in ("/manual/bakups", "/manual/images/nothing.png", "/manual/images/..%2findex.md"):
+        assert caller.ask("GET", path).status == 404, path
     assert "Did you mean backups?" in caller.ask("GET", "/manual/bakups").json()["detail"]
 
 
-@pytest.mark.parametrize("slug", [kind.slug for kind in ALL])
-def test_a_problem_page_leads_to_the_errors_in_the_manual(caller: Caller, slug: str) -> None:
-    address = f"{BASE}/problems/{slug}"
-    (link,) = (one for one in links_in(load(caller, address)[0], address) if "/manual/" in one)
-    target, _, anchor = link.partition("#")
-    assert anchor in load(caller, target)[1]
+def test_every_problem_page_leads_to_the_errors_in_the_manual(caller: Caller) -> None:
+    for slug in (kind.slug for kind in ALL):
+        address = f"{BASE}/problems/{slug}"
+        (link,) = (one for one in links_in(load(caller, address)[0], address) if "/manual/" in one)
+        target, _, anchor = link.partition("#")
+        assert anchor in load(caller, target)[1]

@@ -1,5 +1,7 @@
 """Everything at once, for a short while: what `make chaos` plays for ten minutes."""
 
+import pytest
+
 from tests.chaos.run import ChaosRun
 from tests.e2e.conftest import MakeInstallation
 
@@ -11,6 +13,7 @@ def killed_and_lost(run: ChaosRun) -> bool:
     return any("killed" in what for what in run.interruptions) and run.promises.asked["answers lost"] > 0
 
 
+@pytest.mark.endurance
 def test_after_all_the_chaos_every_outcome_is_true(make_installation: MakeInstallation) -> None:
     installation = make_installation(deadline_seconds=3.0)
     installation.sandbox()

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
@@ -98,6 +99,7 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     assert mirror.delivery(fresh)["status"] == "published"
 
 
+@pytest.mark.endurance
 def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
     make_installation: MakeInstallation,
 ) -> None:

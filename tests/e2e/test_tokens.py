@@ -91,6 +91,7 @@ def test_a_network_that_answers_the_old_refresh_token_once_more_costs_nobody_an_
         assert installation.control(network).calls("token") == 2
 
 
+@pytest.mark.endurance
 def test_a_worker_killed_right_after_it_kept_the_new_pair_goes_on_with_it(
     installation: Installation, caller: Caller, photo: str
 ) -> None:

@@ -99,6 +99,7 @@ def trial(tmp_path: Path, wheel: Path) -> Iterator[Trial]:
         process.end()
 
 
+@pytest.mark.endurance
 def test_the_wheel_alone_gets_from_init_to_a_published_picture(trial: Trial) -> None:
     python = trial.folder / "venv" / "bin" / "python"
     lies = subprocess.run(

@@ -76,7 +76,7 @@ def paths(world: World, server: str) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.endurance)])
 def test_every_page_fits_and_nothing_is_wrong_with_it(
     browser: Browser, server: str, paths: list[str], width: int
 ) -> None:
@@ -90,7 +90,7 @@ def test_every_page_fits_and_nothing_is_wrong_with_it(
                 # That the page itself is one of an error is meant.
                 lambda said, path=path: said.location["url"] == server + path or wrong.append((path, said.text)),  # type: ignore[misc]
             )
-            page.goto(server + path, wait_until="networkidle")
+            page.goto(server + path)
             found = page.evaluate("document.documentElement.scrollWidth")
             cut = page.evaluate(CUT_OFF)
             if found > width or cut:

@@ -69,6 +69,7 @@ def silence() -> Iterator[None]:
     logger.setLevel(before)
 
 
+@pytest.mark.endurance
 def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(
     simulation: Simulation, silence: None
 ) -> None:

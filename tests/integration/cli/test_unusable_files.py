@@ -79,7 +79,7 @@ def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) ->
     assert "dmesg" in refused.stderr and "Traceback" not in refused.stderr
 
 
-@pytest.mark.parametrize("limit", [7, 8, 9, 10])
+@pytest.mark.parametrize("limit", [7, *(pytest.param(limit, marks=pytest.mark.endurance) for limit in (8, 9)), 10])
 def test_too_many_open_files_are_told_as_that(opened: Terminal, limit: int) -> None:
     """Python itself starts with five. The lower the limit, the earlier a file is missing."""
     few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from socialpub.accounts import sign_in
-from socialpub.accounts.sign_in import Purpose
 from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -53,6 +52,14 @@ def pins(rt: Runtime, world: World) -> str:
     return connect_pinterest(rt, world)
 
 
+def owner_session(rt: Runtime, password_hash: str) -> tuple[str, str]:
+    """Return the name and the value of a session cookie, as the sign-in form sets it (test_sign_in.py)."""
+    rt.write(sign_in.set_password, password_hash)
+    with act_as(DASHBOARD):
+        session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
+    return f"socialpub_session_{rt.instance_id[:8]}", session.token
+
+
 # --- browsers without scripts ----------------------------------------------------------------------------------------
 
 
@@ -66,12 +73,9 @@ def stranger(app: App) -> Iterator[Tab]:
 @pytest.fixture
 def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[Tab]:
     """A browser in which the owner is signed in."""
-    rt.write(sign_in.set_password, password_hash)
-    with act_as(DASHBOARD):
-        # As the password's form does it, which test_sign_in.py tests.
-        session = rt.write(sign_in.begin_session, "127.0.0.1", "Test browser")
+    name, token = owner_session(rt, password_hash)
     with Tab(app) as browser:
-        browser.cookies[f"socialpub_session_{rt.instance_id[:8]}"] = session.token
+        browser.cookies[name] = token
         browser.open("/")
         yield browser
 
@@ -98,12 +102,19 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
+def address(app: App) -> Iterator[str]:
+    """The dashboard on a port of this machine."""
+    with served(app) as address:
+        yield address
+
+
+@pytest.fixture
 def context(
-    real_browser: Browser, app: App, context_options: dict[str, Any], complaints: list[str]
+    real_browser: Browser, address: str, context_options: dict[str, Any], complaints: list[str]
 ) -> Iterator[BrowserContext]:
     """A profile of the real browser, for the addresses of the dashboard."""
     options = {"timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 900}, **context_options}
-    with served(app) as address, real_browser.new_context(base_url=address, **options) as context:
+    with real_browser.new_context(base_url=address, **options) as context:
         context.on("console", lambda message: complaints.append(message.text))
         context.on("weberror", lambda error: complaints.append(str(error.error)))
         yield context
@@ -112,9 +123,13 @@ def context(
 
 
 @pytest.fixture
-def page(context: BrowserContext, rt: Runtime, password_hash: str) -> Page:
-    """A tab of the real browser in which the owner is signed in."""
-    rt.write(sign_in.set_password, password_hash)
-    page = context.new_page()
-    page.goto(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}")
-    return page
+def page(context: BrowserContext, address: str, rt: Runtime, password_hash: str) -> Page:
+    """A tab of the real browser in which the owner is signed in, and of which the server knows the time zone."""
+    name, token = owner_session(rt, password_hash)
+    context.add_cookies(
+        [
+            {"name": name, "value": token, "url": address, "sameSite": "Lax"},
+            {"name": "socialpub_zone", "value": "Europe%2FBerlin", "url": address, "sameSite": "Lax"},
+        ]
+    )
+    return context.new_page()

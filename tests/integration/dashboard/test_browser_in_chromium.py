@@ -25,6 +25,7 @@ STORED = """async (url) => {
 
 def test_a_thumbnail_does_not_outlive_the_session(page: Page, rt: Runtime, tmp_path: Path) -> None:
     thumbnail = f"/artifacts/{artifact(rt, media.jpeg(tmp_path / 'a.jpg'), 'image/jpeg')}/thumbnail"
+    page.goto("/")
     assert page.evaluate("async (url) => (await fetch(url)).status", thumbnail) == 200
     assert page.evaluate(STORED, thumbnail) == 200
     page.get_by_role("button", name="Sign out").click()

@@ -27,7 +27,7 @@ def save(page: Page, name: str = "Save") -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.endurance), 390])
 def test_two_tabs_editing_one_post_lose_nothing(page: Page, rt: Runtime, x: str, clock: HandClock, width: int) -> None:
     post = accept(rt, x, body="Helo", at=AT)
     first, second = page, page.context.new_page()

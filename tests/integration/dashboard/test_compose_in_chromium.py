@@ -287,7 +287,7 @@ def test_a_session_that_ended_costs_nothing_that_was_typed(page: Page, rt: Runti
     expect(page.get_by_label("Text", exact=True)).to_have_value("Still here")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.endurance), 390])
 def test_the_page_at_work_fits_and_can_be_used_by_everybody(page: Page, photos: list[Path], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     for network in ("x", "tiktok", "pinterest"):

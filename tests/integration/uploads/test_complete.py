@@ -294,7 +294,7 @@ async def answered(ended, name, asking):
 
 
 def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, png):
-    many, one = [reserved(caller, png) for _ in range(8 * CORES)], reserved(caller, png)
+    many, one = [reserved(caller, png) for _ in range(5 * CORES)], reserved(caller, png)
     ended = []
 
     async def story():
@@ -309,7 +309,7 @@ def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, pn
 
 def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller, other, profile, png):
     body = form(
-        payload(profile, *({"fileField": f"f{n}"} for n in range(20))), *(file(f"f{n}", png) for n in range(20))
+        payload(profile, *({"fileField": f"f{n}"} for n in range(12))), *(file(f"f{n}", png) for n in range(12))
     )
     one, ended = reserved(caller, png), []
 

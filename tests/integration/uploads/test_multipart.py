@@ -143,12 +143,13 @@ FOUND = [
 @pytest.mark.parametrize("undeclared", [None, "application/octet-stream", "Application/Octet-Stream; charset=binary"])
 def test_what_is_sent_without_a_type_counts_as_what_it_is(rt, caller, profile, tmp_path, undeclared):
     """curl declares application/octet-stream for .mp4 and .webp."""
+    samples = FOUND if undeclared is None else FOUND[::5]
     parts = [
-        file(f"f{n}", make(tmp_path / f"{n}").read_bytes(), undeclared, "clip") for n, (make, _) in enumerate(FOUND)
+        file(f"f{n}", make(tmp_path / f"{n}").read_bytes(), undeclared, "clip") for n, (make, _) in enumerate(samples)
     ]
     reply = send(caller, payload(profile, *({"fileField": f"f{n}"} for n in range(len(parts)))), *parts)
     assert reply.status == 201, reply.body
-    expected = [mime_type for _, mime_type in FOUND]
+    expected = [mime_type for _, mime_type in samples]
     assert [item["contentType"] for item in reply.data["media"]] == expected
     assert [row[0] for row in rt.reader.all("SELECT declared_type FROM artifact ORDER BY id")] == expected
 

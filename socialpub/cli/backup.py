@@ -1,4 +1,4 @@
-"""`backup`, `verify-backup`, `restore`: backups of everything."""
+"""The commands `backup`, `verify-backup` and `restore`."""
 
 import time
 from collections.abc import Iterator
@@ -23,11 +23,10 @@ from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
 
 LINE_SECONDS = 30.0
-"""The shortest time between two lines."""
 
 
 class ProgressLines:
-    """Shows progress without a terminal, as lines for the log."""
+    """Progress without a terminal: a line for the log every 30 seconds."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
@@ -48,13 +47,13 @@ class ProgressLines:
 
 @contextmanager
 def progress_bar(doing: str) -> Iterator[None]:
-    """Show the progress of a backup on stderr: a bar on a terminal, else lines."""
+    """Show progress on stderr: a bar on a terminal, otherwise lines."""
     with byte_bar(doing) as bar, format.report_progress_to(bar or ProgressLines(doing)):
         yield
 
 
 UNSEALED = click.option(
-    "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a former version wrote."
+    "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a backup of a former version."
 )
 BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 
@@ -66,43 +65,43 @@ BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=P
 def write_backup(context: CommandContext, file: Path | None, with_secret: bool) -> None:
     """Write a consistent backup of database and media to FILE, while the appliance runs.
 
-    Without FILE: into a dated folder of its own in the folder for scheduled backups ([backup] in the configuration).
-    There media cost room only once, and old backups are removed. The timer runs this command.
+    Without FILE, the backup is a dated folder in the folder for scheduled backups ([backup] in the configuration).
+    There, backups share the space of unchanged media, and old backups are removed. The timer runs this command.
     """
     with context.open() as rt:
         if file is None:
             _write_scheduled(rt, with_secret)
         else:
-            with progress_bar("Copying"):
+            with progress_bar("Writing"):
                 summary = create.write_backup(rt, file, with_secret=with_secret)
             print_line(str(file))
             _describe(summary)
         after = rt.settings.backup.after if file is None else ()
     if not with_secret:
-        print_note("It does not contain secret.key. Keep that elsewhere: without it the stored tokens cannot be read.")
+        print_note("The backup does not contain secret.key. Keep the key elsewhere: it is needed to read the tokens.")
     if after:
-        print_note(
-            f"Keep the password or credentials of {Path(after[0]).name} elsewhere as well: without them no backup that "
-            "it took can be read."
-        )
+        name = Path(after[0]).name
+        print_note(f"Also keep the password of {name} elsewhere: without it, you cannot read the backups of {name}.")
 
 
 def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     try:
-        with progress_bar("Copying"), act_as(SYSTEM):
+        with progress_bar("Writing"), act_as(SYSTEM):
             made = schedule.make_backup(rt, with_secret=with_secret)
     except BackupInProgress as error:
         print_note(f"{error.message} {error.hint}")
         return
     print_line(str(made.path))
     _describe(made.summary)
-    print_note(f"{units.size(made.scheduled.size_bytes)} in all, {units.size(made.scheduled.new_bytes)} of them new.")
+    print_note(
+        f"Size: {units.size(made.scheduled.size_bytes)}, of which {units.size(made.scheduled.new_bytes)} are new."
+    )
     if made.removed:
         were = units.count(made.removed, "older backup was", "older backups were")
         print_note(f"{were} removed ([backup] keep_days, keep_weeks, keep_months).")
     if made.changed:
-        are = units.count(made.changed, "stored media file is", "stored media files are")
-        print_note(f"{are} not what it was when it was first copied: check the disk of {rt.settings.data_dir}.")
+        have = units.count(made.changed, "stored media file has", "stored media files have")
+        print_note(f"{have} changed since the first backup. Check the disk of {rt.settings.data_dir}.")
 
 
 @click.command()
@@ -110,14 +109,14 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
 @UNSEALED
 @pass_command_context
 def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
-    """Read a backup, a file or a folder, to its end: is every byte as it was written, and the database sound?
+    """Check that every byte of a backup (a file or a folder) is unchanged, and that its database is sound.
 
-    Where a configuration is found, the backup's seal must fit its secret.key. Then the backup was not changed without
-    that key. Elsewhere the command says what is not known.
+    With a configuration, the backup's seal must match its secret.key. This proves that the backup was not changed
+    without that key. Without a configuration, the command reports that the seal was not checked.
     """
     with progress_bar("Reading"):
         summary = verify.verify_backup(file, _secrets_here(context), unsealed=unsealed)
-    print_line(f"{file} is whole.")
+    print_line(f"{file} is complete and unchanged.")
     _describe(summary)
     _describe_seal(summary)
 
@@ -127,14 +126,15 @@ def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
 @UNSEALED
 @pass_command_context
 def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
-    """Restore a backup, a file or a folder, into the data_dir of the configuration. It may contain no posts or media
-    yet. The empty database of a new installation is moved aside.
+    """Restore a backup (a file or a folder) into the data_dir of the configuration.
 
-    With your secret.key in place before, a backup that was changed without that key is refused. The appliance starts
-    paused: the original may have sent what was due since the backup was made.
+    The data_dir must not contain posts or media. The empty database of a new installation is renamed.
 
-    A backup from data_dir/upgrades, made before an upgrade, replaces the database instead: that is going back. Media
-    stay, and the present database is kept beside it.
+    First put your secret.key into data_dir: the command then refuses a backup that was changed without that key. The
+    appliance starts paused, because the original may have published posts since the backup.
+
+    A backup from data_dir/upgrades replaces the database, to go back to the version before an upgrade. Media stay, and
+    the present database is kept beside that backup.
     """
     settings = context.settings()
     storage.refuse_root(settings)
@@ -148,17 +148,15 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     _describe_seal(summary)
     list_valid_keys(summary.valid_keys)
     if summary.moved_aside is not None:
-        print_note(f"The empty database of the new installation is now {summary.moved_aside}. It can be removed.")
-    print_note("Restored, and paused: the API can be used, and nothing is published.")
+        print_note(
+            f"The empty database of the new installation is now {summary.moved_aside}. You can remove this file."
+        )
+    print_note(PAUSED)
     print_note("1. Stop the original for good.")
     print_note(f"2. {commands.here().start()}.")
-    print_note("3. Reconnect the accounts whose tokens it has renewed since then:")
-    print_note(f"   {_reconnecting()}")
-    print_note(f"4. {commands.line('admin', 'resume')}")
-    print_note(
-        "   It looks up what was due since the backup was made, and never sends any of it again. Only if you know"
-    )
-    print_note(f"   that the original sent none of it, run `{commands.line('admin', 'resume', '--nothing-was-sent')}`.")
+    print_steps_after_rollback(3, "since the backup")
+    print_note("   Only if you know that the original published none of them, run")
+    print_note(f"   `{commands.line('admin', 'resume', '--nothing-was-sent')}` instead.")
 
 
 def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed: bool) -> None:
@@ -166,59 +164,57 @@ def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed
         done = rollback.roll_back(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.database_file))
     describe_rollback(done)
-    print_note("Restored, and paused: the API can be used, and nothing is published.")
+    print_note(PAUSED)
     if done.updates:
-        print_note(f"1. Install the former version now, {done.version}: any command of this one brings the database up")
-        print_note("   to date again.")
+        print_note(f"1. Install the former version {done.version} now. Any command of the present version would update")
+        print_note("   the database again.")
     else:
         print_note(f"1. {commands.here().start()}.")
     print_steps_after_rollback(2)
 
 
 def describe_rollback(done: rollback.Rollback) -> None:
-    """Print what the database contains now, and what became of later posts and keys."""
+    """Print the contents of the database, and what happened to later posts and keys."""
     posts = units.count(done.posts, "post", "posts")
     print_note(f"As of {format_time(done.copied_at)}, made by version {done.version}: {posts}.")
     if done.accepted_since:
         were = units.count(done.accepted_since, "post was", "posts were")
-        sentence = f"{were} accepted since then and {'is' if done.accepted_since == 1 else 'are'} not in it."
+        sentence = f"{were} accepted since then and {'is' if done.accepted_since == 1 else 'are'} not in this database."
         if done.open_since:
-            was = "was" if done.open_since == 1 else "were"
-            sentence += f" {done.open_since} of them {was} still to be published, and will not be."
+            sentence += f" {done.open_since} of them will not be published."
         print_note(sentence)
     if done.media_missing:
-        were = units.count(done.media_missing, "media file of it was", "media files of it were")
-        print_note(f"{were} removed since.")
+        were = units.count(done.media_missing, "of its media files was", "of its media files were")
+        print_note(f"{were} removed since then.")
     if done.put_aside:
-        print_note(f"The database that was in use lies in {done.put_aside}: what was accepted since is there alone.")
-        print_note(f"To go forward again: {commands.line('restore', str(done.put_aside))}")
+        print_note(f"The replaced database is now {done.put_aside}. It alone contains posts accepted since then.")
+        print_note(f"To use the replaced database again: {commands.line('restore', str(done.put_aside))}")
     if done.keys.revoked:
         print_note(f"API keys revoked since then stay revoked: {', '.join(done.keys.revoked)}.")
     if done.keys.gone:
         print_note(f"API keys created since then are gone: {', '.join(done.keys.gone)}.")
     if done.put_aside:
-        print_note("The dashboard's password stays as it is. Every browser must sign in again.")
+        print_note("The dashboard's password is unchanged. Every browser must sign in again.")
     list_valid_keys(done.valid_keys)
 
 
-def print_steps_after_rollback(number: int) -> None:
-    """Print the steps to publishing again, beginning with this number."""
-    print_note(f"{number}. Reconnect the accounts whose tokens were renewed since then:")
-    print_note(f"   {_reconnecting()}")
-    print_note(f"{number + 1}. {commands.line('admin', 'resume')}")
-    print_note("   It looks up what was due since then, and never sends any of it again.")
+PAUSED = "The backup is restored, and publishing is paused. The API works, but nothing is published."
 
 
-def _reconnecting() -> str:
+def print_steps_after_rollback(number: int, since: str = "since then") -> None:
+    """Print the steps until posts are published again, beginning with this number."""
     profiles, connect = commands.line("admin", "list-profiles"), commands.line("admin", "connect-profile", "PROVIDER")
-    return f"{profiles}, then {connect}"
+    print_note(f"{number}. Reconnect the accounts whose tokens were renewed {since}:")
+    print_note(f"   {profiles}, then {connect}")
+    print_note(f"{number + 1}. {commands.line('admin', 'resume')}")
+    print_note(f"   This reads back the posts that were due {since}, and never publishes them again.")
 
 
 SEALS = {
-    Seal.FITS: "Its seal fits the secret.key that is here: nobody without that key has changed it.",
-    Seal.OWN: "Its seal fits the secret.key that it holds. Whoever has had it in hand could have changed it and sealed "
-    "it anew; only your own secret.key, in place before, can tell.",
-    Seal.UNCHECKED: "Its seal was not checked, as its secret.key is not here: somebody may have changed it on purpose.",
+    Seal.FITS: "Its seal matches the secret.key of this installation. The backup was not changed without that key.",
+    Seal.OWN: "Its seal matches the secret.key in the backup. Anyone with access to the backup could have changed it "
+    "and sealed it again. To rule this out, put your own secret.key in place first.",
+    Seal.UNCHECKED: "Its seal was not checked, because its secret.key is not here. Tampering cannot be ruled out.",
     Seal.NONE: "This backup is not signed (older versions did not sign them), so tampering cannot be ruled out.",
 }
 
@@ -235,7 +231,7 @@ def _secrets_here(context: CommandContext) -> Secrets | None:
 def _describe_seal(summary: BackupSummary) -> None:
     print_note(SEALS[summary.seal])
     if summary.seal is Seal.FITS and summary.holds_secret:
-        print_note("It holds that key, though: whoever has had it in hand could have sealed it anew.")
+        print_note("The backup contains that key, so anyone with access to the backup could have sealed it again.")
 
 
 def _describe(summary: BackupSummary) -> None:
@@ -245,4 +241,4 @@ def _describe(summary: BackupSummary) -> None:
     print_note(f"As of {format_time(summary.copied_at)}: {posts}, {files}{secret}.")
     if summary.media_missing:
         were = units.count(summary.media_missing, "media file was", "media files were")
-        print_note(f"{were} missing already when it was made.")
+        print_note(f"{were} already missing when the backup was made.")

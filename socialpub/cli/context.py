@@ -1,4 +1,4 @@
-"""What a command works with: the configuration, and the appliance's parts while the command runs."""
+"""The context of a command: its configuration, and the runtime while the command runs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    # Every command has this file, and `socialpub --help` must not wait for pydantic and the rest. There is no circle.
+    # Every command imports this module, and `socialpub --help` must not wait for pydantic. There is no cycle.
     from socialpub.core.clock import Clock
     from socialpub.core.settings.loader import Settings
     from socialpub.db.connection import Tx
@@ -30,7 +30,7 @@ class CommandContext:
     def settings(self) -> "Settings":
         from socialpub.core.settings import loader
 
-        # Before a failure: with too many open files, nothing can be imported.
+        # Imported before a failure, because with too many open files no import works.
         from socialpub.ops import file_faults
 
         settings = loader.load(self.config)
@@ -44,7 +44,7 @@ class CommandContext:
 
     @contextmanager
     def open(self, role: str = "admin") -> Iterator["Runtime"]:
-        """Build the parts for a short command, which shows only the warnings of the log."""
+        """Build the runtime for a short command, which shows only the warnings of the log."""
         from socialpub import runtime
         from socialpub.accounts import usage
         from socialpub.core import actor, logging
@@ -66,7 +66,7 @@ class CommandContext:
 
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
-        """Build the parts for `web` or `worker`, with the wake-up and the configured log."""
+        """Build the runtime for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
         from socialpub.accounts.hints import Surface
         from socialpub.core import logging
@@ -84,7 +84,7 @@ class CommandContext:
         with ExitStack() as opened:
             if role == "web":
                 opened.enter_context(storage.serve_alone(settings, manager.addresses))
-            with manager.starting("Opening the database: after an upgrade a large one takes minutes"):
+            with manager.starting("Opening the database (after an upgrade, this can take minutes)"):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)

@@ -1,4 +1,4 @@
-"""The command line: results on stdout, everything else on stderr, and every failure says what to do next."""
+"""The command line: results on stdout, everything else on stderr, and every failure with its next step."""
 
 import gc
 import os
@@ -19,26 +19,25 @@ from socialpub.core import commands
 
 @contextmanager
 def _safe_usage() -> Iterator[None]:
-    """Make the message of wrong arguments safe to print. The help stays as it is."""
+    """Make the message about wrong arguments safe to print."""
     try:
         yield
     except (WrongUsage, click.exceptions.NoArgsIsHelpError):
         raise
     except click.UsageError as error:
-        raise WrongUsage(_of_misplaced_config(error) or error) from error
+        raise WrongUsage(_explain_misplaced_config(error) or error) from error
 
 
-def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
-    """Return a better message for `--config` behind a command: it belongs before it."""
+def _explain_misplaced_config(error: click.UsageError) -> click.UsageError | None:
     if not isinstance(error, click.NoSuchOption) or error.option_name != "--config" or error.ctx is None:
         return None
     program, _, command = error.ctx.command_path.partition(" ")
-    message = f"--config stands before the command: {program} --config FILE {command}"
+    message = f"Write --config before the command: {program} --config FILE {command}"
     return click.UsageError(message, error.ctx)
 
 
 def _load(name: str) -> ModuleType:
-    """Import a command's module without garbage collection, which takes a fifth of the time and finds nothing."""
+    """Import a command's module without garbage collection, which would take a fifth of the time."""
     if name in sys.modules:
         return sys.modules[name]
     gc.disable()
@@ -50,10 +49,10 @@ def _load(name: str) -> ModuleType:
 
 
 class LazyGroup(click.Group):
-    """Shows its commands in their order, and turns failures into messages that say what to do."""
+    """A group that imports a command only when the command runs, and turns errors into messages."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        """`places` contains for each command its place (`module:function`) and its line in the help."""
+        """`places` maps each command to its place (`module:function`) and its line in the help."""
         placeholders = {name: click.Command(name, short_help=line) for name, (_, line) in places.items()}
         super().__init__(commands=placeholders, **kwargs)
         self._places = {name: place for name, (place, _) in places.items()}
@@ -63,7 +62,6 @@ class LazyGroup(click.Group):
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. An error of the packages below becomes a message and exit code 1."""
         try:
             with _safe_usage():
                 return super().invoke(ctx)
@@ -87,40 +85,39 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the list of the help without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])
 
 
 COMMANDS = {
-    "init": ("socialpub.cli.setup:init", "Write a configuration, a data folder and secret.key."),
+    "init": ("socialpub.cli.setup:init", "Create a configuration, a data folder and secret.key."),
     "config": ("socialpub.cli.setup:show_config", "Show which configuration is used, or an example of every key."),
-    "serve": ("socialpub.cli.run:serve", "Run the appliance: web and worker together."),
-    "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
-    "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and say what to do about each finding."),
+    "serve": ("socialpub.cli.run:serve", "Run the appliance: web server and worker together."),
+    "demo": ("socialpub.cli.demo.command:demo", "Run a demo of all functions, without any account."),
+    "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and print a remedy for each finding."),
     "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
-    "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
+    "admin": ("socialpub.cli.admin:admin", "Manage keys, profiles, posts and the appliance."),
     "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
-    "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),
+    "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),
     "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
     "web": ("socialpub.cli.run:web", "Run the web server alone."),
     "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
     "install-service": (
         "socialpub.cli.install.command:install_service",
-        "Make a service of this machine, with systemd.",
+        "Install socialpub as a systemd service.",
     ),
     "uninstall-service": (
         "socialpub.cli.install.command:uninstall_service",
-        "Take the service away again; configuration and data stay.",
+        "Remove the service. Configuration and data stay.",
     ),
     "go-back": ("socialpub.cli.install.command:go_back", "Undo an upgrade of the service."),
-    "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
+    "sandbox": ("socialpub.cli.sandbox:sandbox", "Run simulated networks for tests."),
 }
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        # Nothing else needs it, and in a checkout it starts git.
+        # In a checkout, this import starts git.
         from socialpub.core import version
 
         print_line(f"socialpub {version.current()}")
@@ -132,8 +129,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the loader says how to read it
-    help="The configuration. Default: $SOCIALPUB_CONFIG, else ./config.toml, else /etc/socialpub/config.toml.",
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the loader reports a file that it cannot read
+    help="The configuration file. Default: $SOCIALPUB_CONFIG, ./config.toml or /etc/socialpub/config.toml.",
 )
 @click.option(
     "--version",
@@ -145,8 +142,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
-    """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
-    # No other user may read posts, tokens and addresses in any new file. Child processes inherit this.
+    """Publish to X, TikTok and Pinterest through one HTTP API, from your own server."""
+    # Other users must not read posts, tokens and addresses in new files. Child processes inherit the mask.
     os.umask(0o077)
     sys.excepthook = print_traceback
     commands.detect(config)

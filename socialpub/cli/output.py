@@ -1,6 +1,6 @@
 """The output of a command: results and tables on stdout, notes and errors on stderr.
 
-Much of it comes from callers, networks and files. So control characters are spelled out, and nothing is markup.
+Text from callers, networks and files may be hostile, so control characters are escaped and nothing is markup.
 """
 
 import errno
@@ -25,17 +25,16 @@ if TYPE_CHECKING:
     from socialpub.ops.file_faults import FileFault
 
 FILE_WIDTH = 1_000_000
-"""Columns of a table in a file or a pipe, which is never wrapped or cut."""
+"""The width of a table in a file or a pipe, which is never wrapped."""
 
 WHOLE = ("ID", "Time", "Post")
-"""Columns that people copy from. They are never broken, at any width of the terminal."""
+"""The columns that people copy from. They are never wrapped."""
 
 Part = str | tuple[str, str]
 """A text, or a text and rich's name of its style."""
 
 
 def print_line(text: str = "") -> None:
-    """Print one line of a result."""
     click.echo(visible(text))
 
 
@@ -45,30 +44,27 @@ def print_note(text: str = "") -> None:
 
 
 def ask_hidden(label: str) -> str:
-    """Ask for a secret, without showing it."""
     return str(click.prompt(label, hide_input=True, err=True))
 
 
 def ask_to_continue(question: str) -> None:
-    """Raise click.Abort if the person at the terminal does not agree."""
+    """Raise click.Abort if the user does not agree."""
     click.confirm(visible(question), abort=True, err=True)
 
 
 def print_error(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
-    """Print what failed, and what to do about it."""
     for label, text in (("Error", message), ("Hint", hint)):
         if text:
             click.echo(f"{label}: {error_text(text)}", file=file, err=file is None)
 
 
 def error_text(message: str) -> str:
-    """Return a message whose further lines cannot be taken for lines of ours."""
+    """Return a message whose further lines are indented, so that they cannot imitate our own lines."""
     first, *more = visible(message, keep="\n").split("\n")
     return "\n".join([first, *(line if line.startswith(("- ", " ")) else f"  {line}" for line in more)])
 
 
 def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print the traceback of a bug, as Python prints it."""
     lines = "".join(traceback.format_exception(kind, error, trace))
     click.echo(visible(redact(lines), keep="\n"), err=True, nl=False)
 
@@ -82,7 +78,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], em
     if not rows:
         print_note(empty)
         return
-    # Only tables pay for rich.
+    # Only tables need rich, which is slow to import.
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -148,7 +144,6 @@ def print_styled(*parts: Part) -> None:
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Show on a terminal that something takes time."""
     from rich.console import Console
 
     with Console(stderr=True).status(_text(text)):
@@ -156,8 +151,6 @@ def spinner(text: str) -> Iterator[None]:
 
 
 class ByteBar:
-    """Shows how many of the expected bytes are done."""
-
     def __init__(self, shown: "Progress", doing: str) -> None:
         self._shown = shown
         self._task = shown.add_task(doing, total=0)
@@ -173,7 +166,7 @@ class ByteBar:
 
 @contextmanager
 def byte_bar(doing: str) -> Iterator[ByteBar | None]:
-    """Show a bar on stderr. Yield None if it is no terminal."""
+    """Show a bar on stderr. Yield None if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -214,7 +207,7 @@ class CommandError(click.ClickException):
 
 
 class WrongUsage(click.UsageError):
-    """A mistake in the arguments. click's message repeats them."""
+    """A mistake in the arguments, which click's message repeats."""
 
     def __init__(self, error: click.UsageError) -> None:
         super().__init__(error_text(error.format_message().replace("\t", "  ")), error.ctx)
@@ -223,7 +216,7 @@ class WrongUsage(click.UsageError):
 def as_command_error(
     error: Exception, find_fault: "Callable[[BaseException], FileFault | None] | None" = None
 ) -> CommandError | None:
-    """Return what to show for an error of the packages below, or None for a bug, which needs its traceback."""
+    """Return the message for an error of the packages below, or None for a bug, which needs a traceback."""
     match error:
         case click.FileError():
             return CommandError(error.format_message())
@@ -232,13 +225,13 @@ def as_command_error(
         case _ if find_fault is not None and (fault := find_fault(error)) is not None:
             return CommandError(fault.message, fault.remedy)
         case SocialpubError():
-            # `detail` contains the first one.
+            # `detail` contains the first field error.
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # The context of peewee's own errors is SQLite's.
             return CommandError(
-                f"The database cannot be used: {error}.", "Check the disk, and who owns the files in data_dir."
+                f"The database cannot be used: {error}.", "Check the disk and the owner of the files in data_dir."
             )
         case PermissionError() if error.filename:
             return CommandError(
@@ -247,10 +240,12 @@ def as_command_error(
             )
         case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EROFS | errno.EIO):
             where = f" for {error.filename}" if error.filename else ""
-            return CommandError(f"The disk cannot be used{where}: {error.strerror}.", "Free some space, or check it.")
+            return CommandError(
+                f"The disk cannot be used{where}: {error.strerror}.", "Free some space, or check the disk."
+            )
         case FileExistsError() | NotADirectoryError() | IsADirectoryError() if error.filename:
             return CommandError(
-                f"{error.filename} cannot be used: {error.strerror}.", "Something else lies there. Move it away."
+                f"{error.filename} cannot be used: {error.strerror}.", "Move the file or folder with this name."
             )
         case _:
             return None

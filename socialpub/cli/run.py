@@ -1,8 +1,8 @@
 """`socialpub serve`, `web` and `worker`: the processes of the appliance. `serve` runs the worker as its child.
 
-Each command imports its own server: a worker never loads the web server. A child ends with its parent, however the
-parent ends: the parent holds one end of a pipe and never writes. When it closes the pipe or is killed, the child reads
-the end of its standard input and stops as after SIGTERM.
+Each command imports its own server, so a worker never loads the web server. A child always ends with its parent: the
+parent holds one end of a pipe and never writes. When the parent closes the pipe or is killed, the child reads the end
+of its standard input and stops as after SIGTERM.
 """
 
 import os
@@ -22,8 +22,8 @@ from socialpub.core import logging
 if TYPE_CHECKING:
     from socialpub.runtime import Runtime
 STOP_SECONDS = 10.0
-"""How long a child may take to stop cleanly. `serve` promises fifteen seconds in all. Recovery handles a call to a
-network that takes longer."""
+"""How long a child may take to stop cleanly, since `serve` promises fifteen seconds in all. A network call that takes
+longer is read back after the next start."""
 
 OPTION = "--end-with-parent"
 
@@ -33,7 +33,7 @@ end_with_parent_option = click.option(
 
 
 class ChildProcess:
-    """`socialpub ARGUMENTS` as a child, in a session of its own: Ctrl-C reaches the parent alone."""
+    """`socialpub ARGUMENTS` as a child in its own session, so that Ctrl-C reaches only the parent."""
 
     def __init__(
         self,
@@ -55,12 +55,10 @@ class ChildProcess:
         )
 
     def request_stop(self) -> None:
-        """Ask it to stop, and return at once."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def stop(self) -> int:
-        """Stop it, wait for its end and return its exit code."""
         self.request_stop()
         try:
             return self.process.wait(self._seconds + 2)
@@ -70,7 +68,7 @@ class ChildProcess:
 
 
 def end_with_parent(stop_seconds: float | None) -> None:
-    """End this child with its parent, after at most `stop_seconds`. None: there is no parent."""
+    """End this child within `stop_seconds` after its parent. None: there is no parent."""
     if stop_seconds is None:
         return
     threading.Thread(target=_watch_parent, args=(stop_seconds,), name="parent watch", daemon=True).start()
@@ -87,17 +85,17 @@ def _watch_parent(stop_seconds: float) -> None:
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
-"""A worker that lived this long did not die at its start. The next one starts after the first pause."""
+"""A worker that lived this long did not die at its start, so the next pause is short again."""
 
 log = logging.get_logger("socialpub.serve")
 
 
 @click.command()
 @end_with_parent_option
-@click.option("--init", "create", is_flag=True, help="First do what `init` does, where there is no configuration.")
+@click.option("--init", "create", is_flag=True, help="If there is no configuration, run `init` first.")
 @pass_command_context
 def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> None:
-    """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
+    """Run the appliance (web server and worker together) until Ctrl-C or SIGTERM."""
     from socialpub.ops.notify import send
     from socialpub.web.http import server
 
@@ -111,7 +109,7 @@ def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> 
         supervisor = WorkerSupervisor(rt.settings.config_file)
         # Both stop at the same moment: the web server sets `stopping` when it must stop.
         threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()
-        # Before the worker: a second `serve` finds its port in use and starts no second worker.
+        # Before the worker, so that a second `serve` finds the port in use and starts no second worker.
         sockets = server.open_for(rt)
         _offer_dashboard(rt)
         supervisor.start()
@@ -137,7 +135,7 @@ def web(context: CommandContext) -> None:
 @end_with_parent_option
 @pass_command_context
 def worker(context: CommandContext, stop_seconds: float | None) -> None:
-    """Run the worker alone: it publishes what is due."""
+    """Run the worker alone. It publishes due posts."""
     from socialpub.ops.notify import send
     from socialpub.worker import process
 
@@ -149,13 +147,13 @@ def worker(context: CommandContext, stop_seconds: float | None) -> None:
 
 
 def _offer_dashboard(rt: "Runtime") -> None:
-    """Show how to set the dashboard's first password."""
     from socialpub.accounts import sign_in
     from socialpub.accounts.sign_in import Purpose
 
     if rt.settings.dashboard.enabled and not sign_in.is_password_set(rt.reader):
         token = rt.write(sign_in.create_link, Purpose.SET_UP)
-        print_note(f"Set the dashboard's password, once, within a day: {rt.settings.base_url}/setup?token={token}")
+        link = f"{rt.settings.base_url}/setup?token={token}"
+        print_note(f"Set the dashboard's password. The link works once and for one day: {link}")
 
 
 def _stop_together(stopping: threading.Event, supervisor: "WorkerSupervisor") -> None:
@@ -164,7 +162,7 @@ def _stop_together(stopping: threading.Event, supervisor: "WorkerSupervisor") ->
 
 
 class WorkerSupervisor:
-    """Starts the worker again when it dies, and ends it with `serve`."""
+    """Restarts the worker when it dies, and ends it with `serve`."""
 
     def __init__(self, config: Path | None) -> None:
         self._config = config
@@ -177,14 +175,12 @@ class WorkerSupervisor:
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Ask the worker to stop, and return at once."""
         with self._lock:
             self._stopping.set()
             if self._child is not None:
                 self._child.request_stop()
 
     def stop(self) -> None:
-        """Stop the worker and wait for its end."""
         self.request_stop()
         if self._child is not None:
             self._child.stop()
@@ -202,7 +198,7 @@ class WorkerSupervisor:
                 return
             child.request_stop()
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
-            log.error("the worker ended and is started again", how=how, seconds=pause)
+            log.error("the worker ended and is restarted", how=how, seconds=pause)
             self._stopping.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 

@@ -1,4 +1,4 @@
-"""`socialpub sandbox`: stand-ins for the networks, on this machine."""
+"""`socialpub sandbox`: simulated networks on this machine."""
 
 import signal
 import socket
@@ -20,30 +20,30 @@ JOURNAL = "sandbox.jsonl"
 
 @click.command()
 @click.option(
-    "--listen", default="127.0.0.1:8100", metavar="HOST:PORT", help="Default: 127.0.0.1:8100. Port 0: a free one."
+    "--listen", default="127.0.0.1:8100", metavar="HOST:PORT", help="Default: 127.0.0.1:8100. Port 0: any free port."
 )
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help=f"Keep accounts, tokens and posts in FILE, for the next start. Default: {JOURNAL} in this folder.",
+    help=f"Store accounts, tokens and posts in FILE for the next start. Default: {JOURNAL} in this folder.",
 )
-@click.option("--no-journal", is_flag=True, help="Forget everything at the end.")
-@click.option("--print-config", is_flag=True, help="Only print the lines that lead socialpub to it, for config.toml.")
+@click.option("--no-journal", is_flag=True, help="Store nothing for the next start.")
+@click.option("--print-config", is_flag=True, help="Only print the lines for config.toml that use the sandbox.")
 @end_with_parent_option
 def sandbox(
     listen: str, journal: Path | None, no_journal: bool, print_config: bool, stop_seconds: float | None
 ) -> None:
-    """Run stand-ins for the networks, to try everything without credentials."""
+    """Run simulated networks, so that you can try socialpub without credentials."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
     if journal and no_journal:
-        raise click.UsageError("--journal and --no-journal do not go together.")
+        raise click.UsageError("--journal and --no-journal exclude each other.")
     if print_config:
         if not int(port):
-            raise click.UsageError("--print-config needs the port that the sandbox will have: --listen HOST:PORT")
+            raise click.UsageError("--print-config needs the port of the sandbox: --listen HOST:PORT")
         for line in provider_lines(_url(host, int(port))).splitlines():
             print_line(line)
         return
@@ -56,7 +56,7 @@ def sandbox(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another address: --listen 127.0.0.1:0"
         ) from None
     lock = None if no_journal else _hold_journal(journal)
-    # Before the address is printed: its reader may already ask the process to stop.
+    # Before the address is printed, because its reader may stop the process at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     url = _url(host, sock.getsockname()[1])
     print_line(f"{url}/")
@@ -64,7 +64,7 @@ def sandbox(
     with suppress(KeyboardInterrupt):
         world = World(journal=lock.path if lock else None)
         world.listens_on = host
-        # The real TikTok pulls photos only from public https addresses, which an appliance on trial does not have.
+        # The real TikTok pulls photos only from public https addresses, which a test installation does not have.
         world.tiktok.public_urls_only = False
         run(world, sock)
 
@@ -74,7 +74,7 @@ def _url(host: str, port: int) -> str:
 
 
 def _hold_journal(chosen: Path | None) -> FileLock:
-    """Lock the chosen journal against other sandboxes, or the first free one of this folder."""
+    """Lock the chosen journal against other sandboxes, or the first free journal of this folder."""
     path, number = chosen or Path(JOURNAL), 1
     while True:
         lock = FileLock(path.absolute())
@@ -84,7 +84,7 @@ def _hold_journal(chosen: Path | None) -> FileLock:
         except OSError as error:
             raise CommandError(
                 f"The sandbox cannot write {lock.path}: {error.strerror}.",
-                "Choose another file (--journal FILE), or have it forget everything: --no-journal",
+                "Choose another file (--journal FILE), or store nothing: --no-journal",
             ) from None
         if chosen:
             raise CommandError(f"Another sandbox uses {lock.path}.", "Choose another file: --journal FILE")
@@ -93,32 +93,29 @@ def _hold_journal(chosen: Path | None) -> FileLock:
 
 
 def _explain(url: str, journal: FileLock | None) -> None:
-    print_note("The sandbox stands in for X, TikTok and Pinterest. Published posts are shown at:")
+    print_note("The sandbox simulates X, TikTok and Pinterest. It shows published posts at:")
     for name in ("x", "tiktok", "pinterest"):
         print_note(f"  {url}/{name}/feed")
     print_note()
     if journal:
-        print_note(f"Accounts, tokens and posts are kept for the next start in {journal.path}")
+        print_note(f"Accounts, tokens and posts are stored for the next start in {journal.path}")
     else:
-        print_note("Accounts, tokens and posts are forgotten at the end.")
+        print_note("Accounts, tokens and posts are removed at the end.")
     print_note()
-    print_note("To have socialpub use it, put these lines into config.toml and start socialpub:")
+    print_note("To use the sandbox, put these lines into config.toml and start socialpub:")
     print_note()
     for line in provider_lines(url).splitlines():
         print_note(line)
     print_note()
-    print_note("Then connect accounts on its consent pages, as on the real ones:")
+    print_note("Then connect accounts on the sandbox's consent pages, as on the real pages:")
     print_note(f"  {commands.line('admin', 'connect-profile', 'x')}")
-    print_note("TikTok fetches photos only from verified addresses. To have it take every address for verified:")
+    print_note("TikTok fetches photos only from verified addresses. To treat every address as verified:")
     print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
-    print_note("Press Ctrl-C to end it.")
+    print_note("Press Ctrl-C to stop the sandbox.")
 
 
 def provider_lines(url: str, tiktok: str = "") -> str:
-    """Return the part of a configuration that makes socialpub use the sandbox at `url`.
-
-    `tiktok` contains more lines for that network.
-    """
+    """Return the lines of a configuration for the sandbox at `url`. `tiktok` has more lines for that network."""
     return f"""\
 [providers.x]
 client_id = "sandbox"

@@ -1,4 +1,4 @@
-"""`socialpub init`, `config` and `doctor`: a new configuration, examples to begin from, and what is wrong."""
+"""`socialpub init`, `config` and `doctor`: create, show and check an installation."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from socialpub.core.settings import loader, template
 if TYPE_CHECKING:
     from socialpub.ops.health import Finding
 
-KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
+KEEP = "Keep secret.key safe: without it, stored tokens cannot be read."
 
 
 @click.command()
@@ -28,11 +28,11 @@ KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
 @click.option(
     "--new-secret",
     is_flag=True,
-    help="Make only secret.key: for a configuration that has none yet, or whose secret.key is lost for good.",
+    help="Create only secret.key, for a configuration without a key or with a permanently lost key.",
 )
 @pass_command_context
 def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None:
-    """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
+    """Create config.toml, the data folder and secret.key in DIR (default: this folder). Overwrites nothing."""
     if new_secret:
         if folder is not None:
             context.config = folder / "config.toml"
@@ -45,22 +45,25 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     config = folder / "config.toml"
     commands.detect(config)
     print_note()
-    print_note(f"Next: fill in [providers.x] in {config}, then start it with `{commands.line('serve')}`.")
+    print_note(f"Next: fill in [providers.x] in {config}, then start socialpub with `{commands.line('serve')}`.")
     print_note(KEEP)
 
 
 def create_if_missing(context: CommandContext) -> None:
-    """Write what `init` writes if there is no configuration yet, as at the first start of a container."""
+    """Create the files of `init` if no configuration exists, as at the first start of a container."""
     file = loader.named_file(context.config) or commands.USUAL_FILES[0]
     give = commands.here().system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
-    owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run this as the user that owns it."
+    owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run the command as the owner of that folder."
     try:
         if file.exists():
             return
     except PermissionError as error:
         raise OperatorError(f"{file} cannot be used: {error.strerror}.", owner) from error
     if file.name != "config.toml":
-        raise OperatorError(f"There is no {file}, and init makes a config.toml.", "Name it so, or write it yourself.")
+        raise OperatorError(
+            f"{file} does not exist, and init creates only a config.toml.",
+            "Use the name config.toml, or write the file.",
+        )
     try:
         template.create(file.parent)
     except template.AlreadyThere:
@@ -85,14 +88,12 @@ def _make_new_secret(context: CommandContext) -> None:
         return
     if lost.accounts:
         names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost.accounts)
-        print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")
-        print_note(f"connected each of them again: {commands.line('admin', 'connect-profile', 'PROVIDER')}")
+        print_note(f"The tokens of these accounts are lost: {names}. Their posts wait until you connect the accounts")
+        print_note(f"again: {commands.line('admin', 'connect-profile', 'PROVIDER')}")
     if lost.addresses:
-        print_note(
-            f"Lost as well: the notification addresses {', '.join(lost.addresses)}. Add them again under System."
-        )
-    print_note("Posts, media and API keys are as they were. Addresses handed out for uploads and media have ended, and")
-    print_note("backups made before can only be restored with the old key: make a new one. Keep the new key safe.")
+        print_note(f"These notification addresses are lost: {', '.join(lost.addresses)}. Add them again under System.")
+    print_note("Posts, media and API keys are unchanged. Existing URLs for uploads and media have expired. Earlier")
+    print_note("backups need the old key, so make a new backup now. Keep the new key safe.")
 
 
 # --- config -----------------------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.
 )
 @pass_command_context
 def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None) -> None:
-    """Check the configuration and print the file that is used; or print an example to begin from."""
+    """Check the configuration and print the path of its file, or print an example."""
     if example:
         _print(_read("config.example.toml"))
     elif unit:
@@ -147,7 +148,7 @@ def _for_this_installation(unit: str) -> str:
     if program is None:
         return unit
     if program.startswith(("/home/", "/root/")):
-        print_note(f"The service may not enter home folders, where {program} lies. This copies it to where it may:")
+        print_note(f"A service cannot enter home folders, so it cannot run {program}. To copy the program elsewhere:")
         print_note(commands.line("install-service"))
     return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)
 
@@ -158,14 +159,14 @@ MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "r
 
 
 @click.command("doctor")
-@click.option("--problems", is_flag=True, help="Show only what must be fixed (for cron).")
+@click.option("--problems", is_flag=True, help="Show only the problems that must be fixed (for cron).")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @pass_command_context
 def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     """Check configuration, permissions, database, disk, clock, web server, worker, base_url and the networks.
 
-    Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
-    Ends with 1 when something must be fixed.
+    The command also checks whether base_url leads to this appliance, and whether the running processes use the present
+    configuration. The exit code is 1 if a problem must be fixed.
     """
     found, base_url = _examine(context)
     shown = [finding for finding in found if not problems or finding.level == "problem"]

@@ -78,7 +78,7 @@ def test_two_in_one_folder_keep_what_is_theirs(start: StartSandbox, tmp_path: Pa
 
 def test_one_without_a_journal_says_so_and_leaves_nothing(start: StartSandbox, tmp_path: Path) -> None:
     process = start("--listen", "127.0.0.1:0", "--no-journal")
-    assert "forgotten at the end" in process.output
+    assert "removed at the end" in process.output
     token_of_newcomer(process)
     press_ctrl_c(process)
     assert list(tmp_path.glob("*.jsonl")) == []

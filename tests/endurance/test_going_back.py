@@ -92,7 +92,7 @@ def test_going_back_starts_the_former_version_with_its_database_and_its_units(up
     assert "lasting" in keys and "fresh" not in keys
 
     refused = upgraded.try_to(f"/opt/socialpub/environments/{PRESENT}/bin/socialpub", "go-back", "--yes")
-    assert "No former version is left" in refused.stderr, "back is not forward"
+    assert "There is no former version" in refused.stderr, "back is not forward"
     make(upgraded, "install")
     assert upgraded.run("socialpub", "--version") == f"socialpub {PRESENT}\n", "forward again"
 
@@ -133,7 +133,7 @@ def test_a_former_version_that_knows_the_database_keeps_every_post(upgraded: Mac
     assert former.exists(), "the last other version stays, however often the present one is installed"
     done = upgraded.try_to("socialpub", "go-back", "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"{FORMER} works with the present database: every post stays." in done.stderr
+    assert f"{FORMER} works with the present database. Every post stays." in done.stderr
     assert "fresh" in upgraded.run("socialpub", "admin", "list-keys")
 
 
@@ -142,7 +142,7 @@ def test_without_a_former_version_or_rights_it_says_so(machine: Machine) -> None
     make(machine, "install")
     make(machine, "install")
     refused = machine.try_to("socialpub", "go-back")
-    assert "No former version is left in /opt/socialpub/environments" in refused.stderr
+    assert "There is no former version in /opt/socialpub/environments" in refused.stderr
     ada = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
     assert "Run it with sudo" in machine.try_to(*ada, "socialpub", "go-back", hidden=HIDDEN).stderr
 
@@ -179,7 +179,7 @@ def _upgrade_and_go_back(units: InstalledUnits) -> None:
         assert caller.ask("POST", "/api/v1/posts", json=later).status_code == 201
 
         said = units.machine.run(COMMAND, "go-back", "--yes").stderr
-        assert "2 posts were accepted since then and are not in it. 1 of them was still to be published" in said
+        assert "2 posts were accepted since then and are not in this database. 1 of them will not be published" in said
         until(lambda: running_version() == FORMER, "the former version answers")
         for unit in ("socialpub-web", "socialpub-worker"):
             assert units.machine.show(unit, "ActiveState") == "active"

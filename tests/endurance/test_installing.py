@@ -105,7 +105,7 @@ def test_what_a_version_adds_is_enabled_and_started_with_what_ran(machine: Machi
     machine.runs("socialpub-web.service", "socialpub-worker.service")
     done = machine.try_to("make", "-C", ROOT, "install")
     assert done.returncode == 0, done.stderr
-    assert "/etc/systemd/system/socialpub-web.service wins over the unit of this version" in done.stderr
+    assert "/etc/systemd/system/socialpub-web.service overrides the unit of this version" in done.stderr
     assert machine.told_systemd() == [
         "daemon-reload",
         "enable socialpub-backup.timer socialpub-web.socket",
@@ -149,7 +149,7 @@ def test_uninstalling_leaves_configuration_and_data_and_a_way_back(machine: Mach
         assert not (machine.root / gone).exists()
     assert machine.owner("/etc/socialpub/config.toml") == "root:socialpub 640"
     again = machine.try_to("make", "-C", ROOT, "install")
-    assert "It does not run. Start it: sudo systemctl enable --now socialpub-web.service" in again.stderr
+    assert "The service does not run. Start it: sudo systemctl enable --now socialpub-web.service" in again.stderr
     assert (machine.root / "var/lib/socialpub/secret.key").read_bytes() == key
     assert findings(machine)["data_dir"] == "ok"
 

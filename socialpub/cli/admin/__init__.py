@@ -1,4 +1,4 @@
-"""`socialpub admin`: what the owner does from the terminal, whether or not the appliance runs."""
+"""`socialpub admin`: the owner's commands, which work whether or not the appliance runs."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from socialpub.core.clock import parse_id
 
 
 class IdType(click.ParamType[str]):
-    """An id as `list-…` shows it, in its canonical form."""
+    """An id in its canonical form, as the `list-…` commands show it."""
 
     name = "id"
 
@@ -44,37 +44,37 @@ DURATION = DurationType()
 
 
 COMMANDS = {
-    "create-key": ("socialpub.cli.admin.appliance:create_key", "Make an API key and print it."),
-    "list-keys": ("socialpub.cli.admin.appliance:list_keys", "Show the keys, never their secrets."),
-    "revoke-key": ("socialpub.cli.admin.appliance:revoke_key", "Refuse a key from now on."),
+    "create-key": ("socialpub.cli.admin.appliance:create_key", "Create an API key and print it."),
+    "list-keys": ("socialpub.cli.admin.appliance:list_keys", "List the keys without their secrets."),
+    "revoke-key": ("socialpub.cli.admin.appliance:revoke_key", "Revoke a key."),
     "connect-profile": (
         "socialpub.cli.admin.profiles:connect_profile",
-        "Connect an account through the network's consent page.",
+        "Connect an account on the network's consent page.",
     ),
-    "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with tokens you have."),
-    "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "Show the connected accounts."),
+    "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with existing tokens."),
+    "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "List the connected accounts."),
     "rename-profile": ("socialpub.cli.admin.profiles:rename_profile", "Change the name of a profile."),
     "disconnect-profile": ("socialpub.cli.admin.profiles:disconnect_profile", "End the connection to an account."),
     "refresh-profile": (
         "socialpub.cli.admin.profiles:refresh_profile",
-        "Get a profile new tokens and account data now.",
+        "Renew the tokens and account data of a profile.",
     ),
-    "set-options": ("socialpub.cli.admin.profiles:set_options", "Store options for every post to a profile."),
-    "list-boards": ("socialpub.cli.admin.profiles:list_boards", "Show the boards of a Pinterest profile."),
+    "set-options": ("socialpub.cli.admin.profiles:set_options", "Set default options for the posts of a profile."),
+    "list-boards": ("socialpub.cli.admin.profiles:list_boards", "List the boards of a Pinterest profile."),
     "create-board": ("socialpub.cli.admin.profiles:create_board", "Create a board of a Pinterest profile."),
-    "list-posts": ("socialpub.cli.admin.posts:list_posts", "Show posts, the newest first."),
-    "show-post": ("socialpub.cli.admin.posts:show_post", "Show what became of a post: plans, attempts, answers."),
-    "stop-post": ("socialpub.cli.admin.posts:stop_post", "Send nothing more of a post."),
-    "retry-post": ("socialpub.cli.admin.posts:retry_post", "Publish a post again where it failed."),
+    "list-posts": ("socialpub.cli.admin.posts:list_posts", "List posts, the newest first."),
+    "show-post": ("socialpub.cli.admin.posts:show_post", "Show a post with its plans and attempts."),
+    "stop-post": ("socialpub.cli.admin.posts:stop_post", "Stop the open deliveries of a post."),
+    "retry-post": ("socialpub.cli.admin.posts:retry_post", "Retry the failed deliveries of a post."),
     "set-password": ("socialpub.cli.admin.appliance:set_password", "Set the dashboard's password."),
-    "compact": ("socialpub.cli.admin.appliance:compact", "Write the database anew, as small as its rows are."),
+    "compact": ("socialpub.cli.admin.appliance:compact", "Compact the database file."),
     "notify-test": ("socialpub.cli.admin.appliance:notify_test", "Send a test message to every service."),
-    "rotate-secret": ("socialpub.cli.admin.appliance:rotate_secret", "Make a new secret.key; seal everything anew."),
+    "rotate-secret": ("socialpub.cli.admin.appliance:rotate_secret", "Create a new secret.key and encrypt again."),
     "pause": ("socialpub.cli.admin.appliance:pause", "Start no delivery until `resume`."),
-    "resume": ("socialpub.cli.admin.appliance:resume_publishing", "Let deliveries start again; says what is too late."),
+    "resume": ("socialpub.cli.admin.appliance:resume_publishing", "Resume publishing after a pause or a restore."),
 }
 
 
 @click.group(cls=LazyGroup, places=COMMANDS)
 def admin() -> None:
-    """Keys, profiles, posts: everything that needs its owner."""
+    """Manage keys, profiles, posts and the appliance."""

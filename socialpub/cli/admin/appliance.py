@@ -1,4 +1,4 @@
-"""The appliance as a whole: its API keys, its pauses, its password and secret key, and its database."""
+"""The commands for the whole appliance: API keys, pauses, password, secret key, notifications and database."""
 
 import sys
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from socialpub.runtime import Runtime
 @click.command()
 @pass_command_context
 def pause(context: CommandContext) -> None:
-    """Start no delivery until `resume`. The API goes on accepting posts."""
+    """Start no delivery until `resume`. The API continues to accept posts."""
     with context.open() as rt:
         since = appliance_state.paused_at(rt.reader)
         rt.write(resume.pause)
     if since:
-        print_note(f"Publishing was paused already, since {format_time(since)}.")
+        print_note(f"Publishing has already been paused since {format_time(since)}.")
     else:
-        print_note("Publishing is paused. Calls in progress are finished; nothing else starts.")
+        print_note("Publishing is paused. Calls in progress finish, and no other delivery starts.")
     print_note(f"To continue, {hints.resume()}.")
 
 
@@ -40,17 +40,17 @@ def pause(context: CommandContext) -> None:
 @click.option(
     "--nothing-was-sent",
     is_flag=True,
-    help="After a restore: your word that the original sent nothing since the backup.",
+    help="After a restore: state that the original published nothing since the backup.",
 )
 @click.option("--revoke-keys", is_flag=True, help="After a restore: revoke the API keys that came with the backup.")
-@click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and end the report about them.")
+@click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and stop reporting them.")
 @pass_command_context
 def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_keys: bool, keep_keys: bool) -> None:
-    """Let deliveries start again; says what is too late.
+    """Resume publishing after a pause or a restore, and report posts that are too late.
 
-    After a restore, what was due since the backup was made is looked up on the accounts first, and never sent; what is
-    still scheduled is listed on standard output. The API keys that came with the backup are listed on standard error
-    until you keep or revoke them. Keys created after the restore are not affected.
+    After a restore, posts that were due since the backup are read back from the accounts and never published again. The
+    command lists the posts that are still scheduled on standard output. It lists the API keys of the backup on standard
+    error until you keep or revoke them. Keys created after the restore are not affected.
     """
     if revoke_keys and keep_keys:
         raise click.UsageError("--revoke-keys and --keep-keys exclude each other.")
@@ -63,13 +63,13 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
             held = rt.write(resume.probe_held_networks)
             print_note("Publishing was not paused.")
             if held:
-                print_note("What networks refuse this app is tried again at once.")
+                print_note("Deliveries to networks that refuse this app are retried now.")
             return
         resumed = rt.write(resume.resume, nothing_was_sent=nothing_was_sent)
     for sentence in alerts.resume_sentences(resumed):
         print_note(sentence)
     if nothing_was_sent and not resumed.restored:
-        print_note("Nothing was restored here since the last resume, so --nothing-was-sent changes nothing.")
+        print_note("No backup was restored since the last resume, so --nothing-was-sent has no effect.")
     if resumed.scheduled:
         print_note(alerts.STILL_SCHEDULED)
         rows = [(post.id, format_time(post.scheduled_at), post.body or "") for post in resumed.scheduled]
@@ -80,7 +80,6 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
 
 
 def list_valid_keys(keys: Sequence[ApiKeyRow]) -> None:
-    """List the keys of a restored backup, and how the owner settles them."""
     if keys:
         print_note(f"{alerts.valid_keys_sentence(keys)} {alerts.KEYS_MAY_BE_REVOKED}")
         for key in keys:
@@ -91,7 +90,7 @@ def list_valid_keys(keys: Sequence[ApiKeyRow]) -> None:
 def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
     settled = rt.write(api_keys.revoke_restored if revoke else api_keys.keep_restored)
     if not settled:
-        print_note("No valid API key of a restored backup waits for a decision.")
+        print_note("No API key of a restored backup needs a decision.")
         return
     keys = units.count(len(settled), "API key", "API keys")
     print_note(f"{'Revoked' if revoke else 'Kept'} {keys} of the restored backup:")
@@ -100,7 +99,6 @@ def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
 
 
 def note_paused(rt: Runtime) -> None:
-    """Note that publishing is paused, if it is."""
     sentences = alerts.paused_sentences(rt.reader, Surface.SHELL)
     if sentences is not None:
         print_note(" ".join(sentences))
@@ -112,7 +110,10 @@ def note_paused(rt: Runtime) -> None:
 @click.command()
 @pass_command_context
 def set_password(context: CommandContext) -> None:
-    """Set the dashboard's password. It is asked for twice, or read from a pipe; every browser has to sign in again."""
+    """Set the dashboard's password.
+
+    The command asks for the password twice, or reads it from a pipe. Every browser must sign in again.
+    """
     with context.open() as rt:
         if sys.stdin.isatty():
             given = ask_hidden("Password")
@@ -121,11 +122,11 @@ def set_password(context: CommandContext) -> None:
             given = repeated = sys.stdin.readline().rstrip("\r\n")
             if not given:
                 again = commands.line("admin", "set-password")
-                raise CommandError("No password was given: there is no terminal to ask at.", f"Run `{again}`.")
+                raise CommandError("No password was given, and there is no terminal.", f"Run `{again}` in a terminal.")
         rt.write(sign_in.set_password, sign_in.hash_password(given, repeated))
         print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
         if not rt.settings.dashboard.enabled:
-            print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.here().restart()}.")
+            print_note(f"The dashboard is disabled. Set dashboard.enabled to true. {commands.here().restart()}.")
 
 
 # --- the secret key ---------------------------------------------------------------------------------------------------
@@ -135,30 +136,29 @@ def set_password(context: CommandContext) -> None:
 @click.option(
     "--end-addresses",
     is_flag=True,
-    help="End the addresses that were handed out for uploads and media now: somebody else has the key.",
+    help="Expire all URLs for uploads and media now, because another person has the key.",
 )
 @pass_command_context
 def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
-    """Make a new secret.key, and seal everything that is stored with it. socialpub must be stopped meanwhile.
+    """Create a new secret.key, and encrypt all stored secrets again. Stop socialpub first.
 
-    Accounts stay connected. The former key is kept beside the new one: copies made before need it.
+    Accounts stay connected. The former key is kept beside the new key, because earlier backups need it.
     """
     settings = context.settings()
     storage.refuse_root(settings)
     with act_as(COMMAND):
         done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
-    print_note(f"The new key is in its place; keep a copy of it elsewhere. The former one is {done.former_key}:")
-    print_note("backups made before, and the database from before an upgrade, can be restored with it alone. Keep it")
-    print_note("apart from here, and destroy it with the last of those.")
+    print_note(f"The new key is in place. Keep a copy elsewhere. The former key is now {done.former_key}.")
+    print_note("Earlier backups and the database from before an upgrade can be restored only with the former key.")
+    print_note("Keep it elsewhere, and destroy it with the last of these backups.")
     print_note(f"Make a new backup now: `{commands.line('backup', 'FILE')}`")
     if end_addresses:
-        print_note("Addresses handed out for uploads and media have ended; a network that was to fetch one fails.")
+        print_note("All URLs for uploads and media have expired. A network that still needs one of them fails.")
     else:
         print_note(
-            f"Addresses handed out for uploads and media are valid until they end, {format_time(done.urls_end_at)}"
+            f"URLs for uploads and media stay valid until they expire, the last {format_time(done.urls_end_at)}."
         )
-        print_note("at the latest.")
     print_note(f"{commands.here().start()}.")
 
 
@@ -168,14 +168,14 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
 @click.command("notify-test")
 @pass_command_context
 def notify_test(context: CommandContext) -> None:
-    """Send a test message to every service of `[notify] urls` and of the dashboard, and say what became of each.
+    """Send a test message to every service of `[notify] urls` and of the dashboard, and print each result.
 
-    Ends with 1 when one of them did not accept it.
+    The exit code is 1 if a service did not accept the message.
     """
     with context.open() as rt:
         if not send.list_services(rt):
             raise OperatorError(
-                "There is no address to send a message to: notify.urls is empty.",
+                "No notification address is set: notify.urls is empty.",
                 "Add an address under System in the dashboard, or under [notify] in the configuration. "
                 f"`{commands.line('config', '--example')}` shows how.",
             )
@@ -200,14 +200,14 @@ def notify_test(context: CommandContext) -> None:
 @click.command()
 @pass_command_context
 def compact(context: CommandContext) -> None:
-    """Write the database anew, as small as its rows are. Only while socialpub is stopped.
+    """Compact the database file. Stop socialpub first.
 
-    It is needed once, for a database that an older version made; a new one shrinks by itself.
+    This is needed once, for a database of an older version. A newer database shrinks by itself.
     """
     with context.open() as rt:
         found = storage.compact(rt)
-    print_note(f"The database has {units.size(found.after_bytes)} now; it had {units.size(found.before_bytes)}.")
-    print_note("From now on it shrinks by itself when much was removed.")
+    print_note(f"The database file was {units.size(found.before_bytes)}, and is now {units.size(found.after_bytes)}.")
+    print_note("From now on, it shrinks by itself after large removals.")
 
 
 # --- API keys ---------------------------------------------------------------------------------------------------------
@@ -215,10 +215,12 @@ def compact(context: CommandContext) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--scope", type=click.Choice(["read", "write"]), default="write", help="write includes read (default).")
-@click.option("--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network; repeatable.")
-@click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile; repeatable.")
-@click.option("--expires-in", type=DURATION, metavar="90d", help="Default: until it is revoked.")
+@click.option(
+    "--scope", type=click.Choice(["read", "write"]), default="write", help="Default: write, which includes read."
+)
+@click.option("--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network. Repeatable.")
+@click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile. Repeatable.")
+@click.option("--expires-in", type=DURATION, metavar="90d", help="Default: no expiry.")
 @pass_command_context
 def create_key(
     context: CommandContext,
@@ -228,7 +230,7 @@ def create_key(
     profiles: tuple[str, ...],
     expires_in: timedelta | None,
 ) -> None:
-    """Make an API key and print it. It is shown only this once."""
+    """Create an API key and print it. The key is shown only once."""
     with context.open() as rt:
         expires_at = rt.now() + expires_in if expires_in else None
         key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at)
@@ -237,14 +239,14 @@ def create_key(
     limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
     within = f", within {', '.join(limits)}" if limits else ""
     until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
-    print_note(f"This key may {may}{within}{until}. Save it now: it is not shown again.")
+    print_note(f"This key may {may}{within}{until}. Save the key now: it is not shown again.")
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @pass_command_context
 def list_keys(context: CommandContext, as_json: bool) -> None:
-    """Show the keys, never their secrets."""
+    """List the keys without their secrets."""
     with context.open() as rt:
         found = api_keys.list_all(rt.reader)
         now = rt.stamp()
@@ -264,14 +266,14 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
         for key in found
     ]
     columns = ("ID", "Name", "Scope", "Limited to", "State", "Created", "Last used")
-    print_table(columns, rows, f"There is no key yet. Make one with `{commands.line('admin', 'create-key', 'NAME')}`.")
+    print_table(columns, rows, f"No keys yet. Create a key with `{commands.line('admin', 'create-key', 'NAME')}`.")
 
 
 @click.command()
 @click.argument("key_id", metavar="ID")
 @pass_command_context
 def revoke_key(context: CommandContext, key_id: str) -> None:
-    """Refuse a key from now on. ID is the part between spk_ and _."""
+    """Revoke a key. ID is the part between spk_ and _."""
     # The whole key is accepted as well.
     key_id = key_id.removeprefix("spk_").partition("_")[0]
     with context.open() as rt:

@@ -1,4 +1,4 @@
-"""`list-posts`, `show-post`, `stop-post` and `retry-post`."""
+"""The commands `list-posts`, `show-post`, `stop-post` and `retry-post`."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "unknown": "?", 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 @pass_command_context
 def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
-    """Show what became of a post: plans, attempts, answers."""
+    """Show a post with its plans and attempts."""
     with context.open() as rt:
         note_paused(rt)
         details = post_details.load_details(rt.reader, post_id, rt.stamp())
@@ -48,13 +48,15 @@ def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
 @click.option(
     "--delivery-status", type=click.Choice(list(OUTCOME_LETTERS)), help="Only posts with a delivery in this status."
 )
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="So many at most.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The maximum number of posts."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 @pass_command_context
 def list_posts(
     context: CommandContext, status: str | None, delivery_status: str | None, limit: int, as_json: bool
 ) -> None:
-    """Show posts, the newest first. A delivery that is `unknown` failed, and may be public all the same."""
+    """List posts, the newest first. A delivery that is `unknown` failed, but may have been published anyway."""
     with context.open() as rt:
         note_paused(rt)
         page = post_list.load_page(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
@@ -62,33 +64,33 @@ def list_posts(
     if as_json:
         print_json(found)
         return
-    print_table(
-        ("ID", "Time", "Status", "Deliveries", "Text"), [_line(post) for post in found], "There is no such post."
-    )
+    print_table(("ID", "Time", "Status", "Deliveries", "Text"), [_line(post) for post in found], "No posts found.")
     if more := page.total - len(found):
-        print_note(f"{more} older {'one is' if more == 1 else 'ones are'} not shown; --limit shows more.")
+        print_note(f"{more} older {'post is' if more == 1 else 'posts are'} not shown. Use --limit to show more.")
 
 
 @click.command()
 @click.argument("post_id", metavar="ID", type=ID)
-@click.option("--include-unknown", is_flag=True, help="Also where the outcome is unknown: it may appear twice.")
+@click.option(
+    "--include-unknown", is_flag=True, help="Also retry deliveries with an unknown outcome. A post may appear twice."
+)
 @pass_command_context
 def retry_post(context: CommandContext, post_id: str, include_unknown: bool) -> None:
-    """Publish a post again, now, where it failed; prints the id of the new post."""
+    """Retry the failed deliveries of a post now, and print the id of the new post."""
     with context.open() as rt:
         new_id = rt.write(retries.retry, post_id, OWNER, include_unknown)
         new = _find(rt, new_id)
         note_paused(rt)
     print_line(new_id)
     for delivery in new["deliveries"]:
-        print_note(f"It goes to {delivery['provider']} “{delivery['profileName']}”.")
+        print_note(f"The post is sent to {delivery['provider']} “{delivery['profileName']}”.")
 
 
 @click.command()
 @click.argument("post_id", metavar="ID", type=ID)
 @pass_command_context
 def stop_post(context: CommandContext, post_id: str) -> None:
-    """Send nothing more of a post. What is past its commit goes on; a scheduled post is canceled."""
+    """Stop the open deliveries of a post. A delivery past its commit continues. A scheduled post is canceled."""
     with context.open() as rt:
         before = _find(rt, post_id)["status"]
         states = rt.write(posts.stop, post_id)
@@ -96,7 +98,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
     for delivery, state in zip(after["deliveries"], states.values(), strict=True):
         print_line(f"{delivery['provider']} {delivery['profileName']}: {delivery['status']}")
         if not State(state).final:
-            print_note("  It is past its commit: its outcome is still found out, and it is not sent again.")
+            print_note("  The delivery is past its commit. Its outcome is read back, and it is not sent again.")
     if before in ("settled", "canceled"):
         print_note(f"The post is already {before}. There is nothing to stop.")
 
@@ -110,7 +112,7 @@ def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
 
 
 def _no_post() -> CommandError:
-    return CommandError("No post has this id.", "The answer to POST /api/v1/posts contains the id.")
+    return CommandError("No post has this id.", "The response to POST /api/v1/posts contains the id.")
 
 
 def _line(post: dict[str, Any]) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ def _show_delivery(details: DeliveryDetails) -> None:
         print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
     if not details.steps:
         is_pending = shown["status"] == "pending"
-        print_line(f"  no plan yet; it starts at {format_time(details.delivery.run_at)}" if is_pending else "")
+        print_line(f"  no plan yet, starts at {format_time(details.delivery.run_at)}" if is_pending else "")
     for step in details.steps:
         mark = "✓" if step.done else "▸" if step.is_next else "·"
         note = "  (makes it public)" if step.kind == "commit" else ""

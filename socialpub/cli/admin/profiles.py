@@ -27,9 +27,8 @@ from socialpub.runtime import Runtime
 
 
 def known_provider(rt: Runtime, name: str) -> Provider:
-    """Return the network of the argument PROVIDER."""
     if name not in rt.providers:
-        raise click.BadParameter(f"{name!r} is none of {', '.join(rt.providers)}.", param_hint="PROVIDER")
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(rt.providers)}.", param_hint="PROVIDER")
     return rt.providers[name]
 
 
@@ -42,26 +41,26 @@ NOTHING_CONNECTED = "Nothing was connected, and the address of the consent page 
 
 @click.command()
 @click.argument("provider_name", metavar="PROVIDER")
-@click.option("--name", metavar="LABEL", help="What the profile is called here. Default: the account's own name.")
+@click.option("--name", metavar="LABEL", help="The name of the profile. Default: the account's own name.")
 @click.option(
-    "--profile", "profile_id", type=ID, metavar="ID", help="Connect this profile again, and no other account."
+    "--profile", "profile_id", type=ID, metavar="ID", help="Reconnect this profile, and accept no other account."
 )
-@click.option("--paste", is_flag=True, help="For a server without a browser: paste the address that yours ends at.")
+@click.option("--paste", is_flag=True, help="For a server without a browser: paste your browser's final address.")
 @pass_command_context
 def connect_profile(
     context: CommandContext, provider_name: str, name: str | None, profile_id: str | None, paste: bool
 ) -> None:
     """Connect an account, and print the profile's id.
 
-    Shows the address of the network's consent page and waits until your browser has come back from it, which needs
-    `socialpub serve` (or `web`) to run; with --paste you copy the address by hand. The same account again gives its
-    profile new tokens.
+    The command shows the address of the network's consent page, and waits until your browser returns from that page.
+    This needs a running `socialpub serve` (or `web`). With --paste, you copy the address by hand. If the account is
+    already connected, its profile gets new tokens.
     """
     with context.open() as rt:
         known_provider(rt, provider_name)
         _check_configuration_in_use(rt, provider_name)
         if not paste:
-            _check_way_back(rt, provider_name)
+            _check_redirect(rt, provider_name)
         begun = connect.begin(rt, provider_name, name, profile_id)
         _explain(rt, provider_name, begun)
         try:
@@ -77,10 +76,9 @@ def connect_profile(
 @click.argument("profile_id", metavar="ID", type=ID)
 @pass_command_context
 def refresh_profile(context: CommandContext, profile_id: str) -> None:
-    """Exchange the refresh token for new tokens now, and fetch the account data again: handle, name, picture, and what
-    the account may post.
+    """Renew the tokens of a profile, and fetch its account data (handle, name, picture and permissions).
 
-    Rarely needed: the worker renews tokens before they expire, and fetches the account data once a week.
+    This is rarely needed: the worker renews tokens before they expire, and fetches the account data once a week.
     """
     with context.open() as rt:
         profile = profiles.get(rt.reader, profile_id)
@@ -108,7 +106,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
     until = f", valid until {format_time(profile.access_expires_at)}" if profile.access_expires_at else ""
     print_note(f"The profile “{profile.name}” has a new access token{until}.")
     if profile.refresh_expires_at:
-        print_note(f"Until {format_time(profile.refresh_expires_at)} it can be renewed without you.")
+        print_note(f"Until {format_time(profile.refresh_expires_at)}, socialpub can renew the token without you.")
 
 
 def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
@@ -122,25 +120,25 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
         )
 
 
-def _check_way_back(rt: Runtime, provider_name: str) -> None:
-    """Raise CommandError if the browser would not come back to our web server. A proxy may hide it from here."""
+def _check_redirect(rt: Runtime, provider_name: str) -> None:
+    """Raise CommandError if the browser would not return to our web server."""
     base_url, label = rt.settings.base_url, rt.providers[provider_name].label
     if not consents.returns_here(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
         raise CommandError(
             f"{label} sends your browser to {address}, which is not an address of this appliance.",
-            "Connect by hand: add --paste",
+            "To connect by hand, add --paste.",
         )
     who, how = addresses.find_answering(rt, base_url)
     if who is Answering.OTHER:
         raise CommandError(
-            f"{base_url}, to which {label} would send your browser back, does not lead here: {how}.",
-            "Correct base_url, or what answers there, and try again; or connect by hand: add --paste",
+            f"{label} would send your browser to {base_url}, which does not lead to this appliance: {how}.",
+            "Correct base_url or its proxy, and try again. To connect by hand, add --paste.",
         )
     local = addresses.local_url(rt.settings)
     if who is Answering.NOTHING and addresses.find_answering(rt, local)[0] is not Answering.THIS:
         raise CommandError(
-            f"Nothing answers at {base_url}, to which {label} would send your browser back.",
+            f"{label} would send your browser to {base_url}, but nothing answers at that address.",
             f"{commands.here().start()}, and try again. To connect by hand, add --paste.",
         )
 
@@ -155,23 +153,23 @@ def _explain(rt: Runtime, provider_name: str, begun: StartedConnection) -> None:
     print_note()
     print_note(f"  {begun.url}")
     print_note()
-    print_note(f"It is valid until {begun.expires_at:%H:%M} UTC and works once.")
+    print_note(f"The page is valid until {begun.expires_at:%H:%M} UTC and works once.")
     app = f"{rule.app_kind} app" if rule and rule.app_kind else "app"
     print_note(f"Your {app} at {provider.label} must have exactly this redirect address:")
     print_note(f"  {begun.redirect_uri}")
 
 
 def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
-    """Wait until the browser has come back to the web process."""
-    with spinner("Waiting for your browser to come back (Ctrl-C to cancel)"):
+    """Wait until the browser has returned to the web process."""
+    with spinner("Waiting for your browser to return (Ctrl-C to cancel)"):
         while (finished := _outcome(rt, begun)) is None:
             rt.stopping.wait(POLL_SECONDS)
     return finished
 
 
 def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connected:
-    """Read the address, several times if it is wrong. The web process may finish before."""
-    print_note("Then paste the address at which the browser ended, even if it shows an error there:")
+    """Read the address, up to five times. The web process may finish first."""
+    print_note("Then paste the final address of the browser, even if the browser shows an error:")
     for _ in range(MAX_PASTES):
         line = sys.stdin.readline()
         finished = _outcome(rt, begun)
@@ -186,10 +184,10 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
         except WrongAddress as error:
             print_note(f"{error.message} {error.hint or ''}")
             continue
-        with spinner("Asking whose account this is"):
+        with spinner("Asking for the account"):
             return connect.finish(rt, provider_name, query, begun.id)
     again = commands.line("admin", "connect-profile", provider_name, "--paste")
-    raise CommandError(f"No address was pasted. {NOTHING_CONNECTED}", f"Run it at a terminal: `{again}`")
+    raise CommandError(f"No address was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal.")
 
 
 def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
@@ -205,23 +203,23 @@ def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
 
 @click.command()
 @click.argument("provider_name", metavar="PROVIDER")
-@click.option("--name", metavar="LABEL", help="What the profile is called here. Default: the account's own name.")
+@click.option("--name", metavar="LABEL", help="The name of the profile. Default: the account's own name.")
 @click.option(
     "--credentials", "file", type=click.File("r"), default="-", metavar="FILE|-", help="Default: standard input."
 )
 @pass_command_context
 def import_profile(context: CommandContext, provider_name: str, name: str | None, file: TextIO) -> None:
-    """Connect an account with tokens you already have, and print the profile's id.
+    """Connect an account with existing tokens, and print the profile's id.
 
-    The credentials are JSON: {"accessToken", "refreshToken"?, "expiresAt"?, "refreshExpiresAt"?, "scope"?}. The same
-    account again gives its profile new tokens.
+    The credentials are JSON: {"accessToken", "refreshToken"?, "expiresAt"?, "refreshExpiresAt"?, "scope"?}. If the
+    account is already connected, its profile gets new tokens.
     """
     with context.open() as rt:
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
         given = grants.read_credentials(_text(file))
-        with spinner(f"Asking {provider.label} whose tokens these are"):
+        with spinner(f"Asking {provider.label} for the account"):
             imported = connect.import_account(rt, provider_name, given, name)
         print_connected(rt, imported)
 
@@ -234,13 +232,12 @@ def _text(file: TextIO) -> str:
 
 
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
-    """Print the profile's id and its account."""
     print_line(outcome.profile_id)
     profile = profile_rows.find(rt.reader, outcome.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else profile.account_id
     done = "has new tokens and is active" if outcome.revived else "is connected"
-    print_note(f"{rt.providers[profile.provider].label} account {account} {done}, as “{profile.name}”.")
+    print_note(f"The {rt.providers[profile.provider].label} account {account} {done} as “{profile.name}”.")
     for sentence in outcome.missing:
         print_note(f"Note: {sentence}")
 
@@ -249,7 +246,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @pass_command_context
 def list_profiles(context: CommandContext, as_json: bool) -> None:
-    """Show the connected accounts."""
+    """List the connected accounts."""
     with context.open() as rt:
         found = [(row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
         shapes = json.loads(api_json.profiles(rt.reader, OWNER))
@@ -292,9 +289,9 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
     """End the connection to an account. Its scheduled posts then fail with a message that says so."""
     with context.open() as rt:
         rt.write(profiles.disconnect, profile_id)
-    print_note("The profile is disconnected: nothing is sent with its tokens any more.")
-    print_note("The worker revokes them where the network allows it, and erases them within an hour.")
-    print_note("The account's settings on the network may still list the app; remove it there if you like.")
+    print_note("The profile is disconnected. Nothing more is sent with its tokens.")
+    print_note("The worker revokes the tokens if the network allows it, and erases them within an hour.")
+    print_note("The account's settings on the network may still list the app. You can remove the app there.")
 
 
 @click.command()
@@ -302,10 +299,10 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
 @click.argument("pairs", metavar="[KEY=VALUE...]", nargs=-1)
 @pass_command_context
 def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]) -> None:
-    """Store options for every post to this profile that does not set them itself. `KEY=` removes one.
+    """Set default options for the posts of this profile. `KEY=` removes an option.
 
-    Prints the stored options as JSON; without KEY=VALUE it changes nothing. They apply to posts that are accepted from
-    now on.
+    A post's own options take precedence. The command prints the stored options as JSON; without KEY=VALUE, it changes
+    nothing. The options apply to posts that are accepted from now on.
     """
     given = profiles.read_pairs(pairs)
     with context.open() as rt:
@@ -317,7 +314,7 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
 
 
 def _profile_shape(shape: dict[str, object], profile: ProfileRow, warning: str | None) -> dict[str, object]:
-    """Add the stored options, and the reason why the profile needs its owner, to the API's fields."""
+    """Add the stored options, the reason and the warning to the API's fields."""
     more = {"reason": profile.reason, "warning": warning}
     given = {name: value for name, value in more.items() if value is not None}
     return {**shape, **given, "options": json.loads(str(profile.options))}
@@ -334,11 +331,11 @@ def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
 
 @click.command()
 @click.argument("profile_id", metavar="ID", type=ID)
-@click.option("--sections", is_flag=True, help="Show their sections too.")
+@click.option("--sections", is_flag=True, help="Also list the sections.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @pass_command_context
 def list_boards(context: CommandContext, profile_id: str, sections: bool, as_json: bool) -> None:
-    """Show the boards of a Pinterest profile."""
+    """List the boards of a Pinterest profile."""
     with context.open() as rt, spinner("Asking for the boards"):
         found = questions.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
@@ -350,7 +347,7 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
     print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
     if rows:
         line = commands.line("admin", "set-options", profile_id, "boardId=ID")
-        print_note(f"To make one the default of this profile: `{line}`")
+        print_note(f"To set the default board of this profile: `{line}`")
 
 
 def _board_shape(one: BoardWithSections, sections: bool) -> dict[str, object]:
@@ -372,7 +369,7 @@ def _board_rows(one: BoardWithSections) -> list[tuple[str, ...]]:
 @click.command()
 @click.argument("profile_id", metavar="ID", type=ID)
 @click.argument("name")
-@click.option("--secret", is_flag=True, help="Only the account itself sees the board.")
+@click.option("--secret", is_flag=True, help="Only the account itself can see the board.")
 @click.option("--section", "sections", metavar="NAME", multiple=True, help="Create a section of the board. Repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the board and its sections as JSON.")
 @pass_command_context
@@ -381,8 +378,8 @@ def create_board(
 ) -> None:
     """Create the board NAME of a Pinterest profile, and print its id.
 
-    A board or section that exists already is used: the same command again creates nothing twice. To add sections to a
-    board, give its name or its id.
+    The command uses an existing board or section, so it creates nothing twice. To add sections to a board, give its
+    name or its id.
     """
     with context.open() as rt, spinner("Creating the board"):
         board, is_new = questions.create_board(rt, profile_id, name, secret=secret)

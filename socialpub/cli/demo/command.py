@@ -1,4 +1,4 @@
-"""`socialpub demo`: the whole appliance at work within seconds, without an account anywhere."""
+"""`socialpub demo`: the appliance and the sandbox publish first posts, without any account."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from socialpub.providers.registry import LABELS
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
-"""The file that verifies the appliance's address for the sandbox's TikTok. The appliance serves it."""
+"""The file with which the sandbox's TikTok verifies the appliance's address."""
 VERIFICATION_LINES = f"""\
 verification_file = "{VERIFICATION["file_name"]}"
 verification_content = "{VERIFICATION["content"]}"
@@ -35,7 +35,7 @@ START_POLL_SECONDS = 0.1
 
 
 class DemoProcesses:
-    """`url` is the appliance's address, `sandbox_url` the sandbox's. As a context manager, it ends both."""
+    """The processes of the appliance (`url`) and the sandbox (`sandbox_url`). The context manager ends both."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -45,7 +45,7 @@ class DemoProcesses:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.folder / "demo.lock")
         if not self._lock.try_acquire():
-            raise CommandError(f"A demo is running in {self.folder} already.", "Choose another folder: --folder DIR")
+            raise CommandError(f"A demo already runs in {self.folder}.", "Choose another folder: --folder DIR")
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             template.create(self.folder)
@@ -53,7 +53,7 @@ class DemoProcesses:
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
         self.config.write_text(
-            "# The demo writes this file again at every run.\n"
+            "# The demo writes this file at every run.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
             f"{provider_lines(self.sandbox_url, VERIFICATION_LINES)}"
         )
@@ -80,7 +80,7 @@ class DemoProcesses:
         self._lock.release()
 
     def exited(self) -> str | None:
-        """The name of a process that has ended although it should stay."""
+        """Return the name of a process that has ended unexpectedly."""
         return next((name for name, child in self._processes.items() if child.process.poll() is not None), None)
 
     def _start(self, name: str, *arguments: str, **how: Any) -> None:
@@ -88,7 +88,7 @@ class DemoProcesses:
             self._processes[name] = ChildProcess(*arguments, log=log, **how)
 
     def _configure_sandbox(self) -> None:
-        """Do what an owner does once on TikTok's portal, and shorten the networks' waits."""
+        """Verify the address as on TikTok's portal, and shorten the networks' waits."""
         quick = {"processing_ticks": 1}
         # The demo may run all day.
         tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
@@ -117,11 +117,11 @@ class DemoProcesses:
                         return
                 pause.wait(START_POLL_SECONDS)
         end = "\n".join(self.logs[name].read_text("utf-8", "replace").splitlines()[-15:])
-        raise CommandError(f"The {name} did not start. The end of its log:\n{end}", f"The whole log: {self.logs[name]}")
+        raise CommandError(f"The {name} did not start. The end of its log:\n{end}", f"Full log: {self.logs[name]}")
 
 
 def _free_port(usual: int) -> int:
-    """Return the usual port if it is free, otherwise any, so that addresses stay the same."""
+    """Return the usual port if it is free, otherwise any free port."""
     for port in (usual, 0):
         with socket.socket() as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -130,7 +130,7 @@ def _free_port(usual: int) -> int:
             except OSError:
                 continue
             return int(sock.getsockname()[1])
-    raise CommandError("No port is free on 127.0.0.1.", "Try again in a while.")
+    raise CommandError("No port is free on 127.0.0.1.", "Try again later.")
 
 
 VIDEO_SECONDS = 60
@@ -154,14 +154,13 @@ class DemoVideo:
             _, output = self._encoder.communicate(timeout=VIDEO_SECONDS)
         except subprocess.TimeoutExpired:
             self.cancel()
-            raise CommandError(f"The video was not made within {VIDEO_SECONDS} seconds.", "Try again.") from None
+            raise CommandError(f"The video was not ready within {VIDEO_SECONDS} seconds.", "Try again.") from None
         if self._encoder.returncode != 0:
             last = output.decode(errors="replace").strip().rpartition("\n")[2]
-            raise CommandError(f"The video could not be made: {last}", "Install PyAV: pip install av")
+            raise CommandError(f"The video could not be encoded: {last}", "Install PyAV: pip install av")
         return self.path.read_bytes()
 
     def cancel(self) -> None:
-        """End the child process."""
         self._encoder.kill()
         self._encoder.communicate()
 
@@ -172,23 +171,23 @@ POLL_SECONDS = 1.0
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End with 0 when all is published.")
+@click.option("--once", is_flag=True, help="Exit with 0 when everything is published.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where it keeps its data. Default: socialpub-demo in your cache folder.",
+    help="The folder for the demo's data. Default: socialpub-demo in your cache folder.",
 )
 def demo(once: bool, folder: Path | None) -> None:
-    """Show everything at work: the appliance, stand-ins for the networks, and first posts. Needs no account."""
+    """Run a demo: the appliance, simulated networks, and first posts. No account is needed."""
     # A variable of another appliance must not send the demo's posts to a real network.
     for name in [name for name in os.environ if name.startswith("SOCIALPUB_")]:
         del os.environ[name]
-    # SIGTERM tidies up as Ctrl-C does.
+    # SIGTERM cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     processes = DemoProcesses(folder or Path(cache, "socialpub-demo"))
-    # The commands that it shows follow this variable, as `use_config` says.
+    # The printed commands use this variable, as `use_config` explains.
     os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
     commands.detect(None)
     try:
@@ -198,8 +197,8 @@ def demo(once: bool, folder: Path | None) -> None:
             with spinner("Starting the appliance and the sandbox"):
                 ending.enter_context(processes)
             print_styled(("socialpub", "bold"), f" runs at {processes.url}")
-            print_line(f"The sandbox at {processes.sandbox_url} stands in for X, TikTok and Pinterest;")
-            print_line("nothing leaves this machine.")
+            print_line(f"The sandbox at {processes.sandbox_url} simulates X, TikTok and Pinterest.")
+            print_line("Nothing leaves this machine.")
             client = ApiClient(processes.url)
             ending.callback(client.close)
             posts = walkthrough.run(processes.config, client, video.wait)
@@ -218,26 +217,26 @@ def demo(once: bool, folder: Path | None) -> None:
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     rows = [
-        *((f"{label} as a reader sees it", f"{processes.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
-        ("The API’s reference", f"{processes.url}/api/v1/openapi-docs"),
-        ("Is it healthy?", f"{processes.url}/readyz"),
+        *((f"Posts on {label}", f"{processes.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
+        ("API reference", f"{processes.url}/api/v1/openapi-docs"),
+        ("Health", f"{processes.url}/readyz"),
     ]
     print_line()
-    print_styled(("Have a look", "bold"))
+    print_styled(("Addresses to open", "bold"))
     for label, value in rows:
         print_styled(f"   {label:<30}", (value, "cyan"))
     print_line()
-    print_styled(("How they were published, call by call", "bold"))
+    print_styled(("To see each call of the posts", "bold"))
     print_styled((f"   {walkthrough.use_config(processes.config)}", "dim"))
     for kind, post in posts.items():
         print_styled((f"   {commands.line('admin', 'show-post', post['id'])}   # the {kind}", "dim"))
 
 
 def require_success(processes: DemoProcesses, posts: Posts) -> None:
-    """Raise CommandError, which names every network that has not got its post, and why."""
+    """Raise CommandError with every network that did not publish its post, and the reason."""
     missing = [
         f"The {kind} is not on {LABELS[delivery['provider']]} “{delivery['profileName']}” ({delivery['status']}): "
-        f"{delivery.get('errorMessage') or 'it has no outcome yet'}"
+        f"{delivery.get('errorMessage') or 'no outcome yet'}"
         for kind, post in posts.items()
         for delivery in post["deliveries"]
         if delivery["status"] != "published"
@@ -249,12 +248,11 @@ def require_success(processes: DemoProcesses, posts: Posts) -> None:
 
 
 def _stay(processes: DemoProcesses) -> None:
-    """Wait until Ctrl-C."""
     print_line()
-    print_styled(("The dashboard, in which this link signs you in, once", "bold"))
+    print_styled(("The dashboard (this link signs you in, once)", "bold"))
     print_styled("   ", (walkthrough.sign_in_link(processes.config, processes.url), "cyan"))
     print_line()
-    print_line("Everything keeps running until you press Ctrl-C.")
+    print_line("The demo runs until you press Ctrl-C.")
     pause = threading.Event()
     while (name := processes.exited()) is None:
         pause.wait(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Draws and encodes the demo's video: a sunset over the hills of the image. It runs as a process of its own."""
+"""Drawing and encoding of the demo's video, a sunset over hills, in its own process."""
 
 import math
 import sys
@@ -56,7 +56,7 @@ def _scene(at: float, sun: Image.Image, hills: Image.Image) -> Image.Image:
     """Return one frame. `at` goes from 0, late afternoon, to 1, dusk."""
     top = _between((92, 128, 190), (22, 22, 62), at)
     bottom = _between((255, 206, 140), (214, 92, 84), at)
-    # A column of one pixel is enough of a gradient: it is drawn out to the whole sky.
+    # Resizing turns two pixels into a gradient.
     sky = Image.new("RGB", (1, 2))
     sky.putpixel((0, 0), top)
     sky.putpixel((0, 1), bottom)

@@ -1,4 +1,4 @@
-"""The demo's steps: connect accounts, create a key, and publish as any caller does."""
+"""The demo's steps: connect accounts, create a key, and publish through the API."""
 
 import io
 import json
@@ -25,11 +25,12 @@ from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 
 WAIT_SECONDS = 60
-PRIVATE = "for its owner alone (SELF_ONLY), so it has no public address"
+READ_LOG = "For details, read the logs in the demo's folder."
+PRIVATE = "visible only to its owner (SELF_ONLY), so it has no public address"
 DATA_OPTION = "  -d '"
 MARGIN = "   "
 LINE_WIDTH = 93
-"""Characters of a line of JSON, without the margin."""
+"""The width of a line of JSON, without the margin."""
 
 
 class Transcript:
@@ -56,7 +57,7 @@ class Transcript:
 
 
 def format_json(value: Any, before: int = 0, depth: int = 2) -> str:
-    """Return JSON on one line if it fits behind `before` characters, otherwise with one member a line."""
+    """Return JSON on one line if it fits after `before` characters, otherwise with one member per line."""
     flat = json.dumps(value, ensure_ascii=False)
     if before + len(flat) <= LINE_WIDTH or not isinstance(value, dict | list) or not value:
         return flat
@@ -86,8 +87,8 @@ class ApiClient:
         """Use this key from now on, and show the shell variables of the next commands."""
         self._key = key
         show = self.transcript
-        show.result("made; it can read and write")
-        show.note("To try what follows in another terminal, begin with these lines:")
+        show.result("created; the key can read and write")
+        show.note("To run the next commands in another terminal, start with these lines:")
         show.command(f"cd {folder}")
         show.command(f"API={self._url}/api/v1")
         show.command(f"AUTH='Authorization: Bearer {key}'")
@@ -99,7 +100,7 @@ class ApiClient:
         reservation = self._call("POST", "/uploads", body)
         headers = dict(reservation["requiredHeaders"])
         given = "".join(f' -H "{name}: {value}"' for name, value in headers.items())
-        self.transcript.command(f'curl{given} -T {file_name} "$uploadUrl"   # that of the answer')
+        self.transcript.command(f'curl{given} -T {file_name} "$uploadUrl"   # from the response')
         _check(self._client.put(reservation["uploadUrl"], content=content, headers=headers))
         artifact = self._call("POST", "/uploads/complete", {"artifactId": reservation["artifactId"]})
         facts = f"{artifact['kind']}, {artifact['mimeType']}, {artifact['sizeBytes']:,} bytes"
@@ -121,7 +122,7 @@ class ApiClient:
         return str(post["id"])
 
     def wait_for(self, post_id: str, kind: str) -> dict[str, Any]:
-        """Return the post once every delivery has an outcome, or after a timeout."""
+        """Return the post when every delivery has an outcome, or after a timeout."""
         path = f"/posts/{post_id}?wait={WAIT_SECONDS}"
         post: dict[str, Any] = self._call("GET", path, waiting_for=f"Publishing the {kind}")
         for delivery in post["deliveries"]:
@@ -152,7 +153,7 @@ def _check(response: httpx2.Response) -> None:
         detail = "\n- ".join([problem["detail"], *reasons])
     except (ValueError, LookupError, TypeError):
         detail = response.text[:500]
-    raise CommandError(f"The appliance answered {response.status_code}: {detail}", "Its log tells more.")
+    raise CommandError(f"The appliance responded with {response.status_code}: {detail}", READ_LOG)
 
 
 # --- the image --------------------------------------------------------------------------------------------------------
@@ -186,38 +187,38 @@ def paint_image(words: str, width: int = 1200, height: int = 675) -> bytes:
 # --- the steps --------------------------------------------------------------------------------------------------------
 
 Posts = dict[str, dict[str, Any]]
-"""What was published and how it ended, by "picture" and "video"."""
+"""The posts with their outcomes, by "image" and "video"."""
 
 ACCOUNT = "demo"
-PICTURE, VIDEO = "evening.png", "sunset.mp4"
-ALTS = {"picture": "An evening sky over violet hills", "video": "The sun goes down behind violet hills"}
+IMAGE, VIDEO = "evening.png", "sunset.mp4"
+ALTS = {"image": "An evening sky over violet hills", "video": "The sun goes down behind violet hills"}
 CONSENT_SECONDS = 30
 
 
 def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> Posts:
-    """Publish an image and a video with the appliance of this configuration. The files go beside it."""
+    """Publish an image and a video with the appliance of this configuration, and store the files beside it."""
     transcript, folder = client.transcript, config.parent
     with CommandContext(config).open() as rt:
         profiles = _connect_accounts(rt, config, transcript)
         board_id = _choose_board(rt, profiles["pinterest"], transcript)
-        transcript.step("Make an API key")
+        transcript.step("Create an API key")
         transcript.command(commands.line("admin", "create-key", "demo"))
         client.use_key(rt.write(api_keys.create, "demo"), folder)
 
     now = datetime.now(UTC)
-    picture = paint_image(f"hello from your own machine, {now:%d %B %Y}")
-    (folder / PICTURE).write_bytes(picture)
+    image = paint_image(f"hello from your own machine, {now:%d %B %Y}")
+    (folder / IMAGE).write_bytes(image)
 
     def publish(kind: str, artifact_id: str) -> str:
-        text = f"A {kind} from my own machine, sent at {now:%H:%M:%S} UTC."
+        text = f"My {kind} from my own machine, sent at {now:%H:%M:%S} UTC."
         options = {"tiktok": {"privacyLevel": "SELF_ONLY"}, "pinterest": {"boardId": board_id, "title": f"My {kind}"}}
         return client.publish(text, list(profiles.values()), artifact_id, ALTS[kind], options)
 
-    transcript.step("Upload a picture")
-    artifact_id = client.upload(picture, PICTURE, "image/png")
-    transcript.step("Post it to all three networks")
-    ids = {"picture": publish("picture", artifact_id)}
-    transcript.step("Upload and post a video, with the same four calls")
+    transcript.step("Upload an image")
+    artifact_id = client.upload(image, IMAGE, "image/png")
+    transcript.step("Post the image to all three networks")
+    ids = {"image": publish("image", artifact_id)}
+    transcript.step("Upload and post a video with the same four calls")
     transcript.shows_commands = False
     ids["video"] = publish("video", client.upload(encode_video(), VIDEO, "video/mp4"))
     transcript.shows_commands = True
@@ -232,13 +233,13 @@ def sign_in_link(config: Path, url: str) -> str:
 
 
 def use_config(config: Path) -> str:
-    """Return the line that leads commands in another terminal to the demo's appliance."""
+    """Return the line with which commands in another terminal use the demo's appliance."""
     return f"export {commands.CONFIG_VARIABLE}={shlex.quote(str(config))}"
 
 
 def _connect_accounts(rt: Runtime, config: Path, transcript: Transcript) -> dict[str, str]:
     """Connect an account of each network. Return the profiles' ids by network."""
-    transcript.step("Connect an account of each network, on its own consent page")
+    transcript.step("Connect an account of each network on its consent page")
     transcript.command(use_config(config))
     profiles = {}
     for name, provider in rt.providers.items():
@@ -259,12 +260,11 @@ def _connect(rt: Runtime, provider: str) -> str:
         case consents.Failed():
             raise CommandError(outcome.message, outcome.hint)
         case None:
-            raise CommandError(f"The browser did not come back to {begun.redirect_uri}.", "Its log tells more.")
+            raise CommandError(f"The browser did not return to {begun.redirect_uri}.", READ_LOG)
 
 
 def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
-    """Return a board's id. The sandbox's accounts have boards."""
-    transcript.step("Choose a board, which every pin needs")
+    transcript.step("Choose a board for the pins")
     transcript.command(commands.line("admin", "list-boards", profile_id))
     listed = questions.list_boards(rt, profile_id)
     if not listed:
@@ -280,29 +280,23 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
 
 
 def allow(consent_url: str, account: str) -> None:
-    """Give the consent of `account` as a browser does: read the page and send its form. Raise CommandError."""
+    """Give consent for `account` like a browser: read the page and send its form. Raises CommandError."""
     with httpx2.Client(trust_env=False, timeout=CONSENT_SECONDS) as browser:
         page = browser.get(consent_url)
         form = ConsentForm()
         form.feed(page.text)
         if page.status_code != 200 or form.action is None or account not in form.accounts:
-            raise CommandError(
-                f"The sandbox shows no consent page for @{account} ({page.status_code}).", "Its log tells more."
-            )
+            raise CommandError(f"The sandbox shows no consent page for @{account} ({page.status_code}).", READ_LOG)
         response = browser.post(
             urljoin(consent_url, form.action), data={**form.fields, "account": account, "decision": "allow"}
         )
         if response.status_code not in (302, 303) or "location" not in response.headers:
-            raise CommandError(
-                f"The sandbox's consent page did not lead back ({response.status_code}).", "Its log tells more."
-            )
-        # The appliance reports the outcome, whatever this page shows.
+            raise CommandError(f"The sandbox's consent page did not redirect ({response.status_code}).", READ_LOG)
+        # The appliance reports the outcome, so the page itself does not matter.
         browser.get(urljoin(consent_url, response.headers["location"]))
 
 
 class ConsentForm(HTMLParser):
-    """The fields of the page's form, unchanged."""
-
     def __init__(self) -> None:
         super().__init__()
         self.action: str | None = None
@@ -320,5 +314,5 @@ class ConsentForm(HTMLParser):
 
 
 def _is_sent(found: dict[str, str]) -> bool:
-    """Return whether a browser sends this input: a box or a choice must be checked."""
+    """Return whether a browser sends this input. A checkbox or radio button must be checked."""
     return found.get("type") not in ("checkbox", "radio") or "checked" in found

@@ -27,13 +27,18 @@ from socialpub.db.upgrade_backups import UpgradeBackup
 from socialpub.ops.backup import rollback
 from socialpub.ops.backup.rollback import Environment, Rollback
 
-FOLDER = click.Path(readable=False, path_type=Path)  # other users get the message that root is needed
+FOLDER = click.Path(readable=False, path_type=Path)  # `check` reports that root is needed
 
 
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for the places. All commands of an installation need the same."""
+    """Add the options for the places, which all commands of an installation share."""
     for name, parameter, usual, what in (
-        ("--destdir", "destdir", None, "Put all below DIR, for a package; make no user, tell systemd nothing."),
+        (
+            "--destdir",
+            "destdir",
+            None,
+            "Write everything below DIR, for a package. Do not create a user or use systemd.",
+        ),
         ("--user", "user", DEFAULT_PLACES.user, "The user that the service runs as."),
         ("--unit-dir", "units", DEFAULT_PLACES.units, "The folder of the units."),
         ("--command-dir", "commands", DEFAULT_PLACES.commands, "The folder of the command `socialpub`."),
@@ -49,47 +54,46 @@ def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("install-service")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only print the steps.")
 @places_options
 def install_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
-    """Make a service of this machine, with systemd, out of the socialpub that runs this command.
+    """Install this socialpub as a systemd service.
 
-    Run it again with a newer one to upgrade; configuration and data stay as they are.
+    To upgrade, run the command of a newer version. Configuration and data stay unchanged.
     """
     os.umask(0o022)
     installation = Installer(InstallationPlaces(destdir=destdir and destdir.absolute(), **where))
     is_first = not installation.places.real(installation.places.config).exists()
     installation.check()
-    _do(installation.plan(), dry_run)
+    _run_plan(installation.plan(), dry_run)
     for sentence in installation.notes:
         print_note()
         print_note(sentence)
     if not dry_run:
-        _say_next(installation, is_first)
+        _print_next_steps(installation, is_first)
 
 
 @click.command("uninstall-service")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only print the steps.")
 @places_options
 def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
     """Stop the service and remove its units, programs and command. Configuration and data stay."""
     places = InstallationPlaces(destdir=destdir and destdir.absolute(), **where).checked()
     if destdir is None:
         if os.geteuid() != 0:
-            raise OperatorError("Only root can take a service away.", "Run it with sudo.")
+            raise OperatorError("Only root can remove a service.", "Run the command with sudo.")
         installer.refuse_without_systemd()
     data = files.read_config(places).data_dir
-    _do(_removal_plan(places), dry_run)
+    _run_plan(_removal_plan(places), dry_run)
     if dry_run:
         return
     print_note()
-    print_note(f"Configuration and data stay: {places.configuration} and {data}, with its secret.key.")
+    print_note(f"Configuration and data stay: {places.configuration} and {data} (with secret.key).")
     remove = shlex.join(["sudo", "rm", "-r", str(places.configuration), str(data)])
-    print_note(f"To remove them for good, and the user: {remove} && sudo userdel {places.user}")
+    print_note(f"To remove them and the user permanently: {remove} && sudo userdel {places.user}")
 
 
 def _removal_plan(places: InstallationPlaces) -> Iterator[InstallationStep]:
-    """Yield the steps of a removal. Data and configuration stay."""
     names = [*files.unit_texts(places, Settings())]
     present = [name for name in names if places.real(places.units / name).exists()]
     started = [name for name in present if "/" not in name]
@@ -104,11 +108,11 @@ def _removal_plan(places: InstallationPlaces) -> Iterator[InstallationStep]:
     if drop_ins.is_dir() and set(drop_ins.iterdir()) <= {places.real(places.units / files.ADDRESSES)}:
         yield InstallationStep(f"Remove {drop_ins}", drop_ins.rmdir)
     if places.destdir is None and present:
-        yield InstallationStep("Have systemd read the units", lambda: installer.run_systemctl("daemon-reload"))
+        yield InstallationStep("Reload the units in systemd", lambda: installer.run_systemctl("daemon-reload"))
     command = places.real(places.command)
     if command.exists() and not files.is_foreign_command(places):
         yield InstallationStep(f"Remove {places.command}", command.unlink)
-    # Last: this program may be there.
+    # The programs come last, because this program may be one of them.
     programs = places.real(places.programs)
     link, environments = places.real(places.environment), places.real(places.environments)
     if link.is_symlink():
@@ -119,18 +123,20 @@ def _removal_plan(places: InstallationPlaces) -> Iterator[InstallationStep]:
         yield InstallationStep(f"Remove {places.programs}", programs.rmdir)
 
 
-def _do(plan: Iterator[InstallationStep], dry_run: bool) -> None:
+def _run_plan(plan: Iterator[InstallationStep], dry_run: bool) -> None:
     for step in plan:
         print_line(step.sentence)
         if not dry_run:
             step.do()
 
 
-def _say_next(installation: Installer, is_first: bool) -> None:
+def _print_next_steps(installation: Installer, is_first: bool) -> None:
     places = installation.places
     print_note()
     if installation.is_staged:
-        print_note("When the package is unpacked, this does the rest (user, owners, secret.key), and tells systemd:")
+        print_note(
+            "After unpacking the package, run this command. It creates the user and secret.key, and sets owners:"
+        )
         print_note(f"    {places.program} install-service")
         return
     typed = files.typed_commands(places)
@@ -140,71 +146,71 @@ def _say_next(installation: Installer, is_first: bool) -> None:
     )
     if not is_first:
         if not installer.is_active(installer.WEB):
-            print_note(f"It does not run. {start}")
+            print_note(f"The service does not run. {start}")
         print_note(f"Done. To check the installation: {typed.line('doctor')}")
         return
     print_note("Next:")
-    print_note(f"1. Fill in base_url and your networks' apps: sudoedit {places.config}")
+    print_note(f"1. Fill in base_url and the apps of your networks: sudoedit {places.config}")
     print_note(f"2. {start}")
     print_note(f"3. Set the dashboard's password: {typed.line('admin', 'set-password')}")
-    print_note(f"Keep a copy of {places.data / 'secret.key'} elsewhere: without it the stored tokens cannot be read.")
+    print_note(f"Keep a copy of {places.data / 'secret.key'} elsewhere: without it, stored tokens cannot be read.")
 
 
 # --- going back -------------------------------------------------------------------------------------------------------
-# Everything that can refuse does so before anything is stopped. The database changes in one moment, and the environment
-# in another. Both are the former ones at the end, or both are the present ones.
+# Every check comes before the services stop. The database and the environment are replaced in two atomic steps. At the
+# end, both are of the former version or both are of the present version.
 
 BACKUP, TIMER = "socialpub-backup.service", "socialpub-backup.timer"
 UNITS = (TIMER, installer.SOCKET, installer.WEB, installer.WORKER, BACKUP)
-"""In the order in which they stop. Otherwise a request or the timer would start the present version again."""
+"""In the order of stopping. Otherwise, a request or the timer would start the present version again."""
 
 
 @click.command("go-back")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only print the steps.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @places_options
 def go_back(dry_run: bool, yes: bool, destdir: Path | None, **where: Any) -> None:
-    """Undo an upgrade of the service: start the version that ran before it again.
+    """Undo an upgrade of the service: return to the version before the upgrade.
 
-    If that version does not know the present database, the backup from before the upgrade takes its place, and
-    publishing is paused. The present database is kept.
+    If that version does not know the present database, the backup from before the upgrade replaces it, and publishing
+    is paused. The present database is kept.
     """
     if destdir is not None:
-        raise OperatorError("A package has no former version.", "Leave --destdir out.")
+        raise OperatorError("A package has no former version.", "Omit --destdir.")
     os.umask(0o022)
-    way = WayBack.find(InstallationPlaces(**where).checked())
-    steps = list(way.plan())
-    print_note(way.summary)
+    rollback_plan = ServiceRollback.prepare(InstallationPlaces(**where).checked())
+    steps = list(rollback_plan.plan())
+    print_note(rollback_plan.summary)
     for step in steps:
         print_line(step.sentence)
     if dry_run:
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise OperatorError("Nothing was changed: this command asks first, and there is no terminal.", "Add --yes.")
-        ask_to_continue(f"Go back from {version.current()} to {way.former.version}?")
-    way.go(steps)
+            raise OperatorError("Nothing was changed: the confirmation needs a terminal.", "Add --yes.")
+        ask_to_continue(f"Go back from {version.current()} to {rollback_plan.former.version}?")
+    rollback_plan.run(steps)
 
 
 @dataclass
-class WayBack:
-    """The steps back on this machine, and how many are done."""
+class ServiceRollback:
+    """The return to the former version on this machine, and its progress."""
 
     places: InstallationPlaces
     settings: Settings
     former: Environment
     backup: UpgradeBackup | None
-    """The backup that takes the place of the database. None: the former version works with the present one."""
+    """The backup that replaces the database. None: the former version works with the present database."""
     running: list[str]
     done: Rollback | None = None
     is_switched: bool = False
     """Whether the former environment is in use again."""
 
     @classmethod
-    def find(cls, places: InstallationPlaces) -> "WayBack":
-        """Return the way back. Raise OperatorError with the reason if there is none."""
+    def prepare(cls, places: InstallationPlaces) -> "ServiceRollback":
+        """Check everything. Raises OperatorError if the rollback is impossible."""
         if os.geteuid() != 0:
-            raise OperatorError("Only root can go back to a former version of the service.", "Run it with sudo.")
+            raise OperatorError("Only root can go back to a former version.", "Run the command with sudo.")
         installer.refuse_without_systemd()
         if environment.in_use(places) is None:
             raise OperatorError(
@@ -216,7 +222,7 @@ class WayBack:
         former = rollback.find_former(places.environment.resolve())
         if former is None:
             raise OperatorError(
-                f"No former version is left in {places.environments}.",
+                f"There is no former version in {places.environments}.",
                 f"Roll back by hand. To read how, run `{commands.line('manual', 'upgrading')}`.",
             )
         _refuse_configuration(places, former)
@@ -227,11 +233,10 @@ class WayBack:
     @property
     def summary(self) -> str:
         if self.backup is None:
-            return f"{self.former.version} works with the present database: every post stays."
+            return f"{self.former.version} works with the present database. Every post stays."
         return (
-            f"{self.former.version} does not know the present database. The backup from before the upgrade takes its "
-            f"place: {self.backup.path}. Posts that were accepted since then are only in the present one, which is "
-            "kept."
+            f"{self.former.version} does not know the present database. The backup from before the upgrade replaces "
+            f"it: {self.backup.path}. Posts accepted since then are only in the present database, which is kept."
         )
 
     def plan(self) -> Iterator[InstallationStep]:
@@ -240,30 +245,30 @@ class WayBack:
             yield InstallationStep(f"Stop {', '.join(self.running)}", partial(_each, "stop", self.running))
         if self.backup is not None:
             yield InstallationStep(
-                f"Put {self.backup.path} in the place of {self.settings.database_file}, which is kept beside it",
+                f"Replace {self.settings.database_file} by {self.backup.path}, and keep the replaced database",
                 self._roll_back,
             )
-        yield InstallationStep(f"Have {places.environment} lead to {former.folder}", self._switch)
+        yield InstallationStep(f"Link {places.environment} to {former.folder}", self._switch)
         gone = [name for name in files.installed_units(places) if name not in former.units]
         if gone:
             yield InstallationStep(
                 f"Remove {', '.join(gone)}, which {former.version} does not have", partial(_remove, places, gone)
             )
         yield InstallationStep(
-            f"Write the units and the command of {former.version}, by its own install-service", self._install
+            f"Write the units and the command of {former.version} with its own install-service", self._install
         )
         again = [unit for unit in reversed(self.running) if unit not in gone and unit != BACKUP]
         if again:
             yield InstallationStep(f"Start {', '.join(again)}", partial(_each, "start", again))
 
-    def go(self, steps: list[InstallationStep]) -> None:
-        """Do every step. A failure before the first change leaves the present version running."""
+    def run(self, steps: list[InstallationStep]) -> None:
+        """Do every step. After a failure before the first change, the present version runs again."""
         try:
             for step in steps:
                 step.do()
         except OperatorError as error:
-            raise self._where_it_stands(error) from error
-        self._say_what_became()
+            raise self._explain_failure(error) from error
+        self._print_result()
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -288,47 +293,47 @@ class WayBack:
             raise OperatorError(f"{self.former.version} could not write its units: {done.stderr.strip()}")
         installer.run_systemctl("daemon-reload")
 
-    # --- words -------------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
-    def _where_it_stands(self, error: OperatorError) -> OperatorError:
+    def _explain_failure(self, error: OperatorError) -> OperatorError:
         if self.is_switched:
             hint = f"The former version is in place. Run `sudo {self.former.program} install-service` again."
             return OperatorError(error.message, f"{error.hint or ''} {hint}".strip())
         if self.done is not None:
             return OperatorError(
-                f"The database is the former one already, but its version is not in place. {error.message}",
-                "Run this again: it continues here.",
+                f"The database is replaced, but the former version is not in place yet. {error.message}",
+                "Run the command again to continue.",
             )
         _each("start", [unit for unit in reversed(self.running) if unit != BACKUP])
         return OperatorError(
             f"{error.message} Nothing was changed, and the present version runs as before.", error.hint
         )
 
-    def _say_what_became(self) -> None:
+    def _print_result(self) -> None:
         print_note()
         print_note(f"socialpub {self.former.version} is in use again.")
         if self.done is None:
-            print_note("Every post is as it was.")
+            print_note("Every post is unchanged.")
         else:
             backup.describe_rollback(self.done)
-            print_note("Publishing is paused: the API can be used, and nothing is published. Next:")
+            print_note("Publishing is paused. The API works, but nothing is published. Next:")
             backup.print_steps_after_rollback(1)
         if not self.running:
-            print_note(f"It did not run before. {files.typed_commands(self.places).start()}.")
+            print_note(f"The service did not run before. {files.typed_commands(self.places).start()}.")
 
 
 def _refuse_configuration(places: InstallationPlaces, former: Environment) -> None:
-    """Raise OperatorError with the keys that the former version does not know. Its own program checks them."""
+    """Raise OperatorError if the former version's own program refuses the configuration."""
     identity = installer.user_identity(places)
-    said = files.config_refusal(former.program, places.config, identity)
-    if not said:
+    refusal = files.config_refusal(former.program, places.config, identity)
+    if not refusal:
         return
     if files.config_refusal(places.program, places.config, identity):
-        print_note(f"The configuration cannot be read outside of the services: {said}")
+        print_note(f"Only the services can read the configuration: {refusal}")
         return
     raise OperatorError(
-        f"Version {former.version} does not accept the configuration, so nothing was changed. {said}",
-        f"Remove from {places.config} what it names, then run this again.",
+        f"Version {former.version} does not accept the configuration, so nothing was changed. {refusal}",
+        f"Remove these keys from {places.config}. Then run the command again.",
     )
 
 

@@ -1,8 +1,7 @@
-"""The environment that the service runs from.
+"""The Python environment of the service.
 
-It is built beside the one in use, tried as the service's user, and then put in its place in one moment. A failure
-before that leaves the version in use unchanged. Nothing is downloaded: the service runs the packages that are installed
-here.
+A new environment is built beside the present one, tested as the service's user, and then linked atomically. An earlier
+failure leaves the version in use unchanged. Nothing is downloaded: the service uses the packages of this installation.
 """
 
 import compileall
@@ -37,17 +36,17 @@ _LEFT_OUT = ("__pycache__", "site-packages", "test", "idlelib", "tkinter", "turt
 
 @dataclass(frozen=True, slots=True)
 class ServiceInterpreter:
-    """A Python that the service's user can execute, although home folders are hidden from the service."""
+    """A Python that the service's user can execute although home folders are hidden."""
 
     executable: Path
     copied_from: Path | None = None
-    """The installation of Python to copy into the environment. None: it is used where it is."""
+    """The Python installation to copy into the environment. None: no copy is needed."""
 
 
 def choose_interpreter() -> ServiceInterpreter:
-    """Return the Python of this command if the service sees it, or the system's own of the same version.
+    """Return the Python of this command if the service sees it, or the system's Python of the same version.
 
-    Otherwise the former must be copied, which works where it can be moved (uv's can).
+    Otherwise, the Python of this command must be copied, which works if it is relocatable (like uv's).
     """
     own = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     for candidate in (own, *(folder / PYTHON_NAME for folder in SYSTEM_FOLDERS)):
@@ -57,7 +56,7 @@ def choose_interpreter() -> ServiceInterpreter:
 
 
 def is_visible(executable: Path) -> bool:
-    """Return whether a user without rights can execute it from a unit."""
+    """Return whether an unprivileged user can execute the file in a unit."""
     path = executable.resolve()
     if not path.is_file() or is_hidden(path) or path.stat().st_mode & 0o005 != 0o005:
         return False
@@ -65,7 +64,7 @@ def is_visible(executable: Path) -> bool:
 
 
 def _is_the_same(executable: Path) -> bool:
-    """Return whether compiled packages of this Python run with that one."""
+    """Return whether compiled packages of this Python also run with that Python."""
     asked = subprocess.run(  # noqa: S603
         [executable, "-I", "-c", _ABOUT], capture_output=True, text=True, check=False, cwd="/"
     )
@@ -76,7 +75,7 @@ def _is_the_same(executable: Path) -> bool:
 
 
 def needed_packages() -> list[Distribution]:
-    """Return socialpub and all packages that it needs, with their extras. Tools of development are not among them."""
+    """Return socialpub and all its requirements with their extras, without development tools."""
     found: dict[str, Distribution] = {}
     waiting, seen = [(PACKAGE_NAME, "")], set[tuple[str, str]]()
     while waiting:
@@ -87,7 +86,7 @@ def needed_packages() -> list[Distribution]:
         try:
             package = found.setdefault(canonicalize_name(name), distribution(name))
         except PackageNotFoundError:
-            raise OperatorError(f"The package {name} is missing here.", "Install socialpub again, whole.") from None
+            raise OperatorError(f"The package {name} is missing.", "Install socialpub again completely.") from None
         for line in package.requires or ():
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
@@ -96,18 +95,18 @@ def needed_packages() -> list[Distribution]:
 
 
 def copy_packages(packages: list[Distribution], site: Path) -> None:
-    """Copy their modules into the folder `site`, readable for all. Raise OperatorError."""
+    """Copy the modules of the packages into the folder `site`, readable for all. Raises OperatorError."""
     for package in packages:
         if canonicalize_name(package.name) == PACKAGE_NAME and _is_linked(package):
             _copy_checkout(package, site)
         elif package.files is None:
             raise OperatorError(
-                f"What belongs to the package {package.name} is not known: it was not installed by pip or uv.",
-                "Install socialpub into an environment of its own: pipx install ./dist/socialpub-*.whl",
+                f"The files of the package {package.name} are unknown: it was not installed by pip or uv.",
+                "Install socialpub into its own environment: pipx install ./dist/socialpub-*.whl",
             )
         else:
             for file in package.files:
-                # Scripts and manuals are outside of the folder of the modules.
+                # Scripts and man pages are outside the module folder.
                 if ".." not in file.parts and not file.is_absolute() and "__pycache__" not in file.parts:
                     (site / file).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(Path(str(package.locate_file(file))), site / file)
@@ -115,13 +114,13 @@ def copy_packages(packages: list[Distribution], site: Path) -> None:
 
 
 def _is_linked(package: Distribution) -> bool:
-    """Return whether the environment only links to a checkout, as `make setup` creates it."""
+    """Return whether the environment only links to a checkout, as after `make setup`."""
     origin = json.loads(package.read_text("direct_url.json") or "{}")
     return bool(origin.get("dir_info", {}).get("editable")) or package.read_text("RECORD") is None
 
 
 def _copy_checkout(package: Distribution, site: Path) -> None:
-    """Copy the code of the checkout. The environment's own metadata states the version of its creation."""
+    """Copy the code of the checkout, with its present version in the metadata."""
     shutil.copytree(Path(socialpub.__file__).parent, site / PACKAGE_NAME, ignore=shutil.ignore_patterns("__pycache__"))
     stated = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
     described = site / f"{PACKAGE_NAME}-{version.current()}.dist-info"
@@ -152,21 +151,21 @@ print(json.dumps([sys.prefix, sys.base_prefix, *sorted(path for path in maps if 
 
 
 def is_running(places: InstallationPlaces) -> bool:
-    """Return whether this program is the installed one."""
+    """Return whether this process runs the installed program."""
     return places.destdir is None and _is_ours(places) and places.environment.resolve() == Path(sys.prefix).resolve()
 
 
 def refuse_checkout(places: InstallationPlaces) -> None:
-    """Raise OperatorError if a checkout is where the environments belong, as former versions required."""
+    """Raise OperatorError if a checkout is in the folder of the environments, as former versions required."""
     if (places.real(places.programs) / "pyproject.toml").exists():
         raise OperatorError(
-            f"{places.programs} holds a checkout, and the installed programs belong there.",
-            "Move the checkout elsewhere, such as /usr/local/src/socialpub, and install from there.",
+            f"{places.programs} contains a checkout, but this folder is for the installed programs.",
+            "Move the checkout, for example to /usr/local/src/socialpub, and install from there.",
         )
 
 
 def build(places: InstallationPlaces, python: ServiceInterpreter) -> Path:
-    """Build an environment with socialpub as it is installed here. Return its path. It is not in use yet."""
+    """Build an environment with the packages of this installation. Return its path."""
     folder = _free_name(places)
     real = places.real(folder)
     for leftover in real.parent.glob(f"*{_PARTIAL}"):
@@ -186,7 +185,7 @@ def build(places: InstallationPlaces, python: ServiceInterpreter) -> Path:
 
 
 def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any]) -> None:
-    """Let it load all its parts as the service's user. Remove it and raise OperatorError if it cannot."""
+    """Load all modules as the service's user. If this fails, remove the environment and raise OperatorError."""
     real = places.real(folder)
     asked = subprocess.run(  # noqa: S603
         [real / "bin" / "python", "-I", "-c", _PROBE],
@@ -200,15 +199,15 @@ def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any])
     if why:
         shutil.rmtree(real)
         raise OperatorError(
-            f"{Path(sys.base_prefix)}, the Python that socialpub runs with here, cannot run it as a service: {why}.",
-            "Install socialpub with a Python that is not in a home folder, such as the system's: "
-            "pipx install --python /usr/bin/python3 ./dist/socialpub-*.whl, or in a checkout: "
+            f"The Python of this socialpub, {Path(sys.base_prefix)}, cannot run the service: {why}.",
+            "Install socialpub with a Python outside of home folders: "
+            "pipx install --python /usr/bin/python3 ./dist/socialpub-*.whl. In a checkout: "
             "make PYTHON=/usr/bin/python3 clean install",
         )
 
 
 def put_in_place(places: InstallationPlaces, folder: Path) -> None:
-    """Let `.venv` lead to it."""
+    """Link `.venv` to the environment."""
     link = places.real(places.environment)
     if link.is_dir() and not link.is_symlink():
         link.rename(places.real(places.environments) / "before-install-service")
@@ -219,7 +218,7 @@ def put_in_place(places: InstallationPlaces, folder: Path) -> None:
 
 
 def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
-    """Remove the environments of former versions, except these and the one that `go-back` uses."""
+    """Remove the environments of former versions, except `kept` and the one that `go-back` uses."""
     former = rollback.find_former(places.real(places.environment).resolve())
     if former is not None:
         kept = kept | {former.folder.name}
@@ -229,7 +228,7 @@ def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
 
 
 def in_use(places: InstallationPlaces) -> str | None:
-    """Return the name of the environment that `.venv` leads to."""
+    """Return the name of the linked environment, or None."""
     return places.real(places.environment).readlink().name if _is_ours(places) else None
 
 
@@ -248,7 +247,7 @@ def _free_name(places: InstallationPlaces) -> Path:
 
 
 def _fill(building: Path, folder: Path, python: ServiceInterpreter) -> None:
-    """Write what makes a folder an environment (PEP 405), and the command."""
+    """Write the files of a virtual environment (PEP 405), and the command."""
     programs = building / "bin"
     programs.mkdir()
     if python.copied_from is None:
@@ -263,12 +262,12 @@ def _fill(building: Path, folder: Path, python: ServiceInterpreter) -> None:
     for name in ("python3", PYTHON_NAME):
         (programs / name).symlink_to("python")
     (building / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
-    # By the environment's own path, not by the link: a running program keeps its version when the link changes.
+    # With the environment's own path, a running program keeps its version when the link changes.
     script = programs / "socialpub"
     script.write_text(f"#!{folder}/bin/python\nimport sys\n\nfrom socialpub.cli.main import main\n\nsys.exit(main())\n")
     script.chmod(0o755)
 
 
 def _compile(site: Path, shown: Path) -> None:
-    """Compile once: the service cannot write here, and would compile everything at each start."""
+    """Compile all modules, because the service cannot write compiled files here."""
     compileall.compile_dir(site, quiet=2, stripdir=str(site), prependdir=str(shown), workers=0)

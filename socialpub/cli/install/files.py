@@ -1,7 +1,7 @@
-"""The files of an installed service: where they are, the configuration, the command and the units.
+"""The files of an installed service: their places, the configuration, the command and the units.
 
-Paths are those of the machine that the service runs on, as the files contain them. A package is put together in another
-folder (`destdir`), and `real` returns where a file is there. Nothing else is written.
+Paths are those of the machine that the service runs on. A package is built in another folder (`destdir`), and `real`
+returns the path of a file there. Nothing else is written.
 """
 
 import os
@@ -23,7 +23,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.ops.doctor import addresses
 
 HIDDEN = tuple(map(Path, ("/home", "/root", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108
-"""What ProtectHome= and PrivateTmp= of the units hide from the service."""
+"""The folders that ProtectHome= and PrivateTmp= of the units hide from the service."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InstallationPlaces:
     configuration: Path = Path("/etc/socialpub")
     data: Path = Path("/var/lib/socialpub")
     commands: Path = Path("/usr/local/bin")
-    # Not /etc/systemd/system: that is for `systemctl edit --full` and `mask`, which take precedence over these.
+    # /etc/systemd/system is reserved for `systemctl edit --full` and `mask`, which take precedence.
     units: Path = Path("/usr/local/lib/systemd/system")
     user: str = "socialpub"
     destdir: Path | None = None
@@ -46,7 +46,7 @@ class InstallationPlaces:
 
     @property
     def environment(self) -> Path:
-        """A link to the environment in use. It changes in one moment."""
+        """The link to the environment in use, which is replaced atomically."""
         return self.programs / ".venv"
 
     @property
@@ -62,21 +62,21 @@ class InstallationPlaces:
         return self.commands / "socialpub"
 
     def checked(self) -> "InstallationPlaces":
-        """Return the same places if a service can work there. Raise OperatorError."""
+        """Return the same places if a service can use them. Raises OperatorError."""
         for name in ("programs", "configuration", "data", "commands", "units"):
             path: Path = getattr(self, name)
             if not path.is_absolute() or ".." in path.parts or not str(path).isprintable() or " " in str(path):
                 raise OperatorError(
-                    f"{path} is no folder that units can name.", "Give an absolute path without spaces, such as /opt."
+                    f"Units cannot name the folder {path}.", "Give an absolute path without spaces, such as /opt."
                 )
         for path in (self.programs, self.configuration, self.data):
             if is_hidden(path):
                 raise OperatorError(
-                    f"The service may not see {path}: home folders and those for temporary files are hidden from it.",
-                    "Choose a folder elsewhere, such as one below /opt, /etc or /var/lib.",
+                    f"The service cannot see {path}: home folders and temporary folders are hidden from it.",
+                    "Choose another folder, such as one below /opt, /etc or /var/lib.",
                 )
         if self.user == "root":
-            raise OperatorError("The service does not run as root.", "Give it a user of its own: --user socialpub")
+            raise OperatorError("The service must not run as root.", "Name another user: --user socialpub")
         return self
 
     def with_data(self, folder: Path) -> "InstallationPlaces":
@@ -95,8 +95,6 @@ def is_hidden(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InstallationStep:
-    """`--dry-run` shows the sentence. Otherwise it is shown before the step is done."""
-
     sentence: str
     do: Callable[[], object]
 
@@ -104,7 +102,7 @@ class InstallationStep:
 def file_step(
     real: Path, shown: Path, text: str, mode: int, owner: tuple[int, int] | None
 ) -> Iterator[InstallationStep]:
-    """Yield a step that writes this text into a file, unless the file contains it."""
+    """Yield a step that writes this text to a file, unless the file contains the text."""
     if not real.is_symlink() and real.exists() and real.read_text() == text:
         return
 
@@ -119,7 +117,6 @@ def file_step(
 
 
 def make_folder(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
-    """Create a folder and its parents where they are missing."""
     missing = [path for path in (real, *real.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir()
@@ -138,11 +135,11 @@ def set_owner(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
 # --- the configuration ------------------------------------------------------------------------------------------------
 
 NEEDED = ("listen", "data_dir")
-"""All that is read of it. The rest may need credentials that systemd gives to the services alone."""
+"""The keys that the units need. Other keys may need credentials that only the services get."""
 
 
 def read_config(places: InstallationPlaces) -> Settings:
-    """Return the settings that the units depend on. Raise OperatorError."""
+    """Return the settings that the units depend on. Raises OperatorError."""
     file = places.real(places.config)
     written = file.read_text("utf-8-sig") if file.exists() else template.config_for(places.data)
     try:
@@ -157,19 +154,19 @@ def read_config(places: InstallationPlaces) -> Settings:
         name = ".".join(map(str, error.errors()[0]["loc"]))
         raise OperatorError(
             f"{file}: {name} cannot be used.",
-            f"Correct it. `{commands.line('config', '--example')}` explains every key.",
+            f"Correct the value. `{commands.line('config', '--example')}` explains every key.",
         ) from None
 
 
 def config_refusal(program: Path, config: Path, identity: Mapping[str, Any]) -> str:
-    """Return why the program of a version refuses a configuration, or an empty text."""
+    """Return the reason why a version refuses a configuration, or an empty text."""
     return _failure(identity, program, "--config", config, "config")
 
 
 def make_secret(places: InstallationPlaces, program: Path, identity: Mapping[str, Any]) -> None:
-    """Create secret.key as the service's user. Raise OperatorError."""
+    """Create secret.key as the service's user. Raises OperatorError."""
     if failure := _failure(identity, program, "--config", places.config, "init", "--new-secret"):
-        raise OperatorError(f"secret.key could not be made. {failure}")
+        raise OperatorError(f"secret.key could not be created. {failure}")
 
 
 def _failure(identity: Mapping[str, Any], *words: str | Path) -> str:
@@ -177,7 +174,7 @@ def _failure(identity: Mapping[str, Any], *words: str | Path) -> str:
     done = subprocess.run(  # noqa: S603
         [*map(str, words)], capture_output=True, text=True, check=False, cwd="/", env={"LANG": "C.UTF-8"}, **identity
     )
-    return (done.stderr.strip() or f"It ended with {done.returncode}.") if done.returncode else ""
+    return (done.stderr.strip() or f"The exit code is {done.returncode}.") if done.returncode else ""
 
 
 # --- the command `socialpub` ------------------------------------------------------------------------------------------
@@ -188,8 +185,8 @@ MARK = "# Made by `socialpub install-service`."
 def script_text(places: InstallationPlaces) -> str:
     return f"""\
 #!/bin/sh
-{MARK} Root's commands are run as the user whose files they work on; those that
-# change the installation itself, as root. Everybody else runs them as they are.
+{MARK} Commands of root run as the user that owns the files. Commands that
+# change the installation run as root. For other users, commands run unchanged.
 program={places.program}
 if [ "$(id -u)" != 0 ]; then
     exec "$program" "$@"
@@ -204,7 +201,6 @@ exec setpriv --reuid={places.user} --regid={places.user} --init-groups --inh-cap
 
 
 def typed_commands(places: InstallationPlaces) -> ServiceCommands:
-    """Return how the commands of the installed service are typed."""
     program, config = str(places.program), str(places.config)
     if is_foreign_command(places):
         return ServiceCommands(("sudo", f"--user={places.user}", program, "--config", config), program, places.user)
@@ -212,7 +208,7 @@ def typed_commands(places: InstallationPlaces) -> ServiceCommands:
 
 
 def is_foreign_command(places: InstallationPlaces) -> bool:
-    """Return whether another program has that name, such as one that `pipx install --global` installed."""
+    """Return whether another program has this name, for example after `pipx install --global`."""
     path = places.real(places.command)
     if path.is_symlink():
         return True
@@ -266,7 +262,7 @@ def _fitted(text: str, places: InstallationPlaces) -> str:
 
 
 def _with_data(line: str, data: Path) -> list[str]:
-    """Adapt a line of a unit to another data folder: systemd creates only folders below /var/lib."""
+    """Adapt a line of a unit to another data folder. systemd creates only folders below /var/lib."""
     below = data.is_relative_to(_STATE)
     if line.startswith("StateDirectory=") and below:
         return [f"StateDirectory={data.relative_to(_STATE)}"]

@@ -1,8 +1,8 @@
-"""From an installed package to a service, and from one version of the service to the next.
+"""Installing and upgrading the service.
 
-It asks nothing, overwrites no file of the owner, and can run again at any time: it changes only what differs. The order
-matters: everything that can fail does so before the version in use is touched. Services stop before those of the new
-version start: two versions never share a database. The socket stays open and keeps callers waiting.
+The installer asks nothing, overwrites no file of the owner, and can run again: it changes only differences. Every step
+that can fail comes before the version in use is changed. The services stop before the new version starts, so two
+versions never share a database. The socket stays open, and callers wait.
 """
 
 import os
@@ -25,8 +25,6 @@ from socialpub.core.settings import template
 
 @dataclass
 class Installer:
-    """`notes` are shown to the owner at the end."""
-
     places: InstallationPlaces
     notes: list[str] = field(default_factory=list)
     built: Path | None = None
@@ -42,8 +40,7 @@ class Installer:
             return
         if os.geteuid() != 0:
             raise OperatorError(
-                "Only root can make a service of this machine.",
-                f"Run it with sudo, by its whole path: `{commands.line('install-service')}`",
+                "Only root can install a service.", f"Run the command with sudo: `{commands.line('install-service')}`"
             )
         refuse_without_systemd()
         environment.refuse_checkout(self.places)
@@ -51,23 +48,23 @@ class Installer:
             user_identity(self.places)
 
     def plan(self) -> Iterator[InstallationStep]:
-        """Yield the steps. Each is planned after those before it, whether they were done or only shown."""
+        """Yield the steps. Each step is planned after the steps before it were done or shown."""
         places = self.places
         data = files.read_config(places).data_dir
         if places.data not in (DEFAULT_PLACES.data, data):
             raise OperatorError(
-                f"{places.config} says data_dir = {str(data)!r}, and not {str(places.data)!r}.",
-                "Leave --data-dir out, or move the data and change data_dir there first.",
+                f"{places.config} has data_dir = {str(data)!r}, but --data-dir is {str(places.data)!r}.",
+                "Omit --data-dir, or move the data and change data_dir in the configuration first.",
             )
         self.places = places = places.with_data(data).checked()
         if not self.is_staged and not user_exists(places):
-            yield InstallationStep(f"Make the system user {places.user}", lambda: create_user(places))
+            yield InstallationStep(f"Create the system user {places.user}", lambda: create_user(places))
         yield from self._folders_and_configuration()
         former = environment.in_use(places)
         if environment.is_running(places):
             self.notes.append(
-                f"This is the installed socialpub {version.current()} itself, so its programs stay as they are. To "
-                "upgrade, run install-service of the newer one, by its path."
+                f"This is the installed socialpub {version.current()}, so its programs are unchanged. To upgrade, run "
+                "install-service of the newer version by its path."
             )
         else:
             yield from self._environment()
@@ -102,18 +99,18 @@ class Installer:
 
             yield InstallationStep(f"Write {places.config}", write)
         if not data.exists():
-            text = f"Make {places.data}, which only the service may read"
+            text = f"Create {places.data}, which only the service may read"
             yield InstallationStep(text, lambda: files.make_folder(data, 0o700, self._owner()))
         elif not self.is_staged:
-            yield from self._give_away(config, data)
+            yield from self._fix_owners(config, data)
 
     def _environment(self) -> Iterator[InstallationStep]:
         places, python = self.places, environment.choose_interpreter()
         with_it = f"with {python.executable}" if python.copied_from is None else f"with a copy of {python.copied_from}"
         if self.is_staged and python.copied_from is not None:
             raise OperatorError(
-                f"{python.copied_from} lies in a home folder, and a package cannot bring it along.",
-                "Put the package together with the system's Python: make PYTHON=/usr/bin/python3 clean install",
+                f"{python.copied_from} is in a home folder, and a package cannot include it.",
+                "Build the package with the system's Python: make PYTHON=/usr/bin/python3 clean install",
             )
 
         def build() -> None:
@@ -126,9 +123,9 @@ class Installer:
             environment.put_in_place(places, self.built)
 
         yield InstallationStep(
-            f"Copy socialpub {version.current()} to {places.environments}, {with_it}, and try it", build
+            f"Copy socialpub {version.current()} to {places.environments}, {with_it}, and test the copy", build
         )
-        yield InstallationStep(f"Have {places.environment} lead to it", put)
+        yield InstallationStep(f"Link {places.environment} to this version", put)
 
     def _secret(self) -> Iterator[InstallationStep]:
         places = self.places
@@ -137,17 +134,17 @@ class Installer:
             return
         if database.exists():
             self.notes.append(
-                f"{key} is missing beside a database. Put the original there. If it is lost for good: "
-                f"{files.typed_commands(places).line('init', '--new-secret')}"
+                f"{key} is missing, but a database exists. Put the original key there. If the key is permanently lost, "
+                f"run {files.typed_commands(places).line('init', '--new-secret')}"
             )
             return
-        yield InstallationStep(f"Make {key}", lambda: files.make_secret(places, places.program, self._identity()))
+        yield InstallationStep(f"Create {key}", lambda: files.make_secret(places, places.program, self._identity()))
 
     def _command(self) -> Iterator[InstallationStep]:
         places = self.places
         if files.is_foreign_command(places):
             self.notes.append(
-                f"{places.command} is another program's and stays. Type the service's commands like this one: "
+                f"{places.command} belongs to another program and is unchanged. Run the service's commands like this: "
                 f"{files.typed_commands(places).line('doctor')}"
             )
             return
@@ -160,13 +157,13 @@ class Installer:
             if edited.is_file() and self.places.units != edited.parent:
                 restart = files.typed_commands(self.places).restart(name)
                 self.notes.append(
-                    f"{edited} wins over the unit of this version. If that is not intended: `sudo rm {edited} && sudo "
-                    f"systemctl daemon-reload`. {restart}."
+                    f"{edited} overrides the unit of this version. If this is not intended, run `sudo rm {edited} && "
+                    f"sudo systemctl daemon-reload`. {restart}."
                 )
         running = [unit for unit in (SOCKET, WEB, WORKER) if is_active(unit)]
         if renewed:
-            yield InstallationStep("Have systemd read the units", partial(run_systemctl, "daemon-reload"))
-        # Only the new units of this version: the owner may have disabled others.
+            yield InstallationStep("Reload the units in systemd", partial(run_systemctl, "daemon-reload"))
+        # Only the new units of this version, because the owner may have disabled others.
         added = [name for name in fresh if name.endswith((".socket", ".timer"))]
         if added and is_enabled(WEB):
             yield InstallationStep(f"Enable {', '.join(added)}", partial(run_systemctl, "enable", *added))
@@ -174,7 +171,7 @@ class Installer:
             added = added if WEB in running else []
             renew_socket = bool(renewed & {files.SOCKET, files.ADDRESSES})
             again = partial(restart_units, running, added, renew_socket)
-            yield InstallationStep(f"Start again what runs: {', '.join(running)}", again)
+            yield InstallationStep(f"Restart {', '.join(running)}", again)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -192,28 +189,28 @@ class Installer:
         if self.is_staged:
             return
         places, identity = self.places, self._identity()
-        said = files.config_refusal(built / "bin" / "socialpub", places.config, identity)
-        if not said:
+        refusal = files.config_refusal(built / "bin" / "socialpub", places.config, identity)
+        if not refusal:
             return
         if environment.in_use(places) and not files.config_refusal(places.program, places.config, identity):
             raise OperatorError(
-                f"This version does not accept the configuration; the former one goes on. {said}",
-                f"Correct {places.config}, and run this again.",
+                f"This version does not accept the configuration. The former version continues to run. {refusal}",
+                f"Correct {places.config}, and run the command again.",
             )
-        self.notes.append(f"The configuration cannot be read outside of the services: {said}")
+        self.notes.append(f"Only the services can read the configuration: {refusal}")
 
-    def _give_away(self, config: Path, data: Path) -> Iterator[InstallationStep]:
+    def _fix_owners(self, config: Path, data: Path) -> Iterator[InstallationStep]:
         """Yield steps for the owners of files that a package or another user created."""
         user = self.places.user
         uid, gid = self._owner() or (0, 0)
         if config.exists() and not _can_read(config, uid, gid):
             for path, mode in ((config.parent, 0o750), (config, 0o640)):
                 give = partial(files.set_owner, path, mode, (0, gid))
-                yield InstallationStep(f"Have {user} read {path}", give)
+                yield InstallationStep(f"Make {path} readable for {user}", give)
         if data.stat().st_uid == uid:
             return
         if any(data.iterdir()):
-            self.notes.append(f"{data} is not {user}'s. Give it to the service: `sudo chown -R {user}: {data}`")
+            self.notes.append(f"{data} is not owned by {user}. Run `sudo chown -R {user}: {data}`.")
         else:
             yield InstallationStep(f"Give {data} to {user}", partial(files.set_owner, data, 0o700, (uid, gid)))
 
@@ -232,22 +229,21 @@ _BOOTED = Path("/run/systemd/system")
 
 
 def refuse_without_systemd() -> None:
-    """Raise OperatorError if systemd does not run."""
     if _find_systemctl() is None or not _BOOTED.is_dir():
         raise OperatorError(
-            "systemd does not run on this machine, and a service is one of its units.",
-            "Use the container (systemd/container/ of the source), or have your own supervisor run "
-            f"`{commands.line('serve')}`. To put a package together: --destdir DIR",
+            "A service needs systemd, which does not run on this machine.",
+            "Use the container (systemd/container/ of the source), or run "
+            f"`{commands.line('serve')}` with your own supervisor. To build a package, add --destdir DIR.",
         )
 
 
 def run_systemctl(*arguments: str) -> None:
-    """Run systemctl. Raise OperatorError."""
+    """Run systemctl. Raises OperatorError."""
     if (done := _ask_systemctl(*arguments)).returncode:
         raise OperatorError(
             f"systemctl {' '.join(arguments)} failed: {done.stderr.strip() or done.returncode}",
-            "See what the units say: sudo journalctl --unit 'socialpub-*' --since -5min. If an address is in use "
-            "already, stop what has it, or change `listen`; then run this again.",
+            "Read the log: sudo journalctl --unit 'socialpub-*' --since -5min. If the address is already in use, stop "
+            "the other program or change `listen`. Then run the command again.",
         )
 
 
@@ -260,11 +256,11 @@ def is_enabled(unit: str) -> bool:
 
 
 def restart_units(running: list[str], added: list[str], renew_socket: bool) -> None:
-    """Restart the units that ran, and start those that the new version added. The socket closes only if it changed.
+    """Restart the units that ran, and start the units that the new version added. The socket closes only if it changed.
 
-    A unit that cannot start, such as a socket whose port is in use, does not keep the others stopped.
+    If a unit cannot start, the other units still start.
     """
-    # The worker first: it may be in a call that makes a post public. Until then, web still responds.
+    # The worker stops first, because a call that makes a post public may be in progress. Web still responds.
     for unit in (WORKER, WEB):
         if unit in running:
             run_systemctl("stop", unit)
@@ -287,7 +283,7 @@ def _ask_systemctl(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _find_systemctl() -> str | None:
-    """Return the system's own: another user may have changed root's PATH."""
+    """Return the system's systemctl, because another user may have changed root's PATH."""
     return shutil.which("systemctl", path=SYSTEM_PATH)
 
 
@@ -304,29 +300,29 @@ def user_exists(places: InstallationPlaces) -> bool:
 
 def create_user(places: InstallationPlaces) -> None:
     program = shutil.which("useradd", path=SYSTEM_PATH)
-    hint = f"Make a system user {places.user} with a group of the same name, and run this again."
+    hint = f"Create a system user {places.user} with a group of the same name, and run the command again."
     if program is None:
-        raise OperatorError(f"There is no user {places.user}, and no useradd to make one.", hint)
+        raise OperatorError(f"The user {places.user} does not exist, and useradd is missing.", hint)
     made = subprocess.run(  # noqa: S603
         [program, "--system", "--user-group", "--no-create-home", "--home-dir", str(places.data),
          "--shell", "/usr/sbin/nologin", "--comment", "socialpub", places.user],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if made.returncode:
-        raise OperatorError(f"The user {places.user} could not be made: {made.stderr.strip()}", hint)
+        raise OperatorError(f"The user {places.user} could not be created: {made.stderr.strip()}", hint)
 
 
 def user_identity(places: InstallationPlaces) -> dict[str, Any]:
     """Return the service's user and its one group, as arguments of `subprocess`."""
     entry = pwd.getpwnam(places.user)
     if entry.pw_uid == 0:
-        raise OperatorError(f"{places.user} is root.", "Give the service a user of its own: --user socialpub")
+        raise OperatorError(f"{places.user} is root.", "Name another user for the service: --user socialpub")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "umask": 0o077}
 
 
 @contextmanager
 def acting_as_user(places: InstallationPlaces) -> Iterator[None]:
-    """Open and create files as the service's user, so that it owns all files in its data folder."""
+    """Open and create files as the service's user, so that this user owns all files in the data folder."""
     who, groups, umask = user_identity(places), os.getgroups(), os.umask(0o077)
     os.setgroups([])
     os.setegid(who["group"])

@@ -159,7 +159,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
     if not unsealed and not _is_in_its_folder(source, settings):
         raise OperatorError(
             f"{source} is a database without a seal, so tampering cannot be ruled out.",
-            "If you know that nobody else had access to the file, accept it with --unsealed.",
+            "If you know that no other person had access to the file, accept it with --unsealed.",
         )
     in_use = settings.database_file
     remedy = f"{commands.here().while_stopped('restore', str(source))}."

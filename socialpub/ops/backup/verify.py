@@ -138,7 +138,7 @@ def _check_seal(checked: CheckedBackup, info: BackupInfo, ours: Secrets | None, 
             why = "it is a database alone" if alone else "a former version wrote it, or the seal was removed"
             raise InvalidBackup(
                 f"{checked.path} has no seal: {why}.",
-                "If you know that nobody else had access to the backup, accept it with --unsealed.",
+                "If you know that no other person had access to the backup, accept it with --unsealed.",
             )
         return Seal.NONE
     if ours is None or not is_ours:

@@ -23,12 +23,12 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
     written = terminal("backup", copy)
     assert (written.exit_code, written.stdout) == (0, f"{copy}\n")
     assert "1 post, 0 media files." in written.stderr
-    assert "It does not contain secret.key" in written.stderr
+    assert "does not contain secret.key" in written.stderr
     again = terminal.refusal("backup", copy)
     assert "already exists" in again
     assert "Hint: " in again
     verified = terminal("verify-backup", copy)
-    assert (verified.exit_code, verified.stdout) == (0, f"{copy} is whole.\n")
+    assert (verified.exit_code, verified.stdout) == (0, f"{copy} is complete and unchanged.\n")
 
     other = terminal.elsewhere()
     assert "does not contain secret.key" in other.refusal("restore", copy)
@@ -92,7 +92,7 @@ def test_the_owners_word_sends_it(restored: Terminal) -> None:
     with restored.open() as rt:
         drain(rt, restored.clock, within=6 * 3600)
     restored("admin", "pause")
-    assert "changes nothing" in restored("admin", "resume", "--nothing-was-sent").stderr
+    assert "has no effect" in restored("admin", "resume", "--nothing-was-sent").stderr
     assert [post.text for post in restored.world.x.posts] == ["one", "two"]
 
 
@@ -117,15 +117,15 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
     copy, bare = str(terminal.folder / "with.copy"), str(terminal.folder / "without.copy")
     terminal("backup", copy, "--with-secret")
     terminal("backup", bare)
-    assert "nobody without that key has changed it" in terminal("verify-backup", bare).stderr
-    assert "could have sealed it anew" in terminal("verify-backup", copy).stderr
+    assert "was not changed without that key" in terminal("verify-backup", bare).stderr
+    assert "could have sealed it again" in terminal("verify-backup", copy).stderr
     key = terminal.folder / "data" / "secret.key"
     kept = key.read_text()
     key.write_text("A" * 43)
     assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
     key.unlink()
     assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
-    assert "only your own secret.key" in terminal("verify-backup", copy).stderr
+    assert "put your own secret.key" in terminal("verify-backup", copy).stderr
     key.write_text(kept)
     stripped = str(copies.forged(Path(bare), terminal.folder / "stripped.copy", changed={}))
     refused = terminal.refusal("verify-backup", stripped)
@@ -146,14 +146,14 @@ def test_without_a_file_copies_gather_in_a_folder_and_any_of_them_is_put_back(te
     folder = terminal.folder / "data" / "backups" / "2026-10-12T09-00-00Z"
     assert (made.exit_code, made.stdout) == (0, f"{folder}\n")
     assert "1 post, 0 media files, secret.key." in made.stderr
-    assert "of them new" in made.stderr
+    assert "are new" in made.stderr
     for _ in range(3):
         terminal.clock.forward(3600)
         later = terminal("backup", "--with-secret")
     assert "1 older backup was removed" in later.stderr
     copy = Path(later.stdout.strip())
     assert len(list(folder.parent.iterdir())) == 3
-    assert terminal("verify-backup", str(copy)).stdout == f"{copy} is whole.\n"
+    assert terminal("verify-backup", str(copy)).stdout == f"{copy} is complete and unchanged.\n"
     parent = terminal("verify-backup", str(copy.parent))
     assert (parent.exit_code, str(copy) in parent.stderr) == (1, True)
     other = terminal.elsewhere()
@@ -164,7 +164,7 @@ def test_without_a_file_copies_gather_in_a_folder_and_any_of_them_is_put_back(te
 def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes_backups_elsewhere(
     terminal: Terminal,
 ) -> None:
-    said = "Keep the password or credentials of true elsewhere as well"
+    said = "Also keep the password of true elsewhere"
     assert said not in terminal("backup").stderr
     terminal.config.write_text(f'{terminal.config.read_text()}\n[backup]\nafter = ["/bin/true", "{{copy}}"]\n')
     terminal.clock.forward(60)
@@ -193,7 +193,7 @@ def test_a_copy_that_takes_long_tells_the_log_how_far_it_is(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backup, "LINE_SECONDS", 0.0)
-    assert "Copying: 100 %, " in terminal("backup").stderr
+    assert "Writing: 100 %, " in terminal("backup").stderr
 
 
 def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Terminal) -> None:

@@ -62,7 +62,7 @@ def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal: Terminal,
     else:
         place.mkdir()
     refused = terminal.refusal("worker")
-    assert f"{place}" in refused and "Something else lies there" in refused
+    assert f"{place}" in refused and "Move the file or folder with this name" in refused
 
 
 def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> None:
@@ -109,7 +109,7 @@ def test_unknown_commands_are_wrong_usage() -> None:
 def test_config_behind_a_command_is_led_to_its_place(arguments: list[str], right: str) -> None:
     refused = CliRunner().invoke(main, arguments, prog_name="socialpub")
     assert refused.exit_code == 2
-    assert f"--config stands before the command: {right}\n" in refused.stderr
+    assert f"Write --config before the command: {right}\n" in refused.stderr
     assert "Did you mean" not in refused.stderr
 
 

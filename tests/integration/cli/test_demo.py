@@ -97,7 +97,7 @@ def test_whoever_got_no_post_is_named_with_the_reason(tmp_path: Path) -> None:
         require_success(processes, {"picture": {"deliveries": [good, refused]}, "video": {"deliveries": [late]}})
     assert raised.value.exit_code == 1
     assert "The picture is not on TikTok “Demo” (failed): Too many today." in raised.value.message
-    assert "The video is not on Pinterest “Demo” (publishing): it has no outcome yet" in raised.value.message
+    assert "The video is not on Pinterest “Demo” (publishing): no outcome yet" in raised.value.message
     assert "X" not in raised.value.message
 
 

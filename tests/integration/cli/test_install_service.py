@@ -159,7 +159,7 @@ def test_a_configuration_is_never_overwritten_and_its_data_dir_counts(tmp_path: 
     assert "ReadWritePaths=/data/mine" in (tmp_path / UNITS / "socialpub-web.service").read_text()
     refused = run("install-service", "--destdir", str(tmp_path), "--data-dir", "/data/other")
     assert refused.exit_code == 1
-    assert "Leave --data-dir out" in refused.stderr
+    assert "Omit --data-dir" in refused.stderr
 
 
 def test_a_second_version_takes_the_firsts_place_in_one_moment(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_command_of_another_program_stays(tmp_path: Path) -> None:
     theirs = tmp_path / "usr/local/bin/socialpub"
     theirs.parent.mkdir(parents=True)
     theirs.symlink_to("/opt/pipx/venvs/socialpub/bin/socialpub")
-    assert "is another program's and stays" in install(tmp_path).stderr
+    assert "belongs to another program and is unchanged" in install(tmp_path).stderr
     assert run("uninstall-service", "--destdir", str(tmp_path)).exit_code == 0
     assert theirs.is_symlink()
 
@@ -218,10 +218,10 @@ def test_a_command_of_another_program_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--program-dir", "/home/ada/socialpub"), "may not see /home/ada/socialpub"),
-        (("--data-dir", "data"), "data is no folder that units can name"),
+        (("--program-dir", "/home/ada/socialpub"), "cannot see /home/ada/socialpub"),
+        (("--data-dir", "data"), "cannot name the folder data"),
         (("--config-dir", "/etc/my socialpub"), "without spaces"),
-        (("--user", "root"), "does not run as root"),
+        (("--user", "root"), "must not run as root"),
     ],
 )
 def test_places_where_no_service_can_work_are_refused(tmp_path: Path, options: tuple[str, ...], said: str) -> None:

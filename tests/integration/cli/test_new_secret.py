@@ -37,8 +37,8 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal.success("init", "--new-secret")
-    assert "tokens of “ada” (X)." in made.stderr
-    assert "notification addresses gotify://gotify.lan. Add them again under System" in made.stderr
+    assert "lost: “ada” (X)." in made.stderr
+    assert "notification addresses are lost: gotify://gotify.lan. Add them again under System" in made.stderr
     assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:

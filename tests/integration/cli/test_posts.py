@@ -125,8 +125,8 @@ def test_lists_are_filtered_and_say_what_they_leave_out(terminal: Terminal, rt: 
     assert ids("--delivery-status", "failed") == [failed]
     assert ids("--delivery-status", "unknown") == []
     assert ids("--limit", "1") == [scheduled]
-    assert "1 older one" in terminal("admin", "list-posts", "--limit", "1").stderr
-    assert terminal("admin", "list-posts", "--delivery-status", "published").stderr == "There is no such post.\n"
+    assert "1 older post" in terminal("admin", "list-posts", "--limit", "1").stderr
+    assert terminal("admin", "list-posts", "--delivery-status", "published").stderr == "No posts found.\n"
     assert terminal("admin", "list-posts", "--status", "done").exit_code == 2
 
 

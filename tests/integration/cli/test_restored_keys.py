@@ -92,7 +92,10 @@ def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_
         "owner, at the terminal: Revoked the API key “backups”.",
         "owner, at the terminal: Revoked the API key “leaked”.",
     }
-    assert "No valid API key of a restored backup waits" in restored.success("admin", "resume", "--revoke-keys").stderr
+    assert (
+        "No API key of a restored backup needs a decision"
+        in restored.success("admin", "resume", "--revoke-keys").stderr
+    )
     assert works(restored, fresh)
 
 

@@ -103,7 +103,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     assert [post.text for post in terminal.world.x.posts] == ["Due at the upgrade", "Accepted since"]
     before = copy_in(terminal)
     terminal.clock.forward(60)
-    assert "Install the former version now" in terminal.success("restore", str(before)).stderr
+    assert "Install the former version" in terminal.success("restore", str(before)).stderr
     with closing(sqlite3.connect(database_of(terminal))) as rows:
         assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
@@ -136,7 +136,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     back = terminal.success("restore", str(copy_in(terminal)))
     assert "API keys revoked since then stay revoked: leaked." in back.stderr
     assert "API keys created since then are gone: fresh." in back.stderr
-    assert "password stays as it is. Every browser must sign in again." in back.stderr
+    assert "password is unchanged. Every browser must sign in again." in back.stderr
     assert "came with the restored backup" not in back.stderr, "nothing is left to decide"
     with former_version(next_version):
         with terminal.open() as rt:
@@ -213,7 +213,7 @@ def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Te
     (data / "media").mkdir(parents=True)
     shutil.copy(terminal.folder / "lost" / "secret.key", data)
     assert terminal("restore", str(brought_back)).exit_code == 1, "nobody knows who had it in hand"
-    assert "Restored, and paused" in terminal.success("restore", "--unsealed", str(brought_back)).stderr
+    assert "publishing is paused" in terminal.success("restore", "--unsealed", str(brought_back)).stderr
     assert "ada" in terminal("admin", "list-profiles").stdout
 
 

@@ -51,7 +51,7 @@ def look(rt: Runtime) -> str | None:
 # --- after a refusal -------------------------------------------------------------------------------------------------
 
 
-def test_a_post_that_x_finds_too_long_has_the_account_looked_at_again(
+def test_a_post_that_x_refuses_as_too_long_refreshes_the_account_data(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
     assert problems(rt, profile) == []
@@ -106,7 +106,7 @@ def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: 
 # --- once a week -----------------------------------------------------------------------------------------------------
 
 
-def test_once_a_week_each_account_is_looked_at_with_one_call(
+def test_account_data_are_refreshed_once_a_week_with_one_call(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
     other = connected_studio(rt, world)
@@ -182,7 +182,7 @@ def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profil
 # --- what is taken over ----------------------------------------------------------------------------------------------
 
 
-def test_handle_name_picture_and_subscription_are_taken_over(
+def test_handle_name_image_and_subscription_are_stored(
     rt: Runtime, world: World, profile: str, clock: HandClock
 ) -> None:
     assert avatars.fetch_next(rt) == profile
@@ -217,7 +217,7 @@ def test_a_profile_of_an_older_version_keeps_its_label(rt: Runtime, world: World
     assert profiles.get(rt.reader, profile).name == "Demo"
 
 
-def test_nothing_of_another_account_is_taken_over(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+def test_data_of_another_account_are_not_stored(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
     rt.db.write(lambda tx: tx.update("profile", profile, account_id="another"))
     world.x.change_account("demo", name="Renamed")
     clock.forward(WEEK)
@@ -226,7 +226,7 @@ def test_nothing_of_another_account_is_taken_over(rt: Runtime, world: World, pro
     assert look(rt) is None
 
 
-def test_a_profile_that_is_disconnected_meanwhile_learns_nothing(rt: Runtime, world: World, profile: str) -> None:
+def test_a_disconnected_profile_stores_no_account_data(rt: Runtime, world: World, profile: str) -> None:
     identity = rt.providers["x"].oauth.identify(rt.http_for("x"), world.x.grant("demo")["accessToken"], frozenset())
     rt.write(profiles.disconnect, profile)
     world.x.change_account("demo", name="Renamed")

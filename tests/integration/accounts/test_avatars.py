@@ -60,7 +60,7 @@ def sides(picture: bytes | None) -> tuple[str | None, tuple[int, int]]:
     return shown.format, shown.size
 
 
-def test_a_picture_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answering, clock: HandClock) -> None:
+def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answering, clock: HandClock) -> None:
     profile = pictured(rt)
     assert avatars.load(rt, profile) is None
     assert avatars.fetch_next(rt) == profile
@@ -73,14 +73,14 @@ def test_a_picture_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answ
     assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
 
 
-def test_a_proxy_looks_names_up_by_itself(rt: Runtime, http: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_resolves_names(rt: Runtime, http: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     pictured(rt)
     avatars.fetch_next(rt)
     assert http.calls[0]["address"] is None
 
 
-def test_another_address_is_another_picture(rt: Runtime, http: Answering) -> None:
+def test_another_address_is_another_avatar(rt: Runtime, http: Answering) -> None:
     profile = pictured(rt)
     avatars.fetch_next(rt)
     before = avatars.list_versions(rt)
@@ -91,7 +91,7 @@ def test_another_address_is_another_picture(rt: Runtime, http: Answering) -> Non
     assert len(list(rt.settings.avatars_dir.iterdir())) == 1, "the former one is gone"
 
 
-def test_a_picture_that_fits_is_written_anew_all_the_same(rt: Runtime, http: Answering, tmp_path: Path) -> None:
+def test_an_avatar_that_fits_is_rewritten_anyway(rt: Runtime, http: Answering, tmp_path: Path) -> None:
     small = media.jpeg(tmp_path / "small.jpg", 90, 90).read_bytes()
     http._answers = [HttpResponse(200, {}, small)]
     profile = pictured(rt)
@@ -113,7 +113,7 @@ def test_a_picture_that_fits_is_written_anew_all_the_same(rt: Runtime, http: Ans
     ],
     ids=["gone", "elsewhere", "drawing", "broken", "large"],
 )
-def test_what_is_no_picture_is_left_alone_for_an_hour(
+def test_a_file_that_is_no_image_is_not_fetched_again_for_an_hour(
     rt: Runtime, http: Answering, clock: HandClock, answer: HttpResponse
 ) -> None:
     good = http._answers[0]
@@ -130,9 +130,7 @@ def test_what_is_no_picture_is_left_alone_for_an_hour(
     assert avatars.load(rt, profile) is not None
 
 
-def test_an_address_that_has_ended_costs_no_picture_that_is_here(
-    rt: Runtime, http: Answering, clock: HandClock
-) -> None:
+def test_an_expired_address_does_not_remove_the_stored_avatar(rt: Runtime, http: Answering, clock: HandClock) -> None:
     profile = pictured(rt)
     avatars.fetch_next(rt)
     http._answers = [HttpResponse(403, {}, b"expired")]
@@ -164,13 +162,13 @@ def test_an_address_that_has_ended_costs_no_picture_that_is_here(
         "ftp://pictures.test/a.png",
     ],
 )
-def test_only_public_addresses_by_https_are_asked(rt: Runtime, http: Answering, url: str) -> None:
+def test_only_public_https_addresses_are_fetched(rt: Runtime, http: Answering, url: str) -> None:
     profile = pictured(rt, url)
     assert avatars.fetch_next(rt) == profile
     assert http.calls == []
 
 
-def test_nothing_is_kept_of_a_disconnected_profile(rt: Runtime) -> None:
+def test_a_disconnected_profile_keeps_no_avatar(rt: Runtime) -> None:
     profile = pictured(rt)
     avatars.fetch_next(rt)
     rt.write(profiles.disconnect, profile)
@@ -180,7 +178,7 @@ def test_nothing_is_kept_of_a_disconnected_profile(rt: Runtime) -> None:
     assert list(rt.settings.avatars_dir.iterdir()) == []
 
 
-def test_a_restored_copy_fetches_nothing_until_it_is_in_charge(rt: Runtime, http: Answering) -> None:
+def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt: Runtime, http: Answering) -> None:
     profile = pictured(rt)
     rt.write(lambda _, tx: appliance_state.note_restore(tx, tx.stamp))
     assert avatars.fetch_next(rt) is None
@@ -188,5 +186,5 @@ def test_a_restored_copy_fetches_nothing_until_it_is_in_charge(rt: Runtime, http
     assert avatars.fetch_next(rt) == profile
 
 
-def test_who_asks_for_the_picture_of_no_profile_gets_none(rt: Runtime) -> None:
+def test_an_unknown_profile_has_no_avatar(rt: Runtime) -> None:
     assert avatars.load(rt, "../secret.key") is None

@@ -77,7 +77,7 @@ def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Bro
     assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
 
 
-def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
+def test_scheduled_posts_are_published_after_the_account_is_connected_again(
     rt: Runtime, browser: Browser, world: World, clock: HandClock
 ) -> None:
     first = connected(rt, browser)
@@ -90,7 +90,7 @@ def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_the_picture_that_a_network_names_is_fetched_from_there(rt: Runtime, browser: Browser, network: str) -> None:
+def test_an_avatar_is_fetched_from_the_address_of_its_network(rt: Runtime, browser: Browser, network: str) -> None:
     finished = connected(rt, browser, network)
     assert avatars.fetch_next(rt) == finished.profile_id
     assert (avatars.load(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
@@ -100,7 +100,7 @@ def test_the_picture_that_a_network_names_is_fetched_from_there(rt: Runtime, bro
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_saying_no_connects_nothing_and_says_so_to_whoever_waits(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_denied_consent_connects_no_account_and_is_reported(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network)
     with pytest.raises(OperatorError, match="did not give") as refused:
         connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
@@ -134,7 +134,7 @@ def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser
     assert rows(rt) == []
 
 
-def test_an_answer_that_nobody_here_asked_for_connects_nothing(rt: Runtime, browser: Browser, world: World) -> None:
+def test_an_answer_with_an_unknown_state_connects_no_account(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     for state in ("", "somebody-else's", query["state"][:-1]):
@@ -159,7 +159,7 @@ def test_an_answer_for_one_network_is_none_for_another(rt: Runtime, browser: Bro
     assert connect.finish(rt, "x", query)
 
 
-def test_an_attempt_takes_only_its_own_answer(rt: Runtime, browser: Browser) -> None:
+def test_an_attempt_accepts_only_its_own_answer(rt: Runtime, browser: Browser) -> None:
     mine, other = connect.begin(rt, "x"), connect.begin(rt, "x")
     query = query_of(browser.decides(other.url))
     with pytest.raises(OperatorError, match="another attempt"):
@@ -168,7 +168,7 @@ def test_an_attempt_takes_only_its_own_answer(rt: Runtime, browser: Browser) -> 
     assert consents.load_outcome(rt, mine.id) is None
 
 
-def test_an_attempt_that_was_given_up_connects_nothing(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_canceled_attempt_connects_no_account(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     rt.write(consents.cancel, begun.id)
@@ -178,7 +178,7 @@ def test_an_attempt_that_was_given_up_connects_nothing(rt: Runtime, browser: Bro
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_another_account_than_the_expected_one_is_refused_and_its_tokens_are_given_back(
+def test_an_unexpected_account_is_refused_and_its_tokens_are_revoked(
     rt: Runtime, browser: Browser, world: World, network: str
 ) -> None:
     first = connected(rt, browser, network)
@@ -204,7 +204,7 @@ def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, b
     assert tokens.load_fresh(rt, studio.profile_id)
 
 
-def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_paused_installation_revokes_no_tokens(rt: Runtime, browser: Browser, world: World) -> None:
     demo = connected(rt, browser)
     rt.write(resume.pause)
     with pytest.raises(OperatorError, match="@studio"):
@@ -213,7 +213,7 @@ def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: 
 
 
 @pytest.mark.parametrize("network", ONE_LESS)
-def test_a_consent_that_leaves_something_out_is_told_at_once(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_consent_with_a_missing_scope_is_reported_at_once(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network)
     back = browser.decides(begun.url, without=[ONE_LESS[network]])
     finished = connect.finish(rt, network, query_of(back))
@@ -223,7 +223,7 @@ def test_a_consent_that_leaves_something_out_is_told_at_once(rt: Runtime, browse
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_consent_that_leaves_nothing_to_publish_with_is_refused(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_consent_that_does_not_allow_publishing_is_refused(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network)
     back = browser.decides(begun.url, without=NOTHING_LEFT[network])
     with pytest.raises(OperatorError, match="do not allow publishing"):
@@ -231,9 +231,7 @@ def test_a_consent_that_leaves_nothing_to_publish_with_is_refused(rt: Runtime, b
     assert rows(rt) == []
 
 
-def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
-    rt: Runtime, browser: Browser, world: World
-) -> None:
+def test_a_remedy_fits_the_surface_where_the_attempt_started(rt: Runtime, browser: Browser, world: World) -> None:
     world.x.add_account("other")
     first = connected(rt, browser, "x", "demo")
     begun = connect.begin(rt, "x", profile_id=first.profile_id, surface=Surface.DASHBOARD)
@@ -247,7 +245,7 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
     assert again.value.hint == "To start again, press “Connect X” under Profiles."
 
 
-def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, browser: Browser, world: World) -> None:
+def test_no_profile_is_saved_when_the_account_cannot_be_identified(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     world.x.next("me").fails_with(503)
     with pytest.raises(OperatorError, match="could not be determined") as refused:
@@ -256,7 +254,7 @@ def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, brow
     assert rows(rt) == []
 
 
-def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
+def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(
     rt: Runtime, browser: Browser, clock: HandClock
 ) -> None:
     begun = connect.begin(rt, "x")
@@ -320,7 +318,7 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt:
         ("pinterest", "client_id and client_secret in [providers.pinterest] are empty"),
     ],
 )
-def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
+def test_missing_app_credentials_are_reported_with_their_place(
     tmp_path: Path, clock: HandClock, network: str, keys: str
 ) -> None:
     bare = open_appliance(tmp_path, clock)
@@ -333,7 +331,7 @@ def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
     assert f"http://127.0.0.1:8000/oauth/{network}/callback" in str(refused.value.hint)
 
 
-def test_what_cannot_be_begun_is_told_before_anybody_opens_a_browser(rt: Runtime, browser: Browser) -> None:
+def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt: Runtime, browser: Browser) -> None:
     profile = connected(rt, browser).profile_id
     with pytest.raises(NotFound):
         connect.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
@@ -382,7 +380,7 @@ def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
-def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None:
+def test_a_pasted_text_that_is_no_redirect_address_is_refused(text: str) -> None:
     with pytest.raises(WrongAddress, match="not the address"):
         read_pasted_address(text, HERE)
 
@@ -400,7 +398,7 @@ def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None
         "javascript:alert(1)",
     ],
 )
-def test_an_address_of_another_host_or_path_is_not_the_one_that_is_waited_for(place: str) -> None:
+def test_an_address_of_another_host_or_path_is_refused(place: str) -> None:
     with pytest.raises(WrongAddress):
         read_pasted_address(f"{place}?state=s&code=c", HERE)
 
@@ -463,7 +461,7 @@ def test_an_address_that_the_network_does_not_accept_has_a_remedy_that_works(
         assert again.remedy is None
 
 
-def test_a_stand_in_takes_any_address(rt: Runtime) -> None:
+def test_the_sandbox_accepts_any_redirect_address(rt: Runtime) -> None:
     assert [consents.check_redirect_address(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
 
 
@@ -482,7 +480,7 @@ def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) 
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_disconnected_accounts_tokens_are_given_back_where_the_network_takes_them(
+def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(
     rt: Runtime, browser: Browser, world: World, network: str
 ) -> None:
     profile = connected(rt, browser, network).profile_id
@@ -493,9 +491,7 @@ def test_a_disconnected_accounts_tokens_are_given_back_where_the_network_takes_t
     assert (row["access_token"], row["refresh_token"]) == (None, None)
 
 
-def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
-    rt: Runtime, browser: Browser, world: World
-) -> None:
+def test_a_revocation_does_not_end_a_new_connection(rt: Runtime, browser: Browser, world: World) -> None:
     first = connected(rt, browser, "tiktok").profile_id
     rt.write(profiles.disconnect, first)
     connected(rt, browser, "tiktok")
@@ -509,7 +505,7 @@ def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
 X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
 
 
-def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, world: World) -> None:
+def test_a_public_client_connects_and_publishes(tmp_path: Path, clock: HandClock, world: World) -> None:
     world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
     rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
     try:
@@ -552,7 +548,7 @@ def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterat
     rt.close()
 
 
-def test_a_secret_that_is_missing_is_told_and_costs_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
+def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="Set client_secret"):
         tokens.load_fresh(rt, profile)

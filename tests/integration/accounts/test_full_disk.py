@@ -44,7 +44,7 @@ def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
-def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_room(
+def test_a_full_disk_delays_the_renewal_of_tokens(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
 ) -> None:
     clock.forward(MONTH)
@@ -83,7 +83,7 @@ def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_fallocate", refuse)
 
 
-def test_what_the_database_could_write_over_is_no_room_for_new_tokens(
+def test_reusable_database_pages_do_not_count_as_space_for_tokens(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, no_file: None
 ) -> None:
     clock.forward(MONTH)
@@ -104,7 +104,7 @@ def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(
     assert network.oauth.refreshes == []
 
 
-def test_the_room_is_kept_while_the_network_answers_and_is_free_for_the_pair(
+def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, int]] = []
@@ -156,7 +156,7 @@ def unstored(
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "a pause", "a refusal"])
-def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
+def test_a_pair_that_could_not_be_stored_is_stored_later(
     rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
 ) -> None:
     with pytest.raises(Unavailable):

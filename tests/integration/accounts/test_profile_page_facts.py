@@ -32,9 +32,7 @@ def waits(queue: ProfileQueue) -> list[tuple[str | None, WaitReason]]:
     return [(one.body, one.reason) for one in queue.next]
 
 
-def test_what_waits_for_a_profile_is_counted_and_the_next_of_it_shown(
-    rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt: Runtime, world: World, clock: HandClock) -> None:
     profile, other = connect_x(rt, world), connect_x(rt, world, "other")
     assert profile_queue.summarize(rt, profile) == ProfileQueue(0, 0, 0, 0, ())
     accept(rt, profile, body="Now")
@@ -50,7 +48,7 @@ def test_what_waits_for_a_profile_is_counted_and_the_next_of_it_shown(
     assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
 
 
-def test_posts_of_a_dead_account_wait_for_its_owner(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_posts_of_a_refused_account_wait_for_a_reconnection(rt: Runtime, world: World, clock: HandClock) -> None:
     profile = connect_x(rt, world)
     accept(rt, profile, body="Now")
     accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
@@ -61,7 +59,7 @@ def test_posts_of_a_dead_account_wait_for_its_owner(rt: Runtime, world: World, c
     assert sorted(waits(queue)) == [("Later", WaitReason.SCHEDULED), ("Now", WaitReason.HELD)]
 
 
-def test_what_may_be_public_already_is_not_lost_by_disconnecting(rt: Runtime, world: World) -> None:
+def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt: Runtime, world: World) -> None:
     profile = connect_x(rt, world)
     world.x.next("create_post").times_out_after_effect()
     post = accept(rt, profile, body="Perhaps")
@@ -73,7 +71,7 @@ def test_what_may_be_public_already_is_not_lost_by_disconnecting(rt: Runtime, wo
     assert state_of(rt, post) is not State.FAILED
 
 
-def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_expiring_tokens_are_reported_with_a_remedy(rt: Runtime, world: World, clock: HandClock) -> None:
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
     tokens.renew(rt, profile)
     row = profiles.load_for_owner(rt.reader, profile)
@@ -89,7 +87,7 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
-def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: Runtime, world: World) -> None:
+def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt: Runtime, world: World) -> None:
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
     row = profiles.load_for_owner(rt.reader, bare)
     assert not row.renewable

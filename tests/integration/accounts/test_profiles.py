@@ -83,7 +83,7 @@ def access_of(rt: Runtime, profile_id: str) -> str | None:
 # --- connecting ------------------------------------------------------------------------------------------------------
 
 
-def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> None:
+def test_an_account_is_connected_under_its_own_name(rt: Runtime) -> None:
     imported = connect.import_account(rt, "x", GRANT)
     found = row(rt, imported.profile_id)
     assert (found["account_id"], found["name"], found["username"]) == ("7", "Seven", "seven")
@@ -139,7 +139,7 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
         AppRefused("X has suspended the app."),
     ],
 )
-def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
+def test_no_profile_is_saved_before_the_network_identified_the_account(
     rt: Runtime, desk: Desk, failure: Exception
 ) -> None:
     desk.who = failure
@@ -150,9 +150,7 @@ def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked_for(
-    rt: Runtime, desk: Desk, clock: HandClock
-) -> None:
+def test_an_expired_access_token_is_renewed_before_the_import(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     desk.expired = {"access-a"}
     desk.answers = [Tokens("access-b", "refresh-b", 7200)]
     imported = connect.import_account(rt, "x", GRANT)
@@ -174,7 +172,7 @@ def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, d
     assert desk.refreshes == []
 
 
-def test_a_missing_scope_is_told_at_once_and_accepted_while_one_way_of_publishing_remains(rt: Runtime) -> None:
+def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt: Runtime) -> None:
     imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
     with pytest.raises(OperatorError, match="do not allow publishing"):
@@ -242,7 +240,7 @@ def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> 
     assert '"accessToken"' in str(refused.value.hint)
 
 
-def test_all_mistakes_are_told_at_once_and_no_token_with_them() -> None:
+def test_all_mistakes_are_reported_together_without_tokens() -> None:
     with pytest.raises(OperatorError) as refused:
         grants.read_credentials('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
     assert "3 mistakes" in refused.value.message
@@ -252,7 +250,7 @@ def test_all_mistakes_are_told_at_once_and_no_token_with_them() -> None:
 # --- going -----------------------------------------------------------------------------------------------------------
 
 
-def test_disconnecting_twice_is_once(rt: Runtime, clock: HandClock) -> None:
+def test_a_repeated_disconnection_changes_nothing(rt: Runtime, clock: HandClock) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     at = row(rt, profile)["disconnected_at"]
@@ -274,7 +272,7 @@ def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime
 
 
 @pytest.mark.parametrize("verdict", [Rejected("X does not know the token.", status=400), AuthExpired("401")])
-def test_tokens_that_the_network_does_not_know_any_more_are_erased_at_once(
+def test_tokens_that_the_network_no_longer_knows_are_erased_at_once(
     rt: Runtime, desk: Desk, verdict: Exception
 ) -> None:
     profile = add_profile(rt)
@@ -284,9 +282,7 @@ def test_tokens_that_the_network_does_not_know_any_more_are_erased_at_once(
     assert access_of(rt, profile) is None
 
 
-def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hour_ends_it(
-    rt: Runtime, desk: Desk, clock: HandClock
-) -> None:
+def test_a_revocation_is_retried_for_an_hour(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = NoAnswer("X did not answer in time.")
@@ -325,7 +321,7 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
     assert access_of(rt, profile) is None
 
 
-def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk: Desk) -> None:
+def test_a_revocation_waits_for_a_running_refresh(rt: Runtime, desk: Desk) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     with tokens.token_lock(rt, profile):
@@ -368,7 +364,7 @@ def options_of(rt: Runtime, profile_id: str) -> Any:
     return json.loads(row(rt, profile_id)["options"])
 
 
-def test_options_are_stored_under_their_own_names_and_taken_away_again(real_appliance: Runtime) -> None:
+def test_options_are_stored_under_canonical_names_and_can_be_removed(real_appliance: Runtime) -> None:
     rt = real_appliance
     profile = add_profile(rt)
     given = profiles.read_pairs(["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"])
@@ -381,7 +377,7 @@ def test_options_are_stored_under_their_own_names_and_taken_away_again(real_appl
     assert options_of(rt, profile) == {"replySettings": "verified"}
 
 
-def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_appliance: Runtime) -> None:
+def test_all_wrong_options_are_reported_together_and_none_is_stored(real_appliance: Runtime) -> None:
     rt = real_appliance
     profile = add_profile(rt)
     with pytest.raises(InvalidRequest) as refused:

@@ -50,16 +50,14 @@ def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: 
         ("reached_active_user_cap", "limit of posting accounts"),
     ],
 )
-def test_what_keeps_an_account_from_posting_is_a_word_to_stop(
-    rt: Runtime, world: World, creator: str, code: str, said: str
-) -> None:
+def test_a_reason_that_bars_posting_is_returned(rt: Runtime, world: World, creator: str, code: str, said: str) -> None:
     world.tiktok.next("creator_info").refuses(code)
     barred = questions.ask_creator(rt, creator)
     assert isinstance(barred, PostingBarred)
     assert said in barred.message
 
 
-def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runtime, world: World, creator: str) -> None:
+def test_a_refused_token_is_renewed_for_the_question(rt: Runtime, world: World, creator: str) -> None:
     world.tiktok.next("creator_info").unauthorized()
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
@@ -110,7 +108,7 @@ def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
     assert world.tiktok.counts["creator_info"] == 2
 
 
-def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at_once(
+def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(
     rt: Runtime, world: World, transport: FaultTransport
 ) -> None:
     profile = connect_pinterest(rt, world)

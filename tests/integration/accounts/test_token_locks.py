@@ -49,7 +49,7 @@ def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minut
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_a_command_that_goes_on_finds_its_lock_taken_and_sends_no_spent_token(
+def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     refresh = network.oauth.refresh
@@ -71,7 +71,7 @@ def test_a_command_that_goes_on_finds_its_lock_taken_and_sends_no_spent_token(
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
 
 
-def test_a_lock_that_is_taken_anew_each_time_is_not_taken_for_a_suspended_command(
+def test_a_lock_with_changing_holders_is_not_broken(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     for _ in range(3):
@@ -85,7 +85,7 @@ def test_a_lock_that_is_taken_anew_each_time_is_not_taken_for_a_suspended_comman
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_of_two_that_break_a_lock_at_once_only_one_gets_it(rt: Runtime, profile: str, suspended: FileLock) -> None:
+def test_only_one_of_two_processes_breaks_a_lock(rt: Runtime, profile: str, suspended: FileLock) -> None:
     file = suspended.file
     assert file is not None
     first, second = tokens.token_lock(rt, profile), tokens.token_lock(rt, profile)

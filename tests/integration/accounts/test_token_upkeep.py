@@ -68,7 +68,7 @@ def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scr
     assert [upkeep.renew_idle_tokens(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
 
 
-def test_a_paused_copy_keeps_nothing_alive(
+def test_a_paused_installation_renews_no_tokens(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     rt.write(resume.pause)
@@ -78,7 +78,7 @@ def test_a_paused_copy_keeps_nothing_alive(
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
-def test_what_cannot_be_used_is_not_kept_alive(
+def test_tokens_of_unusable_profiles_are_not_renewed(
     rt: Runtime, network: ScriptedNetwork, clock: HandClock, status: str
 ) -> None:
     add_profile(rt, status=status)
@@ -95,7 +95,7 @@ def test_what_cannot_be_used_is_not_kept_alive(
         (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
     ],
 )
-def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
+def test_a_failed_renewal_is_retried_later_and_delays_no_other(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, failure: Exception, after: int
 ) -> None:
     clock.forward(1)
@@ -130,9 +130,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
     assert task.run(rt) is None
 
 
-def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_a_refresh_token_that_expires_soon_is_renewed(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
     profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(3 * DAY)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
@@ -169,7 +167,7 @@ def imported(appliance: Runtime, world: World, name: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
-def test_an_account_that_nobody_uses_still_works_after_a_long_time(
+def test_an_unused_account_still_works_after_a_long_time(
     appliance: Runtime, world: World, clock: HandClock, name: str, days: int
 ) -> None:
     world.tiktok.refresh_restarts = True
@@ -183,9 +181,7 @@ def test_an_account_that_nobody_uses_still_works_after_a_long_time(
     assert 2 <= renewals <= days / 20
 
 
-def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
-    appliance: Runtime, world: World, clock: HandClock
-) -> None:
+def test_a_fixed_expiry_is_reported_before_it_comes(appliance: Runtime, world: World, clock: HandClock) -> None:
     profile = imported(appliance, world, "tiktok")
     told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
     assert told[:7] == list(range(359, 366)), "every day of the last week"
@@ -214,7 +210,7 @@ def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
 # --- telling the owner -----------------------------------------------------------------------------------------------
 
 
-def test_the_owner_is_told_once_a_day_during_the_last_week(
+def test_an_expiry_is_logged_once_a_day_during_the_last_week(
     rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     ends = clocks.after(rt.stamp(), 8 * DAY)
@@ -235,7 +231,7 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
     assert row(rt, profile)["status"] == "active"
 
 
-def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
+def test_an_account_that_must_be_connected_again_is_logged_with_its_reason(rt: Runtime, profile: str) -> None:
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X does not accept the authorization any more."))
     said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
     assert said == "X does not accept the authorization any more. Run `socialpub admin connect-profile x`."
@@ -245,12 +241,12 @@ def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Run
     assert upkeep.log_warnings(rt) == 0
 
 
-def test_nothing_is_said_of_an_account_whose_end_is_far_or_unknown(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_a_distant_or_unknown_expiry_is_not_reported(rt: Runtime, clock: HandClock, profile: str) -> None:
     add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
     assert [upkeep.describe_warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
 
 
-def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None:
+def test_a_past_expiry_is_reported_in_the_past_tense(rt: Runtime, clock: HandClock) -> None:
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
     said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())

@@ -33,7 +33,7 @@ def row(rt: Runtime, profile_id: str) -> Any:
     return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
-def test_a_token_with_time_left_is_used_without_asking_anybody(
+def test_a_token_with_time_left_is_used_without_a_call(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(TWO_HOURS - 300)
@@ -41,7 +41,7 @@ def test_a_token_with_time_left_is_used_without_asking_anybody(
     assert network.oauth.refreshes == []
 
 
-def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_is_used(
+def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
@@ -57,7 +57,7 @@ def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_i
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_again(
+def test_a_second_thread_does_not_renew_a_stored_pair_again(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     """The pair is on the disk, and this process still remembers that it was to be written."""
@@ -83,7 +83,7 @@ def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_the_end_of_the_refresh_token_is_shown_when_the_network_tells_it(
+def test_the_expiry_of_the_refresh_token_is_shown_if_the_network_reports_it(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
@@ -145,7 +145,7 @@ def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(
     assert network.oauth.refreshes == []
 
 
-def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
+def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
@@ -253,7 +253,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
     assert row(rt, profile)["status"] == "reauthRequired"
 
 
-def test_a_grant_that_lost_every_way_of_publishing_asks_for_the_owner(
+def test_a_grant_that_no_longer_allows_publishing_requires_a_reconnection(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     network.oauth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
@@ -278,7 +278,7 @@ def test_a_paused_appliance_refreshes_nothing(
     assert tokens.load_fresh(rt, profile) == "access-1"
 
 
-def test_a_disconnected_profile_has_no_token_for_anybody(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_disconnected_profile_has_no_usable_token(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     rt.write(profiles.disconnect, profile)
     for ask in (lambda: tokens.load_fresh(rt, profile), lambda: tokens.replace_spent(rt, profile, "access-0")):
         with pytest.raises(Withdrawn):
@@ -286,7 +286,7 @@ def test_a_disconnected_profile_has_no_token_for_anybody(rt: Runtime, network: S
     assert network.oauth.refreshes == []
 
 
-def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
+def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     def disconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
@@ -300,7 +300,7 @@ def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
     assert stored(rt, profile) == ("access-1", "refresh-1")
 
 
-def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork) -> None:
+def test_tokens_are_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork) -> None:
     network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)

@@ -47,7 +47,7 @@ def test_only_a_verdict_on_the_post_itself_makes_it_failed(rt, network, profile,
     assert message_of(rt, post).startswith("Outcome unknown:") is (state is State.UNCONFIRMED)
 
 
-def test_a_post_that_the_network_calls_failed_may_begin_anew(rt, network, profile, clock):
+def test_a_post_that_the_network_reports_as_failed_may_start_again(rt, network, profile, clock):
     network.results["send_last"] = [SENT, SENT]
     network.results["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
     post = accept(rt, profile)
@@ -56,7 +56,7 @@ def test_a_post_that_the_network_calls_failed_may_begin_anew(rt, network, profil
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_step_may_tell_something_although_it_went_well(rt, network, profile, clock):
+def test_a_successful_step_may_record_a_message(rt, network, profile, clock):
     run = network.run
 
     def telling(step, job):

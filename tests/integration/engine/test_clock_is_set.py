@@ -59,7 +59,7 @@ def next_run(folder, at, network):
 
 @either_way
 @pytest.mark.parametrize("met", WAITING)
-def test_a_wait_lasts_as_long_as_it_was_meant_to(rt, network, profile, clock, met, jump):
+def test_a_set_clock_does_not_change_a_wait(rt, network, profile, clock, met, jump):
     answer, seconds = WAITING[met]
     network.results["create_post"] = [answer]
     post = accept(rt, profile)
@@ -74,7 +74,7 @@ def test_a_wait_lasts_as_long_as_it_was_meant_to(rt, network, profile, clock, me
 
 
 @either_way
-def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(rt, network, profile, clock, jump):
+def test_a_clock_jump_does_not_shorten_a_round_of_read_backs(rt, network, profile, clock, jump):
     network.results["create_post"] = [NoAnswer("timed out")]
     post = accept(rt, profile)
     drain(rt)
@@ -90,7 +90,7 @@ def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(rt,
 
 
 @either_way
-def test_the_deadline_is_not_used_up_by_a_clock(rt, network, profile, clock, jump):
+def test_a_set_clock_does_not_use_up_the_deadline(rt, network, profile, clock, jump):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     begun, paused = accept(rt, profile), add_profile(rt, account_id="other")
     drain(rt)
@@ -104,7 +104,7 @@ def test_the_deadline_is_not_used_up_by_a_clock(rt, network, profile, clock, jum
     assert [state_of(rt, post) for post in (begun, not_begun)] == [State.PUBLISHED] * 2
 
 
-def test_what_was_accepted_on_a_clock_ahead_of_time_goes_out_once_the_clock_is_right(rt, network, profile, clock):
+def test_a_post_accepted_on_a_fast_clock_is_published_once_the_clock_is_right(rt, network, profile, clock):
     post = accept(rt, profile)
     clock.jump(-86_400)
     drain(rt)
@@ -151,7 +151,7 @@ def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(rt
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["accepted", "scheduled"])
-def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was_due_then(
+def test_a_host_without_a_clock_that_was_off_for_weeks_sends_no_late_post(
     rt, network, profile, clock, tmp_path, at_once
 ):
     clock.forward(60)
@@ -168,7 +168,7 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
         assert network.effects == ["new"]
 
 
-def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_is_right_again(
+def test_a_post_accepted_before_a_power_cut_keeps_its_age_when_the_clock_is_corrected(
     rt, network, profile, clock, tmp_path
 ):
     rt.write(resume.pause)
@@ -185,9 +185,7 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
 
 
 @pytest.mark.parametrize("days", [3, -3])
-def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_late(
-    rt, network, profile, clock, tmp_path, days
-):
+def test_a_clock_that_is_briefly_wrong_makes_no_earlier_post_late(rt, network, profile, clock, tmp_path, days):
     rt.write(resume.pause)
     post = accept(rt, profile)
     rt.write(reconciler.record_heartbeat)
@@ -240,7 +238,7 @@ def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_g
 
 
 @either_way
-def test_holds_and_gaps_end_when_they_should(tmp_path, clock, jump):
+def test_a_set_clock_does_not_change_the_end_of_holds_and_gaps(tmp_path, clock, jump):
     network = ScriptedNetwork()
     gap = PublishingSection(min_gap=timedelta(minutes=15))
     rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=gap)
@@ -263,7 +261,7 @@ def test_holds_and_gaps_end_when_they_should(tmp_path, clock, jump):
 
 
 @either_way
-def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(rt, network, profile, clock, jump):
+def test_an_adapter_measures_ages_on_the_monotonic_clock(rt, network, profile, clock, jump):
     network.steps = ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=100)]
     accept(rt, profile)
@@ -282,7 +280,7 @@ def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(rt, network, profi
 
 
 @either_way
-def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump):
+def test_readiness_and_the_doctor_report_a_clock_jump_for_a_day(rt, network, clock, jump):
     rt.write(reconciler.record_heartbeat)
     assert health.describe_clock_jump(rt.reader, rt.now()) is None
     clock.jump(jump)
@@ -296,21 +294,21 @@ def test_readiness_and_the_doctor_speak_of_it_for_a_day(rt, network, clock, jump
     assert health.describe_clock_jump(rt.reader, rt.now()) is None
 
 
-def test_a_heartbeat_from_the_future_is_none(rt, clock):
+def test_a_heartbeat_from_the_future_does_not_count(rt, clock):
     rt.write(reconciler.record_heartbeat)
     clock.jump(-5 * 3600)
     (late,) = list(health.worker_problems(rt.reader, rt.now()))
     assert "dated in the future" in late.message
 
 
-def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt, clock):
+def test_a_worker_that_died_before_a_clock_jump_is_reported(rt, clock):
     rt.write(reconciler.record_heartbeat)
     clock.jump(-5 * 3600)
     clock.forward(60)
     assert len(anyio.run(health.check_readiness, rt).reasons) == 1
 
 
-def test_only_the_first_process_to_notice_moves_anything(rt, network, profile, clock, tmp_path):
+def test_only_the_first_process_that_notices_a_clock_jump_shifts_timestamps(rt, network, profile, clock, tmp_path):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     accept(rt, profile)
     drain(rt)
@@ -329,9 +327,7 @@ def test_only_the_first_process_to_notice_moves_anything(rt, network, profile, c
         other.close()
 
 
-def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_waits_back(
-    rt, network, profile, clock, tmp_path
-):
+def test_a_host_that_starts_with_a_slow_clock_shifts_its_waits_back(rt, network, profile, clock, tmp_path):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
     post = accept(rt, profile)
     drain(rt)
@@ -342,7 +338,7 @@ def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_
         assert state_of(later, post) is State.PUBLISHED
 
 
-def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(rt, network, profile, clock):
+def test_a_correction_of_a_few_seconds_is_not_reported(rt, network, profile, clock):
     post = accept(rt, profile)
     for _ in range(20):
         clock.jump(2)
@@ -419,7 +415,7 @@ def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile
 
 
 @pytest.mark.parametrize(("status", "days"), [("reserved", 7), ("verified", 31)])
-def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(rt, clock, status, days):
+def test_a_new_upload_is_kept_when_the_clock_is_set_forward(rt, clock, status, days):
     fresh = artifact(rt, status)
     rt.write(reconciler.record_heartbeat)
     clock.jump(days * 86400)
@@ -431,7 +427,7 @@ def test_what_was_uploaded_a_moment_ago_is_kept_when_the_clock_is_set_forward(rt
 # --- ages ------------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_are_erased_after_an_hour_though_the_clock_went_back(rt, network, profile, clock):
+def test_tokens_are_erased_after_an_hour_although_the_clock_was_set_back(rt, network, profile, clock):
     def down(*_):
         raise NoAnswer("down")
 
@@ -446,7 +442,7 @@ def test_tokens_are_erased_after_an_hour_though_the_clock_went_back(rt, network,
     assert rt.reader.value("SELECT access_token FROM profile") is None
 
 
-def test_an_id_that_is_told_later_is_filled_in_though_the_clock_went_forward(rt, network, profile, clock):
+def test_a_late_id_is_filled_in_although_the_clock_was_set_forward(rt, network, profile, clock):
     network.results["create_post"] = [Published(None)]
     told = [None, Published("77")]
     network.fill_in = lambda job: told.pop(0)
@@ -462,7 +458,7 @@ def test_an_id_that_is_told_later_is_filled_in_though_the_clock_went_forward(rt,
 
 
 @pytest.mark.parametrize("seconds", [-5.0, 5e8, 1.7e12, 1e15, float("inf"), float("nan")])
-def test_an_absurd_wait_of_a_step_ends_nothing(rt, network, profile, clock, seconds):
+def test_an_absurd_wait_of_a_step_ends_no_delivery(rt, network, profile, clock, seconds):
     network.results["create_post"] = [Wait(seconds, "X asks to wait")]
     post = accept(rt, profile)
     drain(rt, clock)

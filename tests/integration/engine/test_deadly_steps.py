@@ -72,9 +72,7 @@ def deadly(network, step):
 
 
 @pytest.mark.parametrize("step", [Place.PREPARE, Place.POLL_BEFORE])
-def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_and_the_queue_goes_on(
-    lives, network, step
-):
+def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery(lives, network, step):
     rt = lives.begin()
     profile = add_profile(rt)
     poison, after = accept(rt, profile, body=POISON), accept(rt, profile, body="Behind it")
@@ -90,7 +88,7 @@ def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_an
     rt.close()
 
 
-def test_a_commit_that_kills_its_worker_is_looked_for_and_never_sent_a_third_time(lives, network):
+def test_a_commit_that_kills_its_worker_is_read_back_and_never_sent_a_third_time(lives, network):
     rt = lives.begin()
     poison = accept(rt, add_profile(rt), body=POISON)
     die(rt)
@@ -113,7 +111,7 @@ def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unk
     rt.close()
 
 
-def test_what_ran_beside_it_is_not_taken_for_it(lives, network):
+def test_deliveries_that_ran_beside_a_deadly_one_do_not_end(lives, network):
     """All queues run when the worker dies; from then on only one of them at a time, and the next death tells."""
     rt = lives.begin()
     profiles = [add_profile(rt, account_id=f"account {number}") for number in range(6)]
@@ -130,7 +128,7 @@ def test_what_ran_beside_it_is_not_taken_for_it(lives, network):
     rt.close()
 
 
-def test_a_worker_that_was_asked_to_stop_and_had_to_be_killed_says_nothing_about_the_step(lives, network):
+def test_a_worker_that_was_killed_during_its_stop_does_not_count_as_a_death(lives, network):
     rt = lives.begin()
     post = accept(rt, add_profile(rt))
     die(rt)

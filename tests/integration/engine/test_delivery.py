@@ -113,7 +113,7 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(rt, netwo
     assert (status_of(rt, due), status_of(rt, now)) == ("canceled", "settled")
 
 
-def test_what_is_too_late_by_then_is_not_sent_and_says_so(rt, network, profile, clock):
+def test_a_post_that_is_too_late_is_not_sent_and_says_so(rt, network, profile, clock):
     rt.write(resume.pause)
     late = accept(rt, profile)
     clock.forward(24 * 3600 + 1)
@@ -149,7 +149,7 @@ def test_runs_of_one_step_extend_one_attempt(rt, network, profile, clock):
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(rt, network, profile, clock, committed):
+def test_a_stopped_post_is_not_sent_and_is_read_back_if_it_may_be_public(rt, network, profile, clock, committed):
     network.results["create_post"] = [NoAnswer("timed out") if committed else Wait(600, "later")]
     post = accept(rt, profile)
     drain(rt)
@@ -159,7 +159,7 @@ def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(rt, 
     assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.STOPPED)
 
 
-def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(rt, network, profile, clock, tmp_path):
+def test_a_row_of_a_live_process_is_never_claimed_after_a_clock_jump(rt, network, profile, clock, tmp_path):
     from socialpub.db.locks import ProcessLock
 
     other = ProcessLock(rt.process.folder, "other-worker")
@@ -174,7 +174,7 @@ def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(rt, netw
     assert network.effects == ["Hello"]
 
 
-def test_a_profile_disconnected_meanwhile_sends_nothing(rt, network, profile):
+def test_a_disconnected_profile_sends_nothing(rt, network, profile):
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update("profile", profile, status="disconnected"))
     drain(rt)
@@ -202,7 +202,7 @@ def told(rt):
     return row[0], row[1]
 
 
-def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(rt, network, profile, clock):
+def test_a_late_id_is_filled_in_and_nothing_else_changes(rt, network, profile, clock):
     answers = [
         None,
         NoAnswer("timed out"),
@@ -233,7 +233,7 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(rt, netwo
     assert len(jobs) == 3
 
 
-def test_an_id_that_another_delivery_holds_is_not_adopted(rt, network, profile, clock):
+def test_an_id_of_another_delivery_is_not_filled_in(rt, network, profile, clock):
     network.fill_in = lambda job: Published("1")
     network.results["create_post"] = [Published("1"), Published(None)]
     accept(rt, profile, body="one")

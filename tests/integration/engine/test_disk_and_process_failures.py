@@ -48,7 +48,7 @@ def disk(monkeypatch):
     return FullDisk(monkeypatch)
 
 
-def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_again(rt, network, profile, clock, disk):
+def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_call(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 3
     for _ in range(4):
@@ -60,7 +60,9 @@ def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_aga
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
-def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(rt, network, profile, clock, disk, times):
+def test_a_step_whose_result_could_not_be_stored_is_neither_skipped_nor_repeated(
+    rt, network, profile, clock, disk, times
+):
     network.steps = ScriptedNetwork(("one", Kind.PREPARE), ("two", Kind.PREPARE), *FILM).steps
     post = accept(rt, profile)
     disk.times = times
@@ -70,7 +72,7 @@ def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(rt
     assert attempts_of(rt, post)[-1] == ("create_post", "published")
 
 
-def test_an_unwritten_outcome_whose_process_dies_is_read_back(rt, network, profile, clock, disk):
+def test_an_unstored_outcome_of_a_dead_process_is_read_back(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 1
     engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
@@ -86,7 +88,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(rt, network, profi
         successor.close()
 
 
-def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_queue(rt, network, profile, clock, monkeypatch):
+def test_a_settlement_that_fails_unexpectedly_does_not_block_the_queue(rt, network, profile, clock, monkeypatch):
     real, left = settle.settle, [1]
 
     def fails(*what):
@@ -108,9 +110,7 @@ class Gone(BaseException):
 
 
 @pytest.mark.parametrize("step", ["upload", "create_post"])
-def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
-    rt, network, profile, clock, monkeypatch, step
-):
+def test_a_row_of_a_thread_that_ended_silently_is_claimed_again(rt, network, profile, clock, monkeypatch, step):
     network.steps = ScriptedNetwork(*FILM).steps
     run = network.run
 
@@ -132,7 +132,7 @@ def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
     assert network.asked == (["upload", "upload", "create_post"] if step == "upload" else [*FILM_ONCE, "recover"])
 
 
-def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(rt, network, profile):
+def test_a_row_of_another_thread_of_this_process_is_not_claimed(rt, network, profile):
     accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
     run = network.run
@@ -148,7 +148,7 @@ def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(rt, 
     assert not rt.process.works_on(rt.process.name, delivery)
 
 
-def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(rt, network, profile, disk):
+def test_a_repeated_settlement_counts_a_refused_post_once(rt, network, profile, disk):
     network.results["create_post"] = [Refused("no")]
     post = accept(rt, profile)
     disk.times = 2
@@ -164,7 +164,7 @@ def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
 
 
 @pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
-def test_the_writer_survives_a_wakeup_that_breaks(rt, profile, error):
+def test_the_writer_survives_a_failed_wakeup(rt, profile, error):
     class Broken:
         def notify(self, delivery_id):
             raise error
@@ -176,7 +176,7 @@ def test_the_writer_survives_a_wakeup_that_breaks(rt, profile, error):
     assert rt.reader.value("SELECT count(*) FROM post") == 2
 
 
-def test_the_writer_survives_a_write_that_ends_without_a_word(rt, profile):
+def test_the_writer_survives_a_write_that_ends_silently(rt, profile):
     def ends(tx):
         tx.execute("UPDATE profile SET name = 'half'")
         raise Gone
@@ -187,7 +187,7 @@ def test_the_writer_survives_a_write_that_ends_without_a_word(rt, profile):
     assert rt.reader.value("SELECT name FROM profile") == "x profile"
 
 
-def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path, clock):
+def test_a_write_after_the_close_is_refused_at_once(tmp_path, clock):
     db = Database(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
     db.close()
     with pytest.raises(Unavailable):

@@ -21,7 +21,7 @@ def again(reason=GONE, limit=2, otherwise=STILL_GONE):
     return Again("upload", {}, reason, limit, otherwise=otherwise)
 
 
-def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(rt, network, profile, clock):
+def test_a_step_goes_back_up_to_the_limit_and_counts_its_returns(rt, network, profile, clock):
     network.results["create_post"] = [again(), again()]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -31,7 +31,7 @@ def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(rt, net
 
 
 @pytest.mark.parametrize(("otherwise", "message"), [(STILL_GONE, STILL_GONE.message), (None, GONE)])
-def test_at_the_limit_it_is_what_the_adapter_says_otherwise(rt, network, profile, clock, otherwise, message):
+def test_at_the_limit_the_outcome_of_the_adapter_counts(rt, network, profile, clock, otherwise, message):
     network.results["create_post"] = [again(otherwise=otherwise) for _ in range(3)]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -41,7 +41,7 @@ def test_at_the_limit_it_is_what_the_adapter_says_otherwise(rt, network, profile
     assert network.effects == []
 
 
-def test_each_reason_is_counted_by_itself(rt, network, profile, clock):
+def test_each_reason_has_its_own_count(rt, network, profile, clock):
     network.results["create_post"] = [again(limit=1), again("It was too large.", limit=1), again(limit=1)]
     post = accept(rt, profile)
     drain(rt, clock)

@@ -21,7 +21,9 @@ def network():
     return network
 
 
-def test_what_the_network_said_to_have_failed_is_not_unknown_when_the_next_task_is_refused(rt, network, profile, clock):
+def test_a_task_that_the_network_reported_as_failed_is_not_unknown_when_the_next_is_refused(
+    rt, network, profile, clock
+):
     network.results["init"] = [Done({"publish_id": "1"}), Refused("The daily cap of posts is reached.")]
     network.results["recover"] += [CannotTell("no publish_id")] * 100
     post = accept(rt, profile)

@@ -75,7 +75,7 @@ def test_a_backlog_goes_out_oldest_first_with_the_gap_between(rt, network, profi
     assert network.gaps() == [GAP] * 3
 
 
-def test_what_waits_for_the_gap_says_so_and_has_not_begun(rt, network, profile, clock):
+def test_a_post_that_waits_for_the_gap_says_so_and_has_not_started(rt, network, profile, clock):
     film(network)
     network.results["send_last"], network.results["await_outcome"] = [Done({})], [Published("1")]
     accept(rt, profile, body="first", at=clock.now() + timedelta(minutes=1))
@@ -90,7 +90,7 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(rt, network, profile, 
     assert status_of(rt, second) == "scheduled", "it can still be canceled"
 
 
-def test_other_profiles_are_not_kept_waiting(rt, network, profile):
+def test_a_gap_does_not_delay_other_profiles(rt, network, profile):
     other = add_profile(rt, account_id="other")
     for target in (profile, other):
         accept(rt, target)
@@ -98,7 +98,7 @@ def test_other_profiles_are_not_kept_waiting(rt, network, profile):
     assert len(network.effects) == 2
 
 
-def test_a_post_long_after_the_last_one_waits_for_nothing(rt, network, profile, clock):
+def test_a_post_long_after_the_last_one_does_not_wait(rt, network, profile, clock):
     accept(rt, profile, body="first")
     drain(rt)
     clock.forward(GAP.total_seconds())
@@ -181,7 +181,7 @@ def test_a_backlog_of_days_is_published_whole(slow, network, clock):
     assert network.gaps() == [timedelta(hours=1)] * 59
 
 
-def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(tmp_path, clock, network):
+def test_an_uploaded_video_waits_for_its_gap_without_a_deadline(tmp_path, clock, network):
     (tmp_path / "rare").mkdir()
     rare = PublishingSection(min_gap=timedelta(hours=30))
     rt = open_appliance(tmp_path / "rare", clock, providers={"x": network}, publishing=rare)
@@ -198,7 +198,7 @@ def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(tmp_path
         rt.close()
 
 
-def test_what_a_network_asks_for_still_counts_beside_the_gap(slow, network, clock):
+def test_a_wait_of_the_network_counts_beside_the_gap(slow, network, clock):
     profile = add_profile(slow)
     accept(slow, profile, body="first")
     drain(slow)
@@ -213,7 +213,7 @@ def test_what_a_network_asks_for_still_counts_beside_the_gap(slow, network, cloc
 
 
 @pytest.mark.parametrize("ahead", [None, timedelta(minutes=1)])
-def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(slow, network, clock, ahead):
+def test_a_post_that_waited_for_its_gap_waits_as_long_for_a_reconnection(slow, network, clock, ahead):
     profile = add_profile(slow)
     at = ahead and clock.now() + ahead
     posts = [accept(slow, profile, body=str(number), at=at) for number in range(40)]
@@ -245,7 +245,7 @@ def notes(rt, profile, at=None, editing=None):
     return checked.notes
 
 
-def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(slow, network, clock):
+def test_validation_estimates_the_end_of_the_gap_correctly(slow, network, clock):
     profile = add_profile(slow)
     assert notes(slow, profile) == []
     for number in range(3):

@@ -57,7 +57,7 @@ class Wire:
 
 
 @pytest.mark.parametrize("order", ["stop", "disconnect"])
-def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(rt, network, profile, order):
+def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, profile, order):
     wire = Wire()
     rt.http = wire
     post = accept(rt, profile)
@@ -82,7 +82,7 @@ def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(rt, 
     assert (message_of(rt, post) == read_back.STOPPED) == (order == "stop")
 
 
-def test_a_refresh_that_nobody_answered_is_not_repeated_for_a_profile_disconnected_meanwhile(rt, network, profile):
+def test_an_unanswered_refresh_is_not_repeated_for_a_disconnected_profile(rt, network, profile):
     asked = []
 
     def refresh(http, refresh_token):
@@ -117,7 +117,7 @@ def test_a_stopping_worker_begins_no_further_step(rt, network, profile):
     assert (network.asked, state_of(rt, post)) == (FILM_ONCE, State.PUBLISHED)
 
 
-def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(rt, network, profile, clock):
+def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):
     """The change was accepted in the last millisecond before the time, and reaches the disk after the plan was made."""
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
@@ -134,7 +134,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(rt, network, pr
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
 
 
-def test_a_post_that_cannot_be_examined_fails_and_lets_the_queue_go_on(rt, network, profile, monkeypatch):
+def test_a_post_that_cannot_be_examined_fails_without_blocking_the_queue(rt, network, profile, monkeypatch):
     check = network.check
 
     def breaks(content, *rest):
@@ -157,7 +157,7 @@ def drain_once(rt):
 # --- during a wait ---------------------------------------------------------------------------------------------------
 
 
-def test_nothing_of_a_delivery_that_a_claim_ended_is_remembered(rt, network, profile, clock):
+def test_a_delivery_that_a_claim_ended_leaves_nothing_in_memory(rt, network, profile, clock):
     network.results["create_post"] = [Throttled("slow", retry_after_seconds=3600)]
     post = accept(rt, profile)
     drain(rt)
@@ -179,7 +179,7 @@ def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait
     assert state_of(rt, post) is State.UNCONFIRMED
 
 
-def test_a_stop_before_a_second_call_that_waits_for_hours_begins_to_look_at_once(rt, network, profile, clock):
+def test_a_stop_before_a_delayed_second_call_reads_back_at_once(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=20 * 3600)]
     post = accept(rt, profile)
     drain(rt, clock, within=700)

@@ -20,7 +20,7 @@ def text_of(one):
     return "".join(part.text for part in one.shown.text)
 
 
-def test_profiles_whose_readers_see_the_same_stand_together(rt):
+def test_profiles_with_equal_previews_share_one(rt):
     first, second = add_profile(rt, "x", "1", name="One"), add_profile(rt, "x", "2", name="Two")
     pin = add_profile(rt, "pinterest", "3", options='{"link": "https://studio.example/"}')
     found = previews.draft_previews(rt, rt.reader, Draft("Hello", None, (first, pin, second), (), BOARD))
@@ -31,7 +31,7 @@ def test_profiles_whose_readers_see_the_same_stand_together(rt):
     assert (found[1].label, found[1].shown.title, found[1].shown.link) == ("Pinterest", "Poster", "studio.example")
 
 
-def test_a_draft_is_shown_without_what_cannot_be_used(rt, tmp_path):
+def test_a_preview_leaves_out_unknown_profiles_and_media(rt, tmp_path):
     profile = add_profile(rt)
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     unknown = "01a12f57-1a80-7074-9d08-074dfc0027ba"
@@ -40,7 +40,7 @@ def test_a_draft_is_shown_without_what_cannot_be_used(rt, tmp_path):
     assert [(item.number, item.alt, item.artifact_id) for item in one.media] == [(1, "A view", photo)]
 
 
-def test_a_text_that_is_too_long_for_an_option_is_counted_all_the_same(rt):
+def test_a_preview_measures_also_a_text_that_is_too_long(rt):
     profile = add_profile(rt, "pinterest")
     draft = Draft("Hello", None, (profile,), (), {"pinterest": {"title": "t" * 130}})
     (one,) = previews.draft_previews(rt, rt.reader, draft)

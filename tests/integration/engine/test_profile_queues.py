@@ -142,7 +142,7 @@ def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(rt, ne
     assert writes(partial(drain, rt)) == 2 * made[many], "nor does the next window"
 
 
-def test_when_the_wait_is_over_the_oldest_goes_first(rt, network, profile, clock):
+def test_after_the_wait_the_oldest_post_is_first(rt, network, profile, clock):
     network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     accept_many(rt, 5, profile)
     drain(rt)

@@ -51,7 +51,7 @@ def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(rt, ne
     assert state_of(rt, second) is State.QUEUED
 
 
-def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(rt, network, profile, clock):
+def test_a_network_without_a_read_back_leaves_the_outcome_unknown(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [CannotTell("Look at x.com/demo.")]
     post = accept(rt, profile)
@@ -60,7 +60,7 @@ def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(rt, network, prof
     assert message_of(rt, post) == "Outcome unknown: timed out. Look at x.com/demo."
 
 
-def test_reading_back_never_adopts_what_another_delivery_holds(rt, network, profile, clock):
+def test_a_read_back_never_takes_the_post_of_another_delivery(rt, network, profile, clock):
     first = accept(rt, profile, body="same")
     drain(rt)
     network.results["create_post"] = [NoAnswer("timed out")]
@@ -84,7 +84,7 @@ def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(rt, netwo
     assert asked.index("create_post", asked.index("recover")) > len(asked) - 1 - asked[::-1].index("recover")
 
 
-def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(rt, network, profile, clock):
+def test_a_clock_jump_does_not_shorten_the_read_backs(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("timed out")]
     post = accept(rt, profile)
     drain(rt)
@@ -100,7 +100,7 @@ def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(rt, network, profil
 # --- before a second call --------------------------------------------------------------------------------------------
 
 
-def test_a_rate_limit_of_looking_counts_for_the_look_before_a_second_call_too(rt, network, profile, clock):
+def test_a_rate_limit_of_read_backs_also_delays_the_read_back_before_a_second_call(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
     accept(rt, profile)
     drain(rt, clock, within=700)
@@ -111,7 +111,7 @@ def test_a_rate_limit_of_looking_counts_for_the_look_before_a_second_call_too(rt
     assert network.asked.count("recover") == looked, "asked within the hour that the network named"
 
 
-def test_a_hold_of_questions_counts_for_the_look_before_a_second_call_too(rt, network, profile, clock):
+def test_a_hold_of_questions_also_delays_the_read_back_before_a_second_call(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
     accept(rt, profile)
     drain(rt, clock, within=700)
@@ -156,7 +156,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(rt, network, profil
     assert rt.reader.value("SELECT status FROM profile") == "active"
 
 
-def test_a_stopped_scheduled_copy_is_not_called_failed_before_it_was_looked_for(rt, network, profile, clock):
+def test_a_stopped_restored_post_does_not_fail_before_its_read_back(rt, network, profile, clock):
     """A restored copy's post, whose look could not be made yet, is stopped: the original may have sent it."""
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
     become_restored(rt)
@@ -172,7 +172,7 @@ def test_a_stopped_scheduled_copy_is_not_called_failed_before_it_was_looked_for(
 # --- stored late -----------------------------------------------------------------------------------------------------
 
 
-def test_a_look_that_was_written_down_half_an_hour_later_is_not_fresh(rt, network, profile, clock, monkeypatch):
+def test_a_read_back_that_was_stored_half_an_hour_later_is_not_fresh(rt, network, profile, clock, monkeypatch):
     made_at = clock.monotonic()
 
     def made_and_cut(job):
@@ -207,7 +207,7 @@ def test_a_look_that_was_written_down_half_an_hour_later_is_not_fresh(rt, networ
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1), message_of(rt, post)
 
 
-def test_tokens_are_erased_after_an_hour_whoever_holds_their_lock(rt, network, profile, clock):
+def test_tokens_are_erased_after_an_hour_although_a_process_holds_their_lock(rt, network, profile, clock):
     assert tokens.token_lock(rt, profile).try_acquire()  # a command that was suspended
     rt.write(profiles.disconnect, profile)
     for _ in range(20):

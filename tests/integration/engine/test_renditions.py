@@ -60,7 +60,7 @@ def test_a_version_is_made_once(rt, photo, fits):
     "damage",
     [b"", b'{"mime_type": "image/jpeg", "wid', b"\0" * 90, b"[]", b"{}", b'{"changed": false}', b"\xff\xfe"],
 )
-def test_a_damaged_verdict_is_made_anew(rt, photo, fits, damage):
+def test_a_damaged_verdict_is_made_again(rt, photo, fits, damage):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     first.path.with_suffix(".json").write_bytes(damage)
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None
@@ -70,7 +70,7 @@ def test_a_damaged_verdict_is_made_anew(rt, photo, fits, damage):
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), Path.unlink, lambda path: os.truncate(path, 9)])
-def test_a_damaged_version_is_made_anew(rt, photo, fits, damage):
+def test_a_damaged_rendition_is_made_again(rt, photo, fits, damage):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     damage(first.path)
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) is None, (
@@ -81,7 +81,7 @@ def test_a_damaged_version_is_made_anew(rt, photo, fits, damage):
     assert renditions.rendition_type(rt, renditions.storage_key(rt, first)) == "image/jpeg"
 
 
-def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(rt, photo, monkeypatch):
+def test_a_verdict_counts_only_if_the_image_is_on_the_disk(rt, photo, monkeypatch):
     events = []
     fsync, rename = os.fsync, Path.replace
 
@@ -111,7 +111,7 @@ def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(rt, photo, m
     ]
 
 
-def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(rt, photo, fits, monkeypatch):
+def test_a_death_before_the_verdict_leaves_no_usable_rendition(rt, photo, fits, monkeypatch):
     class Dead(BaseException):
         pass
 
@@ -126,7 +126,7 @@ def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(rt, photo, f
     assert whole(renditions.fit_media(rt, "d1", photo, SMALLER)) and len(fits) == 1
 
 
-def test_many_who_make_the_same_version_at_once_do_not_spoil_it(rt, photo, fits):
+def test_threads_that_make_the_same_rendition_do_not_damage_it(rt, photo, fits):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: renditions.fit_media(rt, "d1", photo, SMALLER), range(4)))
     assert all(version == made[0] for version in made) and whole(made[0])
@@ -134,7 +134,7 @@ def test_many_who_make_the_same_version_at_once_do_not_spoil_it(rt, photo, fits)
     assert sorted(path.suffix for path in made[0].path.parent.iterdir()) == ["", ".json"]
 
 
-def test_a_child_that_was_killed_is_no_verdict_on_the_picture(rt, photo, monkeypatch):
+def test_a_killed_decoder_leaves_no_verdict(rt, photo, monkeypatch):
     real = client._result
     with monkeypatch.context() as patched:
         patched.setattr(client, "_result", lambda _code, *rest: real(-signal.SIGKILL, *rest))
@@ -144,7 +144,7 @@ def test_a_child_that_was_killed_is_no_verdict_on_the_picture(rt, photo, monkeyp
     assert whole(renditions.fit_media(rt, "d1", photo, SMALLER))
 
 
-def test_a_disk_that_cannot_be_written_is_no_verdict_either(rt, photo, monkeypatch):
+def test_an_unwritable_disk_leaves_no_verdict(rt, photo, monkeypatch):
     def full(_fd):
         raise OSError(28, "No space left on device")
 
@@ -168,7 +168,7 @@ def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gon
         renditions.fit_media(rt, "d1", photo, SMALLER)
 
 
-def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt, photo):
+def test_an_unfit_image_and_a_missing_file_are_reported(rt, photo):
     with pytest.raises(Unfit, match=r"photo\.jpg: .*at most 50 bytes"):
         renditions.fit_media(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))
     renditions.fit_media(rt, "d1", photo, SMALLER)
@@ -179,7 +179,7 @@ def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt, photo):
         renditions.fit_media(rt, "d1", replace(photo, file_name="other"), AS_IT_IS)
 
 
-def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_stays(rt, profile):
+def test_renditions_of_ended_deliveries_are_removed_and_others_stay(rt, profile):
     accept(rt, profile, body="ended")
     drain(rt)
     accept(rt, profile, body="waits")

@@ -48,7 +48,7 @@ def upgrade(rt):
         rt.db.write(lambda tx, values=(stored, committed_at, row[0]): tx.execute(PHASES.STORE, values))
 
 
-def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(rt, network, profile, clock):
+def test_a_stop_does_not_fail_a_delivery_whose_first_call_may_have_arrived(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
     network.results["recover"] = [Readback((Published("77"),))]
     rt.write(lambda _, tx: posts.stop(rt, tx, post))
@@ -76,14 +76,14 @@ def test_an_equal_post_waits_until_it_is_clear(rt, network, profile, clock):
     assert network.asked == [], "the first of the two equal ones may be public"
 
 
-def test_a_deadline_that_ends_while_it_is_confirmed_is_no_plain_failure(rt, network, profile, clock):
+def test_a_deadline_during_the_confirmation_is_no_plain_failure(rt, network, profile, clock):
     post = waiting_for_its_second_call(rt, profile, clock)
     network.results["recover"] = [NoAnswer("down")] * 5000
     drain(rt, clock)
     assert state_of(rt, post) is State.UNCONFIRMED, message_of(rt, post)
 
 
-def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(rt, network, profile, clock):
+def test_a_stored_wait_of_decades_does_no_harm(rt, network, profile, clock):
     rt.db.write(
         lambda tx: tx.insert(
             "not_before", profile_id=profile, endpoint="create_post", until="2085-01-01T00:00:00.000Z", reason="429"
@@ -95,7 +95,7 @@ def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(rt, ne
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
-def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_call(rt, network, profile, clock):
+def test_two_minutes_of_read_backs_by_the_former_version_allow_no_second_call(rt, network, profile, clock):
     made_at = clock.monotonic()
     post = waiting_for_its_second_call(rt, profile, clock)
     network.effects.append("Hello")

@@ -52,7 +52,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(rt, network, c
     assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
 
 
-def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(rt, network, clock):
+def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, network, clock):
     lost, sound = add_profile(rt, account_id="lost"), add_profile(rt, account_id="sound")
     network.results["create_post"] = [Held("out of credits"), Held("out of credits")]
     good = accept(rt, sound)
@@ -71,7 +71,7 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(rt, net
     assert state_of(rt, good) is State.PUBLISHED
 
 
-def test_a_film_goes_on_in_slices_while_its_network_is_held(rt, network, clock):
+def test_a_video_upload_continues_in_slices_while_its_network_is_held(rt, network, clock):
     network.steps = ScriptedNetwork(*FILM).steps
     network.results["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
     post = accept(rt, add_profile(rt))
@@ -114,7 +114,7 @@ def drain_once(rt):
         engine.work(rt, delivery_id)
 
 
-def test_a_long_film_gives_the_worker_back_between_its_slices(rt, network, profile, clock):
+def test_a_long_video_upload_releases_the_worker_between_slices(rt, network, profile, clock):
     network.steps = ScriptedNetwork(*FILM).steps
     network.results["upload"] = [More({"chunk": n}) for n in range(3)]
     accept(rt, profile)
@@ -131,7 +131,7 @@ def test_a_long_film_gives_the_worker_back_between_its_slices(rt, network, profi
     assert network.asked == ["upload"] * 4 + ["create_post"]
 
 
-def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_delivery(rt, network, profile):
+def test_a_long_queue_lets_other_profiles_run_after_each_delivery(rt, network, profile):
     for number in range(3):
         accept(rt, profile, body=str(number))
     first = rt.reader.value("SELECT id FROM delivery ORDER BY id LIMIT 1")
@@ -143,7 +143,7 @@ def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_deli
 
 
 @pytest.mark.parametrize("why", ["paused", "the disk takes no result", "the disk takes no claim"])
-def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(rt, profile, monkeypatch, why):
+def test_a_blocked_queue_does_not_ask_to_run_again(rt, profile, monkeypatch, why):
     """Otherwise profiles that wait for each other would be taken up without end."""
     accept(rt, profile, body="one")
     first = rt.reader.value("SELECT id FROM delivery")
@@ -165,7 +165,7 @@ def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(rt, profile
         assert why == "the disk takes no claim", "the worker goes on to the next profile"
 
 
-def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(rt, network, profile, clock):
+def test_long_steps_of_another_post_make_no_post_late(rt, network, profile, clock):
     run = network.run
 
     def takes_ten_hours(step, job):

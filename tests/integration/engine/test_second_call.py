@@ -67,7 +67,7 @@ def test_a_list_that_lags_for_minutes_costs_no_second_post(rt, network, profile,
 
 
 @pytest.mark.parametrize("then", [[Throttled("slow down", retry_after_seconds=3600)], [NotSent("no route")] * 5, None])
-def test_whatever_delays_the_second_call_the_account_is_read_back_just_before_it(rt, network, profile, clock, then):
+def test_a_delayed_second_call_has_a_read_back_just_before_it(rt, network, profile, clock, then):
     network.lag_seconds = RESEND_AFTER + 20
     post = accept(rt, profile)
     until_absent(rt, network, clock)
@@ -82,7 +82,7 @@ def test_whatever_delays_the_second_call_the_account_is_read_back_just_before_it
     assert len(network.effects) == 1, "the post came into sight while the second call waited"
 
 
-def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(tmp_path, network, clock):
+def test_a_gap_between_posts_delays_the_second_call_and_its_read_back(tmp_path, network, clock):
     network.lag_seconds = RESEND_AFTER + 20
     with_gap = PublishingSection(min_gap=timedelta(minutes=30))
     rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=with_gap)
@@ -94,7 +94,7 @@ def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(tmp_p
         rt.close()
 
 
-def test_a_second_call_follows_its_look_within_a_minute(rt, network, profile, clock):
+def test_a_second_call_follows_its_read_back_within_a_minute(rt, network, profile, clock):
     network.lag_seconds = 10**9
     network.then = [Throttled("slow down", retry_after_seconds=3600), NotSent("no route"), Published("88")]
     post = accept(rt, profile)
@@ -135,7 +135,7 @@ def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(r
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(rt, network, profile, clock, refusal):
+def test_a_refused_second_call_fails_only_after_another_round_of_read_backs(rt, network, profile, clock, refusal):
     network.lag_seconds = 10**9
     network.then = [REFUSALS[refusal]]
     post = accept(rt, profile)
@@ -145,7 +145,7 @@ def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(rt,
     assert len(network.called_at) == 2
 
 
-def test_a_stop_before_the_second_call_looks_once_more_for_as_long(rt, network, profile, clock):
+def test_a_stop_before_the_second_call_reads_back_for_another_round(rt, network, profile, clock):
     network.lag_seconds = RESEND_AFTER + 300
     post = accept(rt, profile)
     until_absent(rt, network, clock)
@@ -175,7 +175,7 @@ def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknow
     assert message_of(rt, post).startswith("Outcome unknown: timed out.")
 
 
-def test_a_deadline_that_ends_before_the_second_call_looks_once_more(rt, network, profile, clock):
+def test_a_deadline_before_the_second_call_reads_back_again(rt, network, profile, clock):
     network.lag_seconds = 10**9
     network.then = [NotSent("no route")] * 10_000
     post = accept(rt, profile)
@@ -185,7 +185,7 @@ def test_a_deadline_that_ends_before_the_second_call_looks_once_more(rt, network
     assert network.looked_at[-1] - network.called_at[-1] >= RESEND_AFTER
 
 
-def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_afterwards(rt, network, profile, clock):
+def test_a_token_refused_at_the_second_call_waits_for_a_reconnection_and_reads_back_again(rt, network, profile, clock):
     network.lag_seconds = RESEND_AFTER + 20
     network.then = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
@@ -209,7 +209,7 @@ class SomethingElse(ScriptedNetwork):
         return Readback(similar=("55",))
 
 
-def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path, clock):
+def test_a_similar_post_with_other_words_leaves_the_outcome_unknown(tmp_path, clock):
     network = SomethingElse()
     network.results["create_post"] = [NoAnswer("timed out")]
     rt = open_appliance(tmp_path, clock, providers={"x": network})
@@ -222,7 +222,7 @@ def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path, cloc
         rt.close()
 
 
-def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp_path, clock):
+def test_a_similar_post_of_another_delivery_proves_nothing(tmp_path, clock):
     network = SomethingElse()
     rt = open_appliance(tmp_path, clock, providers={"x": network})
     try:
@@ -239,7 +239,7 @@ def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp
 
 
 @pytest.mark.parametrize(("resend_after", "calls"), [("never", 1), ("1m", 2), ("30m", 2)])
-def test_the_owner_says_how_long_the_account_is_looked_at(tmp_path, clock, resend_after, calls):
+def test_resend_after_sets_the_length_of_the_round(tmp_path, clock, resend_after, calls):
     network = ScriptedNetwork()
     network.results["create_post"] = [NoAnswer("timed out")]
     section = PublishingSection.model_validate({"resend_after": resend_after})

@@ -50,7 +50,7 @@ def network(clock):
     return Slow(clock)
 
 
-def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_second_call(rt, network, profile, clock):
+def test_a_repeated_upload_of_minutes_is_followed_by_a_read_back(rt, network, profile, clock):
     network.uploads = [0.0, 300.0]
     network.second = [Again("upload", {}, "X does not accept the media any more")]
     post = accept(rt, profile)
@@ -60,7 +60,7 @@ def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_seco
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_look(rt, network, profile, clock):
+def test_a_slow_token_renewal_is_followed_by_a_read_back(rt, network, profile, clock):
     network.second = [NotSent("no route")]
     post = accept(rt, profile)
     while len(network.called) < 2:
@@ -77,7 +77,7 @@ def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_lo
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-def test_a_stop_that_meets_the_second_call_just_before_it_leaves_still_looks(rt, network, profile, clock):
+def test_a_stop_just_before_the_second_call_still_reads_back(rt, network, profile, clock):
     def stopped_meanwhile(job):
         rt.write(lambda _, tx: posts.stop(rt, tx, post))
         return job.call("POST", "https://x.example/2/tweets")  # the gate lets nothing out

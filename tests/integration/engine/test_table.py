@@ -129,7 +129,7 @@ CELLS = [(happened, place) for happened, row in TABLE.items() for place in row.t
 
 
 @pytest.mark.parametrize(("happened", "place"), CELLS, ids=[f"{row} · {place.name}" for row, place in CELLS])
-def test_what_happened_to_a_call_decides_what_becomes_of_the_post(rt, network, profile, clock, happened, place):
+def test_the_result_of_a_call_decides_the_outcome_of_the_post(rt, network, profile, clock, happened, place):
     row, due = TABLE[happened], TABLE[happened].to[place]
     network.results[place] = list(row.met)
     if row.effect and place is Place.COMMIT:
@@ -191,7 +191,7 @@ ASKED: dict[str, tuple[ScriptedResult, State, int]] = {
 
 
 @pytest.mark.parametrize("happened", ASKED)
-def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(rt, network, profile, clock, happened):
+def test_only_an_answered_read_back_counts(rt, network, profile, clock, happened):
     answer, state, asked = ASKED[happened]
     network.results[Place.COMMIT] = [NoAnswer("timed out")]
     network.results["recover"] = [answer]
@@ -232,7 +232,7 @@ def successor_of(rt, network, clock):
 
 @pytest.mark.parametrize("effect", [True, False], ids=["after its effect", "before its effect"])
 @pytest.mark.parametrize("place", Place)
-def test_what_a_dead_process_had_begun_runs_again_and_a_commit_is_read_back(rt, network, profile, clock, place, effect):
+def test_a_step_of_a_dead_process_runs_again_and_a_commit_is_read_back(rt, network, profile, clock, place, effect):
     def dies(job):
         if effect:
             network.goes_well(place, job)
@@ -303,7 +303,7 @@ def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(rt, netwo
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
-def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(rt, network, profile, clock, place):
+def test_a_late_result_without_a_post_is_ignored(rt, network, profile, clock, place):
     late = Late(rt, network, clock, place, REFUSED_FOR_GOOD, within=0)
     network.results[place] = [late]
     network.results.setdefault(Place.POLL_AFTER, []).append(Wait(600, "It is being processed."))
@@ -314,7 +314,7 @@ def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(rt, networ
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
-def test_a_final_state_is_final_whatever_is_answered_late(rt, network, profile, clock, place):
+def test_a_late_answer_does_not_change_a_final_state(rt, network, profile, clock, place):
     late = Late(rt, network, clock, place, Published("7"), within=3600)
     network.results[place] = [late]
     network.results["recover"] = [Done({})]

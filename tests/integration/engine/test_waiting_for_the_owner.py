@@ -41,7 +41,7 @@ def needs_its_owner(rt, profile):
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X has ended the grant."))
 
 
-def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(rt, network, profile, clock):
+def test_due_posts_are_held_name_the_remedy_and_are_published_after_the_reconnection(rt, network, profile, clock):
     needs_its_owner(rt, profile)
     now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
     drain(rt)
@@ -81,7 +81,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
 
 
 @pytest.mark.parametrize("place", Place)
-def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(rt, network, profile, clock, place):
+def test_a_delivery_with_a_refused_token_continues_at_its_step(rt, network, profile, clock, place):
     network.results[place] = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)
@@ -97,7 +97,7 @@ def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(rt, ne
 
 @pytest.mark.parametrize("why", [AuthExpired("401"), Refused("A scope is missing.", reauth=True)])
 @pytest.mark.parametrize("place", Place)
-def test_what_is_not_connected_within_the_lateness_of_its_time_ends_then(rt, network, profile, clock, place, why):
+def test_a_delivery_whose_account_is_not_connected_in_time_ends(rt, network, profile, clock, place, why):
     network.results[place] = [why, why]
     post = accept(rt, profile)
     drain(rt)
@@ -168,7 +168,7 @@ def test_validation_says_that_it_will_wait(rt, profile):
 
 
 @a_week
-def test_everything_that_waited_for_its_account_goes_out_after_sixty_hours(rt, network, profile, clock):
+def test_posts_that_waited_for_their_account_are_published_after_sixty_hours(rt, network, profile, clock):
     network.results[Place.POLL_AFTER] = [AuthExpired("401"), AuthExpired("401")]
     begun = accept(rt, profile, body="Begun")
     drain(rt)
@@ -197,7 +197,7 @@ def test_the_deadline_counts_from_the_reconnection(rt, network, profile, clock):
 
 
 @a_week
-def test_an_account_that_nobody_connects_ends_its_posts_after_the_week_and_says_so(rt, profile, clock):
+def test_posts_of_an_account_that_stays_disconnected_end_after_the_week(rt, profile, clock):
     needs_its_owner(rt, profile)
     post = accept(rt, profile)
     drain(rt, clock, within=8 * 24 * HOUR)

@@ -60,7 +60,7 @@ def test_many_unknowns_of_equal_content_are_all_resolved(rt, network, profile, c
     assert all(state_of(rt, post).final for post in made), [state_of(rt, post) for post in made]
 
 
-def test_a_check_that_cannot_be_made_just_now_fails_no_post(rt, network, profile, clock):
+def test_a_check_that_cannot_run_now_fails_no_post(rt, network, profile, clock):
     def busy(content, options, account):
         network.check = lambda *_: []
         raise Unavailable("The checker is busy.")
@@ -82,7 +82,7 @@ def test_a_second_call_that_is_refused_says_nothing_about_a_hold(rt, network, pr
     assert holds.is_held(rt.reader, "x")
 
 
-def test_the_second_look_of_a_stop_in_the_last_look_is_made(rt, network, profile, clock):
+def test_a_stop_in_the_last_read_back_reads_back_again(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
     post = accept(rt, profile)
     drain(rt, clock, within=700)
@@ -96,7 +96,7 @@ def test_the_second_look_of_a_stop_in_the_last_look_is_made(rt, network, profile
     assert (state_of(rt, post), network.asked.count("create_post")) == (State.FAILED, 2)
 
 
-def test_a_hold_is_probed_though_every_probe_must_look_first(rt, network, profile, clock):
+def test_a_hold_is_probed_although_each_probe_must_read_back_first(rt, network, profile, clock):
     from socialpub.providers.responses import AppRefused
 
     network.results["create_post"] = [NoAnswer("cut"), *[AppRefused("no credits")] * 5]
@@ -116,7 +116,7 @@ def scopes(rt):
     return [row.scope for row in holds.list_all(rt.reader)]
 
 
-def test_a_look_that_is_refused_to_the_app_stops_no_other_profile_and_no_other_post(rt, network, profile, clock):
+def test_a_read_back_that_is_refused_to_the_app_stops_no_other_post(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [AppRefused("The app's plan is used up.")] * 10_000
     unknown = accept(rt, profile)
@@ -132,7 +132,7 @@ def test_a_look_that_is_refused_to_the_app_stops_no_other_profile_and_no_other_p
     assert state_of(rt, unknown) is State.UNCONFIRMED, "nobody could ever tell"
 
 
-def test_questions_go_on_as_soon_as_one_is_answered(rt, network, clock):
+def test_questions_continue_after_one_answer(rt, network, clock):
     network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
     network.results["recover"] = [AppRefused("capped")]
     posts = [accept(rt, add_profile(rt, account_id=name), body=name) for name in ("one", "two")]
@@ -178,7 +178,7 @@ def test_a_refused_commit_holds_what_publishes_and_lets_questions_through(rt, ne
 
 
 @pytest.mark.parametrize("after_seconds", [PROBE, 1])
-def test_a_step_that_nobody_can_take_holds_that_step_only(rt, network, clock, after_seconds):
+def test_a_step_that_the_network_refuses_to_the_app_holds_only_that_step(rt, network, clock, after_seconds):
     steps = [("init_video", Kind.PREPARE), ("send_last", Kind.COMMIT), ("init_photos", Kind.COMMIT)]
     all_steps = network.steps = ScriptedNetwork(*steps).steps
     network.plan = lambda content, options: all_steps[2:] if content.text == "photo" else all_steps[:2]
@@ -210,7 +210,7 @@ def film_and_photo(network):
     network.results["init_video"] = [Held("upload_hosts does not list it", "upload_host", this_step=True)] * 1000
 
 
-def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(rt, network, profile, clock):
+def test_a_held_step_does_not_delay_other_posts_of_the_profile(rt, network, profile, clock):
     film_and_photo(network)
     accept(rt, add_profile(rt, account_id="other"), body="film one")
     drain(rt)
@@ -222,7 +222,7 @@ def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(rt, network
     assert (state_of(rt, film), state_of(rt, photo)) == (State.QUEUED, State.PUBLISHED)
 
 
-def test_what_a_held_step_keeps_is_not_overdue(rt, network, profile, clock):
+def test_a_delivery_that_waits_for_a_held_step_is_not_overdue(rt, network, profile, clock):
     film_and_photo(network)
     accept(rt, add_profile(rt, account_id="other"), body="film one")
     drain(rt)

@@ -22,10 +22,10 @@ def play(examples: int, steps: int, *, derandomize: bool) -> None:
     )
 
 
-def test_no_order_of_events_leads_to_an_untruth() -> None:
+def test_no_order_of_events_makes_a_false_report() -> None:
     play(12, 25, derandomize=True)
 
 
 @pytest.mark.endurance
-def test_no_order_of_events_leads_to_an_untruth_in_a_long_search() -> None:
+def test_no_order_of_events_makes_a_false_report_in_a_long_search() -> None:
     play(100, 40, derandomize=False)

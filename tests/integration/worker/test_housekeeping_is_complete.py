@@ -108,17 +108,17 @@ def line_of(file):
     return next((line for pattern, line in FOLDERS.items() if fnmatch(file, pattern)), None)
 
 
-def test_every_table_has_its_line(rt):
+def test_every_table_is_listed(rt):
     there = {row[0] for row in rt.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert there - TABLES.keys() == set(), "say who removes its rows, and when"
 
 
-def test_every_line_names_a_task_that_runs_or_argues(tasks):
+def test_every_entry_names_a_task_or_a_reason(tasks):
     for name, line in {**TABLES, **FOLDERS}.items():
         assert line.startswith(STAYS) or line.partition(":")[0] in tasks, name
 
 
-def test_every_file_that_use_leaves_has_its_line(rt, caller, clock, tmp_path):
+def test_every_file_is_listed(rt, caller, clock, tmp_path):
     wakeup = HueyWakeup(rt.settings.queue_file, rt.settings.run_dir)
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     caller.reserve(png)

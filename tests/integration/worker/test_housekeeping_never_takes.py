@@ -183,7 +183,7 @@ ACTS = (
 
 @settings(max_examples=examples(10, 100))
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 1000)), min_size=20, max_size=30))
-def test_what_a_post_needs_is_there_whatever_happens(story):
+def test_housekeeping_never_removes_what_a_post_needs(story):
     house = KeptHouse()
     try:
         for act, pick in story:

@@ -89,7 +89,7 @@ def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(rt, hanging
     assert hanging.begun == ["first", "0"], "it may have more to do by now"
 
 
-def test_a_profile_with_much_to_do_goes_to_the_end_of_the_line(rt, monkeypatch):
+def test_a_busy_profile_goes_to_the_end_of_the_queue(rt, monkeypatch):
     left = {"long": 4, "short": 1, "other": 2}
     turns = []
     done = threading.Event()
@@ -120,7 +120,7 @@ def test_a_thread_that_is_free_is_used_again(rt, hanging):
     assert len(hanging.threads) <= 3
 
 
-def test_a_thread_outlives_an_error_that_nobody_foresaw(rt, monkeypatch):
+def test_a_thread_survives_an_unexpected_error(rt, monkeypatch):
     done = threading.Event()
 
     def work(rt, delivery_id, others_wait):

@@ -68,7 +68,7 @@ def check_counters(rt):
     assert dict(audience_rows.count_posts(rt.reader)) == dict(in_all)
 
 
-def test_by_default_everything_stays(tmp_path, clock, network):
+def test_by_default_retention_removes_nothing(tmp_path, clock, network):
     (tmp_path / "default").mkdir()
     rt = open_appliance(tmp_path / "default", clock, providers={"x": network})
     published(rt, clock, add_profile(rt))
@@ -79,7 +79,7 @@ def test_by_default_everything_stays(tmp_path, clock, network):
     rt.close()
 
 
-def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt, clock, profile):
+def test_an_expired_post_is_removed_with_all_its_rows(rt, clock, profile):
     shown = artifact(rt)
     gone = published(rt, clock, profile, media=(DraftMedia(shown),))
     clock.forward(10 * DAY)
@@ -105,7 +105,7 @@ def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt, clock, profile
     assert left == dict.fromkeys(OF_POSTS, 0) | {"log_entry": 1}, "the newest entry's number is not given twice"
 
 
-def test_what_is_not_over_stays(rt, clock, profile):
+def test_unfinished_posts_stay(rt, clock, profile):
     scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
     clock.forward(200 * DAY)
     assert keep_house(rt, clock) == 0
@@ -130,7 +130,7 @@ def failed(rt, clock, network, profile):
     return post_id
 
 
-def test_a_try_stays_as_long_as_another_try_of_the_same_does(rt, clock, network, profile):
+def test_a_retry_stays_while_another_retry_of_the_same_post_stays(rt, clock, network, profile):
     """Else the one that is left could be published once more."""
     first = failed(rt, clock, network, profile)
     second = rt.write(retries.retry, first, OWNER)
@@ -146,7 +146,7 @@ def test_a_try_stays_as_long_as_another_try_of_the_same_does(rt, clock, network,
     assert rows_of(rt, "post") == 0
 
 
-def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set_back(rt, clock, network, profile):
+def test_a_retry_stays_with_a_first_post_from_before_a_clock_change(rt, clock, network, profile):
     rt.write(lambda rt, tx: None)  # the clock is known from here on
     clock.jump(300 * DAY)
     rt.db.follow_clock()
@@ -163,7 +163,7 @@ def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set
     assert "A later post has published" in retries.load_outlook(rt.reader, first).why
 
 
-def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(rt, clock, profile):
+def test_network_ids_stay_while_an_older_outcome_is_unknown(rt, clock, profile):
     """Else what a removed post became could be taken for the outcome of that call."""
     other = add_profile(rt, account_id="two")
     open_one = accept(rt, other, at=clock.now() + timedelta(days=100))
@@ -178,7 +178,7 @@ def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(
     assert keep_house(rt, clock) > 0
 
 
-def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(rt, clock, profile):
+def test_a_restored_installation_keeps_ids_until_its_resume(rt, clock, profile):
     known = published(rt, clock, profile)
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(60 * DAY)
@@ -194,7 +194,7 @@ def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
     assert status_of(rt, known) == "settled"
 
 
-def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many(rt, clock, profile, monkeypatch):
+def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clock, profile, monkeypatch):
     for _ in range(10):
         rt.write(
             lambda rt, tx: [posts.accept(rt, tx, Draft("Hi", None, ()), [_target(tx, profile)]) for _ in range(100)]
@@ -215,7 +215,7 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
     check_counters(rt)
 
 
-def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(rt, clock, profile, monkeypatch):
+def test_a_round_ends_after_two_seconds(rt, clock, profile, monkeypatch):
     for _ in range(6):
         published(rt, clock, profile)
     clock.forward(40 * DAY)
@@ -242,7 +242,7 @@ def _target(tx, profile):
     return Target(found, {})
 
 
-def test_what_changed_after_it_was_found_stays(rt, clock, profile):
+def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
     known = published(rt, clock, profile)
     clock.forward(40 * DAY)
     before = retention.retention_limits(rt).posts
@@ -255,7 +255,7 @@ def test_what_changed_after_it_was_found_stays(rt, clock, profile):
 
 
 @pytest.mark.parametrize("kept", [{"log": "30d"}])
-def test_log_entries_go_by_themselves(rt, clock, profile, kept):
+def test_log_entries_have_their_own_retention(rt, clock, profile, kept):
     settled = published(rt, clock, profile)
     scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
     clock.forward(31 * DAY)
@@ -265,7 +265,7 @@ def test_log_entries_go_by_themselves(rt, clock, profile, kept):
 
 
 @pytest.mark.parametrize("kept", [{"attempts": "7d"}])
-def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(rt, clock, profile, kept):
+def test_attempts_have_their_own_retention_except_for_open_deliveries(rt, clock, profile, kept):
     published(rt, clock, profile)
     waiting = accept(rt, profile, at=clock.now() + timedelta(days=300))
     delivery = delivery_rows.find(rt.reader, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (waiting,)))
@@ -283,7 +283,7 @@ def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(rt, clock, p
 
 
 @pytest.mark.parametrize("kept", [{"trail": "7d"}])
-def test_the_trail_is_forgotten_by_age(rt, clock, kept):
+def test_old_audit_entries_are_removed(rt, clock, kept):
     for at in range(1200):
         rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
         clock.forward(DAY / 100)
@@ -308,7 +308,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profil
 
 
 @pytest.mark.parametrize("kept", [{"posts": "30d", "attempts": "7d"}])
-def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(rt, clock, profile, kept):
+def test_the_doctor_reports_the_next_removal_and_the_last_housekeeping(rt, clock, profile, kept):
     published(rt, clock, profile)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
@@ -325,5 +325,5 @@ def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(rt, cloc
 @pytest.mark.parametrize(
     ("kept", "told"), [({}, "forever."), ({"log": "30d"}, "Retention: log 30d. Posts are kept forever.")]
 )
-def test_what_is_kept_for_ever_is_said_as_well(rt, kept, told):
+def test_unlimited_retention_is_reported(rt, kept, told):
     assert health.read_housekeeping(rt).sentence.endswith(told)

@@ -90,7 +90,7 @@ def run(rt, command):
         command.returncode = 0
 
 
-def test_a_copy_is_made_every_day_and_one_at_a_time(rt, clock, started):
+def test_a_backup_is_created_every_day_and_one_at_a_time(rt, clock, started):
     copies = ScheduledBackups()
     copies.check(rt)
     copies.check(rt)
@@ -105,7 +105,7 @@ def test_a_copy_is_made_every_day_and_one_at_a_time(rt, clock, started):
     assert len(started) == 2
 
 
-def test_one_that_failed_is_tried_again_after_an_hour(rt, clock, started):
+def test_a_failed_backup_is_retried_after_an_hour(rt, clock, started):
     (rt.settings.data_dir / "backups").write_text("in the way")
     copies = ScheduledBackups()
     copies.check(rt)
@@ -120,7 +120,7 @@ def test_one_that_failed_is_tried_again_after_an_hour(rt, clock, started):
     assert len(started) == 2
 
 
-def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(rt, clock, started):
+def test_a_clock_that_is_set_back_does_not_delay_backups_for_years(rt, clock, started):
     clock.jump(3000 * 24 * HOUR)
     schedule.make_backup(rt)
     clock.jump(-3000 * 24 * HOUR)
@@ -129,7 +129,7 @@ def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(rt, clock, sta
     assert len(started) == 1
 
 
-def test_a_process_that_can_note_nothing_is_not_started_over_and_over(rt, clock, started):
+def test_a_backup_that_can_store_no_row_is_not_restarted_at_once(rt, clock, started):
     copies = ScheduledBackups()
     copies.check(rt)
     started[0].returncode = 1
@@ -140,14 +140,14 @@ def test_a_process_that_can_note_nothing_is_not_started_over_and_over(rt, clock,
     assert len(started) == 2
 
 
-def test_a_stop_ends_it(rt, started):
+def test_a_stop_ends_a_running_backup(rt, started):
     copies = ScheduledBackups()
     copies.check(rt)
     copies.stop()
     assert started[0].ended_by_us
 
 
-def test_off_means_never(rt, clock, started):
+def test_without_an_interval_no_backup_is_created(rt, clock, started):
     rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
     copies = ScheduledBackups()
     clock.forward(100 * 24 * HOUR)

@@ -97,7 +97,7 @@ def test_the_worker_starts_with_an_empty_queue_file(web, queue_file, tmp_path, w
     assert not mark.exists()
 
 
-def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(queue_file):
+def test_a_burst_of_wake_ups_is_read_in_order_and_in_a_few_transactions(queue_file):
     wanted = [new_id(START) for _ in range(700)]
     file = QueueFile(queue_file)
     file.add(wanted)
@@ -111,7 +111,7 @@ def test_a_burst_of_wake_ups_is_taken_out_in_order_and_in_a_few_transactions(que
 # --- threads ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_wake_up_is_answered_however_they_meet(rt, network, clock):
+def test_no_wake_up_is_lost(rt, network, clock):
     """No reconciler: only the wake-ups, sent after each acceptance, from many threads."""
     queue = NetworkQueue(rt, "x")
     rt.wakeup = DirectWakeup(rt, queue)

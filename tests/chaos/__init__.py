@@ -1,6 +1,6 @@
-"""Hard times for the real processes: `make chaos`, and a small edition among the e2e tests.
+"""Chaos tests of the real processes: `make chaos`, and a small version among the e2e tests.
 
-Callers of all kinds load the real web and worker processes, which are killed and suspended all the time, while the
-networks, played by the real sandbox, fail at random. At the end everything that a caller was told is compared with what
-the appliance shows and with what the sandbox itself has counted.
+Callers of all kinds load the real web and worker processes. The processes are killed and suspended, and the sandbox
+fails at random. At the end, the answers to the callers, the data of the appliance and the counts of the sandbox are
+compared.
 """

@@ -1,4 +1,4 @@
-"""`make chaos`: so many deliveries through hard times, and what came of them."""
+"""`make chaos`: run many deliveries under faults, and report the outcome."""
 
 import argparse
 import secrets

@@ -1,4 +1,4 @@
-"""Callers of every kind, each a thread that asks until it is answered, and writes down what it was told.
+"""Callers of every kind: each is a thread that retries until it has an answer, and records the answer.
 
 The answer 201 or 200 is a promise from then on. What has no answer is asked again under the same Idempotency-Key, or
 read back, as a careful program would.
@@ -31,7 +31,7 @@ KINDS = {
     "picture": 14,
     "multipart": 6,
     "uploaded picture": 7,
-    "film": 9,
+    "video": 9,
     "photos": 3,
     "draft": 2,
     "scheduled": 14,
@@ -88,14 +88,14 @@ class ChaosCaller(threading.Thread):
             case "uploaded picture":
                 artifact = self._upload(self._samples.png, "one.png", "image/png")
                 self._create(kind, marker, [self._one("x"), self._one("pinterest")], media=[artifact])
-            case "film":
+            case "video":
                 to = [self._one(network) for network in ("tiktok", "pinterest", "x") if self._dice.random() < 0.5]
                 to = to or [self._one("tiktok")]
-                self._create(kind, marker, to, media=[self._samples.film], sha256=self._samples.film_sha256)
+                self._create(kind, marker, to, media=[self._samples.video], sha256=self._samples.video_sha256)
             case "photos":
                 self._create(kind, marker, [self._one("tiktok")], media=[self._samples.photo])
             case "draft":
-                content, sha256 = self._samples.film_of(marker)
+                content, sha256 = self._samples.unique_video(marker)
                 artifact = self._upload(content, "draft.mp4", "video/mp4")
                 draft = {"tiktok": {"mode": "draft"}}
                 self._create(kind, marker, [self._one("tiktok")], media=[artifact], options=draft, sha256=sha256)

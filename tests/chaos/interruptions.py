@@ -1,4 +1,4 @@
-"""What befalls the processes: SIGKILL every few seconds, now and then SIGSTOP, or an ordinary stop."""
+"""Interruptions of the processes: SIGKILL every few seconds, sometimes SIGSTOP or an ordinary stop."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ SUSPENDED_SECONDS = (0.3, 3.0)
 
 
 class Interruptions(threading.Thread):
-    """One after the other until `end`; whoever was killed is started again at once."""
+    """Interrupt one process after the other until `end`. Start a killed process again at once."""
 
     def __init__(self, installation: Installation, dice: random.Random, every_seconds: tuple[float, float]) -> None:
         super().__init__(daemon=True, name="interruptions")

@@ -1,4 +1,4 @@
-"""What callers were told: every post that was accepted, with what was asked of it and answered since."""
+"""The promises to callers: every accepted post, with its request and its later answers."""
 
 import threading
 from collections import Counter
@@ -19,7 +19,7 @@ class PromisedPost:
     maybe_body: str | None = None
     canceled: bool = False
     sha256: str | None = None
-    """Of its film, which reaches every network as it is."""
+    """Of its video, which reaches every network unchanged."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Promises:
             self.asked[what] += 1
 
     def broken(self, account: str) -> None:
-        """Something that a caller was told turned out untrue."""
+        """Record a broken promise."""
         with self._lock:
             self.violations.append(account)
 

@@ -25,7 +25,7 @@ OPEN_AT_MOST = 250
 """Callers wait beyond that, so that posts are on their way during the whole run."""
 SETTLED_WITHIN_SECONDS = 300.0
 UNCHANGED_SECONDS = 20.0
-"""Then whatever is open waits for an hour or two, as the end of an upload does whose outcome is unknown: they pass."""
+"""Then the open deliveries wait for an hour or two, for example for an unknown upload. The clock skips these waits."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class ChaosRun:
             return self._open  # killed just then
 
     def _settle(self, interruptions: Interruptions, accounts: ChaosAccounts) -> None:
-        """The networks are calm and nobody is killed any more: now everything has to find its end."""
+        """Stop the faults and the kills, and wait until every delivery has ended."""
         self.say(f"{self.promises.deliveries()} deliveries accepted; no more faults, no more kills")
         interruptions.end()
         for network in ("x", "tiktok", "pinterest"):

@@ -1,4 +1,4 @@
-"""The verdict: what callers were told, what the appliance shows, and what the sandbox has counted are the same story.
+"""The verdict: the answers to callers, the data of the appliance and the counts of the sandbox must agree.
 
 Every contradiction becomes an account to be read: the post as the API shows it, its attempts, and the lines of the
 sandbox's own journal about it.
@@ -65,17 +65,17 @@ class Verdict:
             if sorted(one["profileId"] for one in post["deliveries"]) != sorted(promised.profiles):
                 self._broken("OTHER PROFILES than were asked for", promised, [])
         for post_id in posts.keys() - self.promises.posts.keys():
-            self.violations.append(f"UNASKED: nobody was told of this post:\n{self._told(post_id)}")
+            self.violations.append(f"UNASKED: no caller has an answer for this post:\n{self._told(post_id)}")
 
     def _outcomes_are_true(self, posts: dict[str, dict[str, Any]], effects: list[ChaosEffect]) -> None:
-        """Posts of equal content to one account are counted together: nobody could tell which is which."""
+        """Count posts of equal content to one account together, because they cannot be distinguished."""
         made: dict[tuple[str, str, str], list[ChaosEffect]] = defaultdict(list)
         markers = {post.marker for post in self.promises.posts.values()}
         drafts = {post.sha256: post.marker for post in self.promises.posts.values() if post.kind == "draft"}
         for effect in effects:
             marker = effect.text.split(" ")[0] or drafts.get(effect.sha256, "")
             if marker not in markers:
-                self.violations.append(f"UNASKED: the network has something that nobody asked for: {effect}")
+                self.violations.append(f"UNASKED: the network has a post that no caller requested: {effect}")
             made[effect.network, effect.username, marker].append(effect)
         asked: dict[tuple[str, str, str], list[tuple[PromisedPost, dict[str, Any]]]] = defaultdict(list)
         for promised in self.promises.posts.values():
@@ -196,8 +196,8 @@ class Verdict:
 
 
 def _hash(shown: dict[str, Any]) -> str | None:
-    films = [item["sha256"] for item in shown["media"] if str(item.get("mime_type", "video")).startswith("video")]
-    return films[0] if films else None
+    videos = [item["sha256"] for item in shown["media"] if str(item.get("mime_type", "video")).startswith("video")]
+    return videos[0] if videos else None
 
 
 def _instant(text: str) -> datetime:

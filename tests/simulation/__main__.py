@@ -1,4 +1,4 @@
-"""`make simulate`: episodes for so many minutes, and what they have met."""
+"""`make simulate`: run episodes for some minutes, and report the paths that they met."""
 
 import argparse
 import logging

@@ -29,7 +29,7 @@ class Site:
 
     @property
     def after(self) -> bool:
-        """Whether the call has its effect all the same."""
+        """Draw whether the failed call has its effect."""
         return self.dice.random() < 0.5
 
     @property

@@ -84,7 +84,7 @@ class DrawnPosts:
         try:
             post = accept(rt, profile.id, body=content.body, at=at, media=media, options=given)
         except SocialpubError:
-            return  # its profile is not connected any more
+            return  # its profile is no longer connected
         self.ledger.accepted.append(
             DrawnPost(post, content.network, profile.account_id, content.marker, chance=post, first=post)
         )
@@ -95,7 +95,7 @@ class DrawnPosts:
         return rt.now() + timedelta(hours=hours)
 
     def draw_edit(self, marker: str) -> tuple[str, str]:
-        """Other words for a post of this number, and what tells them from all others that it ever had."""
+        """Return another text for a post of this number, and its unique marker."""
         self.contents.edits += 1
         version = f"e{self.contents.edits:04}e"
         words = [self.dice.choice(FLAVOURS), version]
@@ -109,7 +109,7 @@ class DrawnPosts:
         title = self.dice.choices(list(weights), list(weights.values()))[0]
         number = f"n{len(self.contents.posts):04}n"
         options = {**network.options(self.world, profile.username), **network.stories[title].options}
-        marker = "" if title == "draft" else number  # TikTok is told nothing of such a draft but its bytes
+        marker = "" if title == "draft" else number  # such a draft sends only its bytes to TikTok
         body = f"{number} {self.dice.choice(FLAVOURS)}"
         return Content(profile.network, profile.username, title, marker, body, options)
 

@@ -1,15 +1,12 @@
-"""The drawing of a world: how each network behaves for one episode.
+"""The drawn world of an episode: how each network behaves.
 
-Drawn is whatever a real network may do. A list that hides a post for longer than `publishing.resend_after` brings about
-a second one, which is what was asked for then; no outcome may hide it. Left out is what would leave nobody able to say
-what the truth is:
+A list that hides a post for longer than `publishing.resend_after` causes a second post, as configured. Left out are
+worlds in which the truth cannot be known:
 
-- lists that hide a post for longer than two rounds of looks take;
-- networks that never tell their time, while our clock is more than a day away from theirs; and with a restore all
-  networks, since the instant of a backup is a time of the original's clock;
-- with a restore, lists that hide a post for longer than a read-back takes, or that cut its words or tell none of
-  them: what the original made of other posts cannot be told from it then;
-- lists that leave out the very words of a post: what they show may then be anybody's, and is taken for ours.
+- lists that hide a post for longer than two rounds of read-backs;
+- networks without dates, if our clock differs by more than a day, or after a restore;
+- after a restore, lists that hide a post for longer than a read-back takes, or that cut or hide its text;
+- lists that leave out the text of a post: such a post cannot be assigned to a delivery.
 """
 
 import random

@@ -46,7 +46,7 @@ class Untrue(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a delivery stands in one installation."""
+    """The state of a delivery in one installation."""
 
     state: State
     stated: Stated
@@ -72,7 +72,7 @@ class Testimony:
     ledger: Ledger
     said: dict[str, Said]
     public_before: frozenset[str] = frozenset()
-    """The ids that were public when it was resumed: whatever it accepted itself became public later."""
+    """The ids that were public at the resume. Its own posts became public later."""
     clock_was_set: bool = False
 
 
@@ -142,7 +142,7 @@ class _Count:
         # What another installation has edited and published since, no backup of before can recognize.
         known = [one for one, version in self.made.items() if version in self.versions]
         self.limits["edited and published by the original"] += len(self.made) - len(known)
-        # What a list hides for too long may have been sent once more, and no outcome may hide it.
+        # A post that a list hides for too long may have been sent again.
         at_most = sum(self.most_of(chance) for chance in self.chances()) * (2 if self.lags else 1)
         at_most += len(self.made) - len(known)
         ids_are_known = self.network != "tiktok" or bool(self.marker)
@@ -229,14 +229,14 @@ class _Count:
 
 
 def _tells_time(world: World, network: str) -> bool:
-    """Whether answers of this network have a date, and its posts, too."""
+    """Return whether the answers and the posts of this network have a date."""
     left_out = world.x.leaves_out if network == "x" else ()
     return world.networks[network].sends_date and world.pinterest.dates_pins and "created_at" not in left_out
 
 
 def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony], *, dated: bool) -> None:
     """What a restored appliance has accepted itself is nothing that its original could have sent. An accepted limit:
-    after a call of unknown outcome, a network that tells no time (not `dated`) may show an equal post of the original.
+    after a call of unknown outcome, a network without dates (not `dated`) may show an equal post of the original.
     """
     if not last.ledger.inherited or not last.ledger.is_ordinary(post):
         return
@@ -300,7 +300,7 @@ class Watch:
     def __init__(self) -> None:
         self._jumps = 0
         self.off = timedelta(0)
-        """How far our clock was set since the backup that this came from: nothing told the restored appliance."""
+        """How far our clock was set since the backup. The restored appliance does not know this."""
         self._moved: dict[str, str] = {}
         """Where a clock that was set has moved the next runs; the attempts that named them stay as they were."""
 
@@ -335,7 +335,7 @@ class Watch:
         now, run_at = rt.now(), parse(delivery.run_at)
         scheduled = delivery.started_at is None and delivery.run_at == delivery.due_at
         about = f"{delivery} at {rt.stamp()}"
-        _must(delivery.state is State.QUEUED, f"it runs, and nobody runs it: {about}")
+        _must(delivery.state is State.QUEUED, f"it is running without a process: {about}")
         if run_at <= now:
             held = {row.scope for row in holds.list_all(rt.reader) if row.provider == delivery.provider}
             if not held & set(holds.next_scopes(delivery)):
@@ -356,7 +356,7 @@ class Watch:
                 )
                 named = None if last is None else last["next_at"]
                 near = named is not None and abs((parse(named) - run_at).total_seconds()) < 1
-                _must(near, f"no attempt tells of its wait, the last one says {named}: {about}")
+                _must(near, f"no attempt shows its wait, the last attempt shows {named}: {about}")
                 if last is not None and last["outcome"] == "held" and delivery.waits_for_reconnect:
                     status = rt.reader.value("SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
                     _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")

@@ -24,7 +24,7 @@ class DrawnPost:
     network: str
     account_id: str
     marker: str
-    """Its number as it stands in its words; those of equal content have the same. Empty: it has no words."""
+    """The number in its text. Posts of equal content share it. Empty: the post has no text."""
     chance: str = ""
     """The first of the posts that share one chance to become public: a retry of a certain failure takes it over."""
     first: str = ""
@@ -81,5 +81,5 @@ class Ledger:
             self.versions[post_id] = version
 
     def is_ordinary(self, post: DrawnPost) -> bool:
-        """Whether this installation alone has accepted it, and whatever it tries again."""
+        """Return whether only this installation has accepted the post and its former tries."""
         return post.first not in self.inherited

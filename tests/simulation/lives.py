@@ -66,7 +66,7 @@ class Lives:
 
     @property
     def fetch(self) -> Callable[[str], bytes]:
-        """The way from the internet to the appliance's own door, whichever process stands behind it."""
+        """Serve signed URLs from the current process of the appliance."""
 
         def read(url: str) -> bytes:
             if self._door is None or self._door[0] is not self.rt:

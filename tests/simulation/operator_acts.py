@@ -137,7 +137,7 @@ class OperatorActs:
         self.done["retried"] += 1
         ledger = self._drawn.ledger
         ledger.note(Kind.RETRIED, post.id)
-        # Who includes what is unknown accepts that it may become public once more.
+        # A retry of an unknown outcome may publish the post again.
         chance = again if of_unknown else post.chance
         ledger.accepted.append(DrawnPost(again, post.network, post.account_id, post.marker, chance, post.first))
         if post.id in ledger.versions:

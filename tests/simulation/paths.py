@@ -1,4 +1,4 @@
-"""Which of the interesting paths the deliveries of an appliance went along, as their attempts tell."""
+"""The interesting paths of an appliance's deliveries, as their attempts show."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ OF_ATTEMPTS = {
 }
 EQUAL_CONTENT = "equal content"
 OF_DELIVERIES = {
-    "similar, cannot tell": "error_message LIKE '%with different words%'",
+    "similar post": "error_message LIKE '%with different words%'",
     "stopped": "error_message LIKE '%Stopped by the owner%'",
     "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%after the deadline%'",
     "not in time": "error_message LIKE '%could not start within%' OR error_message LIKE '%not connected within%'",

@@ -1,8 +1,7 @@
-"""What restores do to an episode: backups at drawn moments, an original that goes on, and what is brought back of it.
+"""Restores in an episode: backups at drawn moments, an original that continues, and the restored data.
 
-Drawn is whatever owners and machines may do. The original may work on beside the restored appliance until that one is
-resumed; two that publish side by side are their owner's mistake. Also left out is a resume so soon that no list shows
-yet what the original did last.
+The original may continue beside the restored appliance until the resume. Two appliances that publish side by side are
+the owner's mistake and are left out. A resume before the lists show the original's last posts is left out also.
 """
 
 import random
@@ -46,7 +45,7 @@ class RestoreStory:
             self._decide(dice.choice([0, 1, 2, 4]))
             if dice.random() < 0.15:
                 stage.clock.switch_off(dice.choice([HOUR, 30 * HOUR, 3 * DAY]))
-                stage.die("machine began anew")
+                stage.die("machine restarted")
 
     def _decide(self, times: int) -> None:
         """The owner is at work with the one that publishes."""

@@ -16,7 +16,7 @@ from tests.simulation.fitted import FittedOnce
 from tests.support.sandbox_http import FaultTransport, http_over
 
 STUCK_SECONDS = 120.0
-"""An episode that takes so long hangs."""
+"""A longer episode hangs."""
 
 
 class CurrentTransport(httpx2.AsyncBaseTransport):
@@ -56,7 +56,7 @@ class Simulation:
             shutil.rmtree(folder)
 
     def play_for(self, seconds: float, first: int, failed: Callable[[int, Exception], None]) -> None:
-        """Episodes from this number on, for so long; every failure is told, and the next one is played."""
+        """Play episodes from this number on for some seconds. Report every failure and continue."""
         until, number = time.monotonic() + seconds, first
         while time.monotonic() < until:
             faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)

@@ -32,7 +32,7 @@ from tests.support.sandbox_http import FaultTransport, ProcessKilled
 HOUR = 3600.0
 WEEK = 7 * 24 * HOUR
 MOST_UNTOLD_SECONDS = 23 * HOUR
-"""How far our clock may be from that of a network which never tells its time: it is given a day."""
+"""The maximum difference to the clock of a network without dates. The appliance assumes a day."""
 MOST_ROUNDS = 3000
 
 
@@ -141,7 +141,7 @@ class Stage:
             raise Untrue(f"paused, and it calls {self.transport.called[before:]}")
 
     def work(self) -> None:
-        """Everything that is due, whoever dies of it; at the end nothing lies silent."""
+        """Run everything that is due, also through deaths, until nothing is due."""
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
             rt.db.follow_clock()  # as the reconciler does every second
@@ -173,7 +173,7 @@ class Stage:
         self.here.lives.die(asked_to_stop=self.dice.random() < 0.3)
 
     def _ask_disk(self) -> None:
-        """The disk takes nothing, now and then."""
+        """Let a write fail sometimes."""
         if self.at_work and not self.calm and self.dice.random() < self.disk_rate:
             self.figures.acts["a write failed"] += 1
             self._disk_failed = True
@@ -232,7 +232,7 @@ class Stage:
             self.jump()
         elif dice.random() < self.jump_rate / 3:  # never both at once: the reconciler looks at the clock every second
             self.clock.switch_off(dice.choice([20, 600, dice.uniform(0, 10 * HOUR)]))
-            self.die("machine began anew")
+            self.die("machine restarted")
 
     def jump(self) -> None:
         """Somebody sets our clock."""

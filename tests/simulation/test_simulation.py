@@ -21,7 +21,7 @@ MUST_MEET = {
     "second call",
     "hold",
     "owner wait",
-    "similar, cannot tell",
+    "similar post",
     "equal content",
     "stopped",
     "given up",
@@ -30,7 +30,7 @@ MUST_MEET = {
 OUTCOMES = {
     f"{network} {end}" for network in ("x", "tiktok", "pinterest") for end in ("published", "failed", "unconfirmed")
 }
-ACTS = {"killed in a call", "killed between steps", "machine began anew", "clock set", "changed", "retried"}
+ACTS = {"killed in a call", "killed between steps", "machine restarted", "clock set", "changed", "retried"}
 RESTORES = {
     "backup in a call",
     "backup between calls",
@@ -82,7 +82,7 @@ def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(
 
 
 def not_met(figures: Figures) -> set[str]:
-    """The paths, outcomes, acts and restores without which a run has told too little."""
+    """Check that the run met all required paths, outcomes, acts and restores."""
     asked = (
         (MUST_MEET, figures.paths),
         (OUTCOMES, figures.outcomes),

@@ -30,7 +30,7 @@ class DrawnClock(HandClock):
                 network.clock_skew_seconds -= seconds
 
     def switch_off(self, seconds: float) -> None:
-        """The machine is off for so long, and its monotonic clock begins anew."""
+        """Turn the machine off for some seconds. Its monotonic clock starts again."""
         self.boots += 1
         self.boot = f"boot {self.boots}"
         self._now += timedelta(seconds=seconds)

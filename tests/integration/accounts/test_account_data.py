@@ -16,7 +16,6 @@ from socialpub.sandbox import World
 from socialpub.worker.tasks import Background
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 
 LONG = "word " * 80
 WEEK = 7 * 86400
@@ -51,9 +50,7 @@ def look(rt: Runtime) -> str | None:
 # --- after a refusal -------------------------------------------------------------------------------------------------
 
 
-def test_a_post_that_x_refuses_as_too_long_refreshes_the_account_data(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_a_post_that_x_refuses_as_too_long_refreshes_the_account_data(rt, world, profile, clock):
     assert problems(rt, profile) == []
     world.x.existing_account("demo").subscription_type = "None"
     post = accept(rt, profile, body=LONG)
@@ -71,9 +68,7 @@ def test_a_post_that_x_refuses_as_too_long_refreshes_the_account_data(
 
 
 @pytest.mark.parametrize("status", [400, 403])
-def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(
-    rt: Runtime, world: World, profile: str, clock: HandClock, status: int
-) -> None:
+def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(rt, world, profile, clock, status):
     demo = world.x.existing_account("demo")
     demo.max_length, world.x.too_long_status = 280, status
     before = world.x.counts["me"]
@@ -87,16 +82,14 @@ def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(
     assert world.x.counts["me"] == before + 2
 
 
-def test_other_refusals_say_nothing_about_the_account(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_other_refusals_say_nothing_about_the_account(rt, world, profile, clock):
     accept(rt, profile, body="$ONE")
     world.x.next("create_post").fails_with(404)
     drain(rt, clock)
     assert look(rt) is None
 
 
-def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: World, profile: str) -> None:
+def test_a_limit_that_no_subscription_lifts_names_no_button(rt, world, profile):
     draft = Draft("x" * 25_001, None, (profile,))
     (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
     assert "25000 characters" in checked.problems[0].message
@@ -106,9 +99,7 @@ def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: 
 # --- once a week -----------------------------------------------------------------------------------------------------
 
 
-def test_account_data_are_refreshed_once_a_week_with_one_call(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_account_data_are_refreshed_once_a_week_with_one_call(rt, world, profile, clock):
     other = connected_studio(rt, world)
     calls = world.x.counts["me"]
     clock.forward(WEEK - 1)
@@ -123,9 +114,7 @@ def connected_studio(rt: Runtime, world: World) -> str:
     return connect.import_account(rt, "x", grants.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
 
 
-def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left_alone(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left_alone(rt, world, profile, clock):
     calls = world.x.counts["me"], world.x.counts["token"]
     clock.forward(WEEK)
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
@@ -138,16 +127,12 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
     assert calls == (world.x.counts["me"], world.x.counts["token"])
 
 
-def test_a_network_that_refuses_the_app_is_left_alone(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_a_network_that_refuses_the_app_is_left_alone(rt, world, profile, clock):
     clock.forward(WEEK)
     assert upkeep.refresh_account_data(rt, ("x",)) is None
 
 
-def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, world, profile, clock):
     before = profiles.load_for_owner(rt.reader, profile)
     clock.forward(WEEK)
     world.x.next("me").fails_with(503)
@@ -162,7 +147,7 @@ def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
     assert profiles.get(rt.reader, profile).name == "Demo & Sons"
 
 
-def test_a_rate_limit_of_the_network_is_waited_for(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+def test_a_rate_limit_of_the_network_is_waited_for(rt, world, profile, clock):
     clock.forward(WEEK)
     world.x.next("me").rate_limited(7200)
     assert look(rt) == profile
@@ -172,7 +157,7 @@ def test_a_rate_limit_of_the_network_is_waited_for(rt: Runtime, world: World, pr
     assert look(rt) == profile
 
 
-def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+def test_the_worker_keeps_account_data_current(rt, world, profile, clock):
     (task,) = [task for task in Background(rt).tasks if task.name == "account data"]
     clock.forward(WEEK)
     assert task.run(rt) == profile
@@ -182,9 +167,7 @@ def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profil
 # --- what is taken over ----------------------------------------------------------------------------------------------
 
 
-def test_handle_name_image_and_subscription_are_stored(
-    rt: Runtime, world: World, profile: str, clock: HandClock
-) -> None:
+def test_handle_name_image_and_subscription_are_stored(rt, world, profile, clock):
     assert avatars.fetch_next(rt) == profile
     world.x.change_account("demo", handle="renamed", name="Renamed", picture="Z", subscription_type="None")
     clock.forward(60)
@@ -202,22 +185,21 @@ def test_handle_name_image_and_subscription_are_stored(
     assert upkeep.fetch_account_data(rt, profile) == []
 
 
-def test_a_label_that_the_owner_chose_stays(rt: Runtime, world: World, profile: str) -> None:
+def test_a_label_that_the_owner_chose_stays(rt, world, profile):
     rt.write(profiles.rename, profile, "Our shop")
     world.x.change_account("demo", name="Renamed")
     upkeep.fetch_account_data(rt, profile)
     assert profiles.get(rt.reader, profile).name == "Our shop"
 
 
-def test_a_profile_of_an_older_version_keeps_its_label(rt: Runtime, world: World, profile: str) -> None:
-    """Nobody noted there whether its owner had chosen it."""
+def test_a_profile_of_an_older_version_keeps_its_label(rt, world, profile):
     rt.db.write(lambda tx: tx.update("profile", profile, account_name=None, account_read_at=None))
     world.x.change_account("demo", name="Renamed")
     assert look(rt) == profile
     assert profiles.get(rt.reader, profile).name == "Demo"
 
 
-def test_data_of_another_account_are_not_stored(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+def test_data_of_another_account_are_not_stored(rt, world, profile, clock):
     rt.db.write(lambda tx: tx.update("profile", profile, account_id="another"))
     world.x.change_account("demo", name="Renamed")
     clock.forward(WEEK)
@@ -226,7 +208,7 @@ def test_data_of_another_account_are_not_stored(rt: Runtime, world: World, profi
     assert look(rt) is None
 
 
-def test_a_disconnected_profile_stores_no_account_data(rt: Runtime, world: World, profile: str) -> None:
+def test_a_disconnected_profile_stores_no_account_data(rt, world, profile):
     identity = rt.providers["x"].oauth.identify(rt.http_for("x"), world.x.grant("demo")["accessToken"], frozenset())
     rt.write(profiles.disconnect, profile)
     world.x.change_account("demo", name="Renamed")

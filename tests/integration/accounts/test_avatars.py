@@ -15,7 +15,6 @@ from socialpub.providers.responses import HttpResponse
 from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.appliance import add_profile
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_http import Answering
 
 WEEK = 7 * 86400.0
@@ -60,7 +59,7 @@ def sides(picture: bytes | None) -> tuple[str | None, tuple[int, int]]:
     return shown.format, shown.size
 
 
-def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answering, clock: HandClock) -> None:
+def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt, http, clock):
     profile = pictured(rt)
     assert avatars.load(rt, profile) is None
     assert avatars.fetch_next(rt) == profile
@@ -73,14 +72,14 @@ def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answ
     assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
 
 
-def test_a_proxy_resolves_names(rt: Runtime, http: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_resolves_names(rt, http, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     pictured(rt)
     avatars.fetch_next(rt)
     assert http.calls[0]["address"] is None
 
 
-def test_another_address_is_another_avatar(rt: Runtime, http: Answering) -> None:
+def test_another_address_is_another_avatar(rt, http):
     profile = pictured(rt)
     avatars.fetch_next(rt)
     before = avatars.list_versions(rt)
@@ -91,7 +90,7 @@ def test_another_address_is_another_avatar(rt: Runtime, http: Answering) -> None
     assert len(list(rt.settings.avatars_dir.iterdir())) == 1, "the former one is gone"
 
 
-def test_an_avatar_that_fits_is_rewritten_anyway(rt: Runtime, http: Answering, tmp_path: Path) -> None:
+def test_an_avatar_that_fits_is_rewritten_anyway(rt, http, tmp_path):
     small = media.jpeg(tmp_path / "small.jpg", 90, 90).read_bytes()
     http._answers = [HttpResponse(200, {}, small)]
     profile = pictured(rt)
@@ -113,9 +112,7 @@ def test_an_avatar_that_fits_is_rewritten_anyway(rt: Runtime, http: Answering, t
     ],
     ids=["gone", "elsewhere", "drawing", "broken", "large"],
 )
-def test_a_file_that_is_no_image_is_not_fetched_again_for_an_hour(
-    rt: Runtime, http: Answering, clock: HandClock, answer: HttpResponse
-) -> None:
+def test_a_file_that_is_no_image_is_not_fetched_again_for_an_hour(rt, http, clock, answer):
     good = http._answers[0]
     http._answers = [answer]
     profile = pictured(rt)
@@ -130,7 +127,7 @@ def test_a_file_that_is_no_image_is_not_fetched_again_for_an_hour(
     assert avatars.load(rt, profile) is not None
 
 
-def test_an_expired_address_does_not_remove_the_stored_avatar(rt: Runtime, http: Answering, clock: HandClock) -> None:
+def test_an_expired_address_does_not_remove_the_stored_avatar(rt, http, clock):
     profile = pictured(rt)
     avatars.fetch_next(rt)
     http._answers = [HttpResponse(403, {}, b"expired")]
@@ -162,13 +159,13 @@ def test_an_expired_address_does_not_remove_the_stored_avatar(rt: Runtime, http:
         "ftp://pictures.test/a.png",
     ],
 )
-def test_only_public_https_addresses_are_fetched(rt: Runtime, http: Answering, url: str) -> None:
+def test_only_public_https_addresses_are_fetched(rt, http, url):
     profile = pictured(rt, url)
     assert avatars.fetch_next(rt) == profile
     assert http.calls == []
 
 
-def test_a_disconnected_profile_keeps_no_avatar(rt: Runtime) -> None:
+def test_a_disconnected_profile_keeps_no_avatar(rt):
     profile = pictured(rt)
     avatars.fetch_next(rt)
     rt.write(profiles.disconnect, profile)
@@ -178,7 +175,7 @@ def test_a_disconnected_profile_keeps_no_avatar(rt: Runtime) -> None:
     assert list(rt.settings.avatars_dir.iterdir()) == []
 
 
-def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt: Runtime, http: Answering) -> None:
+def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt, http):
     profile = pictured(rt)
     rt.write(lambda _, tx: appliance_state.note_restore(tx, tx.stamp))
     assert avatars.fetch_next(rt) is None
@@ -186,5 +183,5 @@ def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt: Runtime
     assert avatars.fetch_next(rt) == profile
 
 
-def test_an_unknown_profile_has_no_avatar(rt: Runtime) -> None:
+def test_an_unknown_profile_has_no_avatar(rt):
     assert avatars.load(rt, "../secret.key") is None

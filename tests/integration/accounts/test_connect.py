@@ -1,6 +1,7 @@
 """Accounts are connected through the networks' own pages, and every other way back connects nothing."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = 
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Browser, network: str) -> None:
+def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     begun = connect.begin(rt, network, "News")
     assert consents.load_outcome(rt, begun.id) is None
     back = browser.decides(begun.url)
@@ -74,12 +75,10 @@ def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Bro
     assert not finished.missing
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
-    assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
+    assert rt.reader.value("SELECT verifier FROM consent") == b"", "the verifier is used once"
 
 
-def test_scheduled_posts_are_published_after_the_account_is_connected_again(
-    rt: Runtime, browser: Browser, world: World, clock: HandClock
-) -> None:
+def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, browser, world, clock):
     first = connected(rt, browser)
     post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
@@ -90,7 +89,7 @@ def test_scheduled_posts_are_published_after_the_account_is_connected_again(
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_an_avatar_is_fetched_from_the_address_of_its_network(rt: Runtime, browser: Browser, network: str) -> None:
+def test_an_avatar_is_fetched_from_the_address_of_its_network(rt, browser, network):
     finished = connected(rt, browser, network)
     assert avatars.fetch_next(rt) == finished.profile_id
     assert (avatars.load(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
@@ -100,7 +99,7 @@ def test_an_avatar_is_fetched_from_the_address_of_its_network(rt: Runtime, brows
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_denied_consent_connects_no_account_and_is_reported(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_denied_consent_connects_no_account_and_is_reported(rt, browser, network):
     begun = connect.begin(rt, network)
     with pytest.raises(OperatorError, match="did not give") as refused:
         connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
@@ -110,7 +109,7 @@ def test_a_denied_consent_connects_no_account_and_is_reported(rt: Runtime, brows
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_an_answer_works_once(rt: Runtime, browser: Browser, network: str) -> None:
+def test_an_answer_works_once(rt, browser, network):
     begun = connect.begin(rt, network)
     query = query_of(browser.decides(begun.url))
     finished = connect.finish(rt, network, query)
@@ -120,7 +119,7 @@ def test_an_answer_works_once(rt: Runtime, browser: Browser, network: str) -> No
     assert len(rows(rt)) == 1
 
 
-def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser: Browser, clock: HandClock) -> None:
+def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt, browser, clock):
     begun = connect.begin(rt, "x")
     clock.forward(599)
     query = query_of(browser.decides(begun.url))
@@ -134,7 +133,7 @@ def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser
     assert rows(rt) == []
 
 
-def test_an_answer_with_an_unknown_state_connects_no_account(rt: Runtime, browser: Browser, world: World) -> None:
+def test_an_answer_with_an_unknown_state_connects_no_account(rt, browser, world):
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     for state in ("", "somebody-else's", query["state"][:-1]):
@@ -152,14 +151,14 @@ def test_an_answer_with_an_unknown_state_connects_no_account(rt: Runtime, browse
     assert connect.finish(rt, "x", query)
 
 
-def test_an_answer_for_one_network_is_none_for_another(rt: Runtime, browser: Browser) -> None:
+def test_an_answer_for_one_network_is_none_for_another(rt, browser):
     query = query_of(browser.decides(connect.begin(rt, "x").url))
     with pytest.raises(UnknownState):
         connect.finish(rt, "tiktok", query)
     assert connect.finish(rt, "x", query)
 
 
-def test_an_attempt_accepts_only_its_own_answer(rt: Runtime, browser: Browser) -> None:
+def test_an_attempt_accepts_only_its_own_answer(rt, browser):
     mine, other = connect.begin(rt, "x"), connect.begin(rt, "x")
     query = query_of(browser.decides(other.url))
     with pytest.raises(OperatorError, match="another attempt"):
@@ -168,7 +167,7 @@ def test_an_attempt_accepts_only_its_own_answer(rt: Runtime, browser: Browser) -
     assert consents.load_outcome(rt, mine.id) is None
 
 
-def test_a_canceled_attempt_connects_no_account(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_canceled_attempt_connects_no_account(rt, browser, world):
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     rt.write(consents.cancel, begun.id)
@@ -178,9 +177,7 @@ def test_a_canceled_attempt_connects_no_account(rt: Runtime, browser: Browser, w
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_an_unexpected_account_is_refused_and_its_tokens_are_revoked(
-    rt: Runtime, browser: Browser, world: World, network: str
-) -> None:
+def test_an_unexpected_account_is_refused_and_its_tokens_are_revoked(rt, browser, world, network):
     first = connected(rt, browser, network)
     before = dict(rows(rt)[0])
     begun = connect.begin(rt, network, profile_id=first.profile_id)
@@ -196,7 +193,7 @@ def test_an_unexpected_account_is_refused_and_its_tokens_are_revoked(
     assert again.profile_id == first.profile_id
 
 
-def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt, browser, world):
     demo, studio = connected(rt, browser), connected(rt, browser, account="studio")
     with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
@@ -204,7 +201,7 @@ def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, b
     assert tokens.load_fresh(rt, studio.profile_id)
 
 
-def test_a_paused_installation_revokes_no_tokens(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_paused_installation_revokes_no_tokens(rt, browser, world):
     demo = connected(rt, browser)
     rt.write(resume.pause)
     with pytest.raises(OperatorError, match="@studio"):
@@ -213,7 +210,7 @@ def test_a_paused_installation_revokes_no_tokens(rt: Runtime, browser: Browser, 
 
 
 @pytest.mark.parametrize("network", ONE_LESS)
-def test_a_consent_with_a_missing_scope_is_reported_at_once(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_consent_with_a_missing_scope_is_reported_at_once(rt, browser, network):
     begun = connect.begin(rt, network)
     back = browser.decides(begun.url, without=[ONE_LESS[network]])
     finished = connect.finish(rt, network, query_of(back))
@@ -223,7 +220,7 @@ def test_a_consent_with_a_missing_scope_is_reported_at_once(rt: Runtime, browser
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_consent_that_does_not_allow_publishing_is_refused(rt: Runtime, browser: Browser, network: str) -> None:
+def test_a_consent_that_does_not_allow_publishing_is_refused(rt, browser, network):
     begun = connect.begin(rt, network)
     back = browser.decides(begun.url, without=NOTHING_LEFT[network])
     with pytest.raises(OperatorError, match="do not allow publishing"):
@@ -231,7 +228,7 @@ def test_a_consent_that_does_not_allow_publishing_is_refused(rt: Runtime, browse
     assert rows(rt) == []
 
 
-def test_a_remedy_fits_the_surface_where_the_attempt_started(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_remedy_fits_the_surface_where_the_attempt_started(rt, browser, world):
     world.x.add_account("other")
     first = connected(rt, browser, "x", "demo")
     begun = connect.begin(rt, "x", profile_id=first.profile_id, surface=Surface.DASHBOARD)
@@ -245,7 +242,7 @@ def test_a_remedy_fits_the_surface_where_the_attempt_started(rt: Runtime, browse
     assert again.value.hint == "To start again, press “Connect X” under Profiles."
 
 
-def test_no_profile_is_saved_when_the_account_cannot_be_identified(rt: Runtime, browser: Browser, world: World) -> None:
+def test_no_profile_is_saved_when_the_account_cannot_be_identified(rt, browser, world):
     begun = connect.begin(rt, "x")
     world.x.next("me").fails_with(503)
     with pytest.raises(OperatorError, match="could not be determined") as refused:
@@ -254,9 +251,7 @@ def test_no_profile_is_saved_when_the_account_cannot_be_identified(rt: Runtime, 
     assert rows(rt) == []
 
 
-def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(
-    rt: Runtime, browser: Browser, clock: HandClock
-) -> None:
+def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(rt, browser, clock):
     begun = connect.begin(rt, "x")
     rt.write(consents.spend, begun.id)
     clock.forward(300)
@@ -276,7 +271,7 @@ def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(
         (NoAnswer("X did not answer in time."), "Try again"),
     ],
 )
-def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, hint: str) -> None:
+def test_an_exchange_that_fails_says_what_to_do(rt, error, hint):
     network = ScriptedNetwork()
     network.oauth.answers = [error]  # type: ignore[list-item]
     rt.providers["x"] = network
@@ -290,7 +285,7 @@ def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, h
     assert consents.load_outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
 
 
-def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt: Runtime) -> None:
+def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt):
     network = ScriptedNetwork()
     rt.providers["x"] = network
     profile = add_profile(rt)
@@ -318,20 +313,14 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt:
         ("pinterest", "client_id and client_secret in [providers.pinterest] are empty"),
     ],
 )
-def test_missing_app_credentials_are_reported_with_their_place(
-    tmp_path: Path, clock: HandClock, network: str, keys: str
-) -> None:
-    bare = open_appliance(tmp_path, clock)
-    try:
-        with pytest.raises(OperatorError) as refused:
-            connect.begin(bare, network)
-    finally:
-        bare.close()
+def test_missing_app_credentials_are_reported_with_their_place(tmp_path, clock, network, keys):
+    with closing(open_appliance(tmp_path, clock)) as bare, pytest.raises(OperatorError) as refused:
+        connect.begin(bare, network)
     assert keys in refused.value.message
     assert f"http://127.0.0.1:8000/oauth/{network}/callback" in str(refused.value.hint)
 
 
-def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt: Runtime, browser: Browser) -> None:
+def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt, browser):
     profile = connected(rt, browser).profile_id
     with pytest.raises(NotFound):
         connect.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
@@ -344,7 +333,7 @@ def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt: Runtime, 
         connect.begin(rt, "x", profile_id=profile)
 
 
-def test_neither_state_nor_verifier_can_be_read_in_the_database(rt: Runtime, browser: Browser) -> None:
+def test_neither_state_nor_verifier_can_be_read_in_the_database(rt, browser):
     begun = connect.begin(rt, "x")
     state = query_of(begun.url)["state"]
     row = rt.reader.one("SELECT * FROM consent")
@@ -355,7 +344,7 @@ def test_neither_state_nor_verifier_can_be_read_in_the_database(rt: Runtime, bro
     assert state not in repr(begun)
 
 
-def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> None:
+def test_attempts_are_forgotten_after_a_day(rt, clock):
     begun = connect.begin(rt, "x")
     clock.forward(86_400)
     assert rt.write(consents.clean) == 0
@@ -374,13 +363,13 @@ def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> No
         "https://127.0.0.1:8000/oauth/x/callback?state=s%201&code=a%2Bb*!",
     ],
 )
-def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
+def test_a_pasted_address_is_read_whole_or_in_part(text):
     """Browsers hide the scheme, and some of them change it."""
     assert read_pasted_address(text, HERE) == {"state": "s 1", "code": "a+b*!"}
 
 
 @pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
-def test_a_pasted_text_that_is_no_redirect_address_is_refused(text: str) -> None:
+def test_a_pasted_text_that_is_no_redirect_address_is_refused(text):
     with pytest.raises(WrongAddress, match="not the address"):
         read_pasted_address(text, HERE)
 
@@ -398,7 +387,7 @@ def test_a_pasted_text_that_is_no_redirect_address_is_refused(text: str) -> None
         "javascript:alert(1)",
     ],
 )
-def test_an_address_of_another_host_or_path_is_refused(place: str) -> None:
+def test_an_address_of_another_host_or_path_is_refused(place):
     with pytest.raises(WrongAddress):
         read_pasted_address(f"{place}?state=s&code=c", HERE)
 
@@ -414,7 +403,7 @@ def with_networks(rt: Runtime, **sections: dict[str, Any]) -> Runtime:
     return rt
 
 
-def test_each_network_may_have_an_address_of_its_own(rt: Runtime, browser: Browser) -> None:
+def test_each_network_may_have_an_address_of_its_own(rt, browser):
     rt.settings.providers.x.__dict__["redirect_url"] = "http://127.0.0.1:9000/anything"
     begun, other = connect.begin(rt, "x"), connect.begin(rt, "pinterest")
     assert begun.redirect_uri == "http://127.0.0.1:9000/anything"
@@ -445,9 +434,7 @@ def test_each_network_may_have_an_address_of_its_own(rt: Runtime, browser: Brows
         ),
     ],
 )
-def test_an_address_that_the_network_does_not_accept_has_a_remedy_that_works(
-    rt: Runtime, base_url: str, network: str, redirect_url: str, remedy: str | None
-) -> None:
+def test_a_refused_redirect_address_has_a_remedy_that_works(rt, base_url, network, redirect_url, remedy):
     with_networks(rt, **{network: {"redirect_url": redirect_url}})
     rt.settings = rt.settings.model_copy(update={"base_url": base_url})
     found = consents.check_redirect_address(rt.settings, rt.providers[network])
@@ -461,11 +448,11 @@ def test_an_address_that_the_network_does_not_accept_has_a_remedy_that_works(
         assert again.remedy is None
 
 
-def test_the_sandbox_accepts_any_redirect_address(rt: Runtime) -> None:
+def test_the_sandbox_accepts_any_redirect_address(rt):
     assert [consents.check_redirect_address(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
 
 
-def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) -> None:
+def test_only_an_address_of_this_appliance_brings_the_browser_back(rt):
     found = {}
     for address in ("", "http://localhost:8000/oauth/x/callback", "http://localhost:9000/oauth/x/callback"):
         with_networks(rt, x={"redirect_url": address})
@@ -480,9 +467,7 @@ def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) 
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(
-    rt: Runtime, browser: Browser, world: World, network: str
-) -> None:
+def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(rt, browser, world, network):
     profile = connected(rt, browser, network).profile_id
     rt.write(profiles.disconnect, profile)
     assert upkeep.revoke_disconnected(rt) == 1
@@ -491,7 +476,7 @@ def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(
     assert (row["access_token"], row["refresh_token"]) == (None, None)
 
 
-def test_a_revocation_does_not_end_a_new_connection(rt: Runtime, browser: Browser, world: World) -> None:
+def test_a_revocation_does_not_end_a_new_connection(rt, browser, world):
     first = connected(rt, browser, "tiktok").profile_id
     rt.write(profiles.disconnect, first)
     connected(rt, browser, "tiktok")
@@ -505,10 +490,11 @@ def test_a_revocation_does_not_end_a_new_connection(rt: Runtime, browser: Browse
 X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
 
 
-def test_a_public_client_connects_and_publishes(tmp_path: Path, clock: HandClock, world: World) -> None:
+def test_a_public_client_connects_and_publishes(tmp_path, clock, world):
     world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
-    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
-    try:
+    with closing(
+        open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
+    ) as rt:
         begun = connect.begin(rt, "x")
         profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
         first = tokens.load_fresh(rt, profile)
@@ -527,8 +513,6 @@ def test_a_public_client_connects_and_publishes(tmp_path: Path, clock: HandClock
         assert upkeep.revoke_disconnected(rt) == 1
         assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
         assert world.x.tokens.bearer(second) is None
-    finally:
-        rt.close()
 
 
 @pytest.fixture
@@ -548,7 +532,7 @@ def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterat
     rt.close()
 
 
-def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret: tuple[Runtime, str]) -> None:
+def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret):
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="Set client_secret"):
         tokens.load_fresh(rt, profile)

@@ -44,9 +44,7 @@ def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
-def test_a_full_disk_delays_the_renewal_of_tokens(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
-) -> None:
+def test_a_full_disk_delays_the_renewal_of_tokens(rt, network, profile, clock, full):
     clock.forward(MONTH)
     full(True)
     for _ in range(3):
@@ -59,9 +57,7 @@ def test_a_full_disk_delays_the_renewal_of_tokens(
     assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
 
 
-def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
-) -> None:
+def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(rt, network, profile, clock, full):
     post = accept(rt, profile)
     clock.forward(7200)
     full(True)
@@ -83,9 +79,7 @@ def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_fallocate", refuse)
 
 
-def test_reusable_database_pages_do_not_count_as_space_for_tokens(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, no_file: None
-) -> None:
+def test_reusable_database_pages_do_not_count_as_space_for_tokens(rt, network, profile, clock, no_file):
     clock.forward(MONTH)
     with pytest.raises(Unavailable) as raised:
         tokens.load_fresh(rt, profile)
@@ -96,17 +90,13 @@ def test_reusable_database_pages_do_not_count_as_space_for_tokens(
     assert network.oauth.refreshes == []
 
 
-def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, no_file: None
-) -> None:
+def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(rt, network, clock, no_file):
     with pytest.raises(Unavailable):
         connect.import_account(rt, "x", Credentials("old", "given", expires_at=clock.now()))
     assert network.oauth.refreshes == []
 
 
-def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(rt, network, profile, clock, monkeypatch):
     seen: list[tuple[str, int]] = []
     room = tokens.RESERVED_FILE_BYTES
 
@@ -156,27 +146,21 @@ def unstored(
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "a pause", "a refusal"])
-def test_a_pair_that_could_not_be_stored_is_stored_later(
-    rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
-) -> None:
+def test_a_pair_that_could_not_be_stored_is_stored_later(rt, network, unstored, full, meanwhile):
     with pytest.raises(Unavailable):
         upkeep.renew_idle_tokens(rt, ())
     full(False)
     if meanwhile == "a pause":
         rt.write(resume.pause)
     elif meanwhile == "a refusal":  # another process has asked with the token that was spent
-        rt.write(
-            lambda _, tx: profile_rows.require_reauth(tx, unstored, "X does not accept the authorization any more.")
-        )
+        rt.write(lambda _, tx: profile_rows.require_reauth(tx, unstored, "X no longer accepts the authorization."))
     upkeep.renew_idle_tokens(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"
 
 
-def test_nothing_uses_the_account_before_its_new_pair_is_stored(
-    rt: Runtime, network: ScriptedNetwork, unstored: str, clock: HandClock, full: Callable[[bool], None]
-) -> None:
+def test_nothing_uses_the_account_before_its_new_pair_is_stored(rt, network, unstored, clock, full):
     post = accept(rt, unstored)
     drain(rt, clock, within=300)
     assert network.jobs == []
@@ -186,9 +170,7 @@ def test_nothing_uses_the_account_before_its_new_pair_is_stored(
     assert ([job.token for job in network.jobs], network.oauth.refreshes) == (["access-1" * 2000], ["refresh-0"])
 
 
-def test_a_consent_keeps_its_code_on_a_full_disk(
-    rt: Runtime, network: ScriptedNetwork, no_file: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, no_file, monkeypatch):
     monkeypatch.setattr(connect, "find_missing_app", lambda *_: None)
     begun = connect.begin(rt, "x")
     state = begun.url.rpartition("state=")[2]

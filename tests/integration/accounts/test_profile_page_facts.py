@@ -1,4 +1,4 @@
-"""What the owner of a profile is told about it: its tokens, what waits for it, what disconnecting it would cost."""
+"""The facts on a profile's page: tokens, waiting posts, and the cost of a disconnection."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,11 +13,8 @@ from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.publishing.delivery import profile_queue
 from socialpub.publishing.delivery.profile_queue import ProfileQueue, WaitReason
-from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_tiktok, connect_x
 
 DAY = 86400.0
@@ -32,7 +29,7 @@ def waits(queue: ProfileQueue) -> list[tuple[str | None, WaitReason]]:
     return [(one.body, one.reason) for one in queue.next]
 
 
-def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt, world, clock):
     profile, other = connect_x(rt, world), connect_x(rt, world, "other")
     assert profile_queue.summarize(rt, profile) == ProfileQueue(0, 0, 0, 0, ())
     accept(rt, profile, body="Now")
@@ -48,7 +45,7 @@ def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt: Runtime, world:
     assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
 
 
-def test_posts_of_a_refused_account_wait_for_a_reconnection(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_posts_of_a_refused_account_wait_for_a_reconnection(rt, world, clock):
     profile = connect_x(rt, world)
     accept(rt, profile, body="Now")
     accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
@@ -59,7 +56,7 @@ def test_posts_of_a_refused_account_wait_for_a_reconnection(rt: Runtime, world: 
     assert sorted(waits(queue)) == [("Later", WaitReason.SCHEDULED), ("Now", WaitReason.HELD)]
 
 
-def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt: Runtime, world: World) -> None:
+def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt, world):
     profile = connect_x(rt, world)
     world.x.next("create_post").times_out_after_effect()
     post = accept(rt, profile, body="Perhaps")
@@ -71,7 +68,7 @@ def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt: Runtime, wor
     assert state_of(rt, post) is not State.FAILED
 
 
-def test_expiring_tokens_are_reported_with_a_remedy(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
     tokens.renew(rt, profile)
     row = profiles.load_for_owner(rt.reader, profile)
@@ -87,7 +84,7 @@ def test_expiring_tokens_are_reported_with_a_remedy(rt: Runtime, world: World, c
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
-def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt: Runtime, world: World) -> None:
+def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt, world):
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
     row = profiles.load_for_owner(rt.reader, bare)
     assert not row.renewable

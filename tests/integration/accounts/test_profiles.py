@@ -83,7 +83,7 @@ def access_of(rt: Runtime, profile_id: str) -> str | None:
 # --- connecting ------------------------------------------------------------------------------------------------------
 
 
-def test_an_account_is_connected_under_its_own_name(rt: Runtime) -> None:
+def test_an_account_is_connected_under_its_own_name(rt):
     imported = connect.import_account(rt, "x", GRANT)
     found = row(rt, imported.profile_id)
     assert (found["account_id"], found["name"], found["username"]) == ("7", "Seven", "seven")
@@ -93,7 +93,7 @@ def test_an_account_is_connected_under_its_own_name(rt: Runtime) -> None:
     assert tokens.load_fresh(rt, imported.profile_id) == "access-a"
 
 
-def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
+def test_the_owner_may_choose_the_name(rt):
     imported = connect.import_account(rt, "x", GRANT, "  News ")
     assert row(rt, imported.profile_id)["name"] == "News"
     rt.write(profiles.rename, imported.profile_id, "Old news")
@@ -102,10 +102,10 @@ def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
         with pytest.raises(InvalidRequest):
             rt.write(profiles.rename, imported.profile_id, wrong)
     with pytest.raises(NotFound):
-        rt.write(profiles.rename, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", "Nobody")
+        rt.write(profiles.rename, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", "Unknown")
 
 
-def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock: HandClock) -> None:
+def test_the_same_account_again_gives_its_profile_new_tokens(rt, clock):
     first = connect.import_account(rt, "x", GRANT, "News")
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "X refuses the tokens."))
     clock.forward(60)
@@ -119,7 +119,7 @@ def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock:
     assert found["created_at"] < found["updated_at"] == rt.stamp()
 
 
-def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtime) -> None:
+def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt):
     first = connect.import_account(rt, "x", GRANT)
     rt.write(profiles.disconnect, first.profile_id)
     second = connect.import_account(rt, "x", GRANT)
@@ -139,9 +139,7 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
         AppRefused("X has suspended the app."),
     ],
 )
-def test_no_profile_is_saved_before_the_network_identified_the_account(
-    rt: Runtime, desk: Desk, failure: Exception
-) -> None:
+def test_no_profile_is_saved_before_the_network_identified_the_account(rt, desk, failure):
     desk.who = failure
     with pytest.raises(OperatorError) as refused:
         connect.import_account(rt, "x", Credentials("access-a"))
@@ -150,7 +148,7 @@ def test_no_profile_is_saved_before_the_network_identified_the_account(
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_an_expired_access_token_is_renewed_before_the_import(rt: Runtime, desk: Desk, clock: HandClock) -> None:
+def test_an_expired_access_token_is_renewed_before_the_import(rt, desk, clock):
     desk.expired = {"access-a"}
     desk.answers = [Tokens("access-b", "refresh-b", 7200)]
     imported = connect.import_account(rt, "x", GRANT)
@@ -164,7 +162,7 @@ def test_an_expired_access_token_is_renewed_before_the_import(rt: Runtime, desk:
     assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
 
 
-def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
+def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt, desk):
     rt.write(resume.pause)
     desk.expired = {"access-a"}
     with pytest.raises(OperatorError, match="paused"):
@@ -172,7 +170,7 @@ def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, d
     assert desk.refreshes == []
 
 
-def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt: Runtime) -> None:
+def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt):
     imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
     with pytest.raises(OperatorError, match="do not allow publishing"):
@@ -185,9 +183,7 @@ def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible
     [(None, False, "access"), ("refresh-a", False, None), ("refresh-a", True, "refresh")],
     ids=["no refresh token", "its end is unknown", "its end is known"],
 )
-def test_expires_at_is_when_the_owner_must_act(
-    rt: Runtime, clock: HandClock, refresh: str | None, refresh_ends: bool, shown: str | None
-) -> None:
+def test_expires_at_is_when_the_owner_must_act(rt, clock, refresh, refresh_ends, shown):
     ends = {"access": clock.now() + timedelta(hours=2), "refresh": clock.now() + timedelta(days=180)}
     grant = Credentials("access-a", refresh, ends["access"], ends["refresh"] if refresh_ends else None)
     imported = connect.import_account(rt, "x", grant)
@@ -197,7 +193,7 @@ def test_expires_at_is_when_the_owner_must_act(
 # --- credentials -----------------------------------------------------------------------------------------------------
 
 
-def test_credentials_are_read_as_the_network_wrote_them() -> None:
+def test_credentials_are_read_as_the_network_wrote_them():
     read = grants.read_credentials(
         '{"accessToken": " at-1\\n", "refreshToken": "rt-1", "expiresAt": "2026-11-21T13:00:00+01:00",'
         ' "refreshExpiresAt": "2027-05-21T12:00:00.5Z", "scope": "tweet.read,tweet.write  users.read"}'
@@ -233,14 +229,14 @@ def test_credentials_are_read_as_the_network_wrote_them() -> None:
         ('{"accessToken": "a", "scope": ["tweet.read"]}', "scope must be a string"),
     ],
 )
-def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> None:
+def test_wrong_credentials_name_the_field_and_the_form(text, said):
     with pytest.raises(OperatorError) as refused:
         grants.read_credentials(text)
     assert said in refused.value.message
     assert '"accessToken"' in str(refused.value.hint)
 
 
-def test_all_mistakes_are_reported_together_without_tokens() -> None:
+def test_all_mistakes_are_reported_together_without_tokens():
     with pytest.raises(OperatorError) as refused:
         grants.read_credentials('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
     assert "3 mistakes" in refused.value.message
@@ -250,7 +246,7 @@ def test_all_mistakes_are_reported_together_without_tokens() -> None:
 # --- going -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_repeated_disconnection_changes_nothing(rt: Runtime, clock: HandClock) -> None:
+def test_a_repeated_disconnection_changes_nothing(rt, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     at = row(rt, profile)["disconnected_at"]
@@ -261,7 +257,7 @@ def test_a_repeated_disconnection_changes_nothing(rt: Runtime, clock: HandClock)
         rt.write(profiles.disconnect, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
 
 
-def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime, desk: Desk) -> None:
+def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt, desk):
     stays, goes = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
     rt.write(profiles.disconnect, goes)
     assert upkeep.revoke_disconnected(rt) == 1
@@ -272,9 +268,7 @@ def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime
 
 
 @pytest.mark.parametrize("verdict", [Rejected("X does not know the token.", status=400), AuthExpired("401")])
-def test_tokens_that_the_network_no_longer_knows_are_erased_at_once(
-    rt: Runtime, desk: Desk, verdict: Exception
-) -> None:
+def test_tokens_that_the_network_no_longer_knows_are_erased_at_once(rt, desk, verdict):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = verdict
@@ -282,7 +276,7 @@ def test_tokens_that_the_network_no_longer_knows_are_erased_at_once(
     assert access_of(rt, profile) is None
 
 
-def test_a_revocation_is_retried_for_an_hour(rt: Runtime, desk: Desk, clock: HandClock) -> None:
+def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = NoAnswer("X did not answer in time.")
@@ -296,7 +290,7 @@ def test_a_revocation_is_retried_for_an_hour(rt: Runtime, desk: Desk, clock: Han
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
 
-def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
+def test_a_revocation_waits_as_long_as_the_network_says(rt, desk, clock):
     rt.write(profiles.disconnect, add_profile(rt))
     desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)
     upkeep.revoke_disconnected(rt)
@@ -308,9 +302,7 @@ def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk,
     assert upkeep.revoke_disconnected(rt) == 1
 
 
-def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
-    rt: Runtime, desk: Desk, clock: HandClock
-) -> None:
+def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(rt, desk, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     rt.write(resume.pause)
@@ -321,7 +313,7 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
     assert access_of(rt, profile) is None
 
 
-def test_a_revocation_waits_for_a_running_refresh(rt: Runtime, desk: Desk) -> None:
+def test_a_revocation_waits_for_a_running_refresh(rt, desk):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     with tokens.token_lock(rt, profile):
@@ -330,7 +322,7 @@ def test_a_revocation_waits_for_a_running_refresh(rt: Runtime, desk: Desk) -> No
     assert upkeep.revoke_disconnected(rt) == 1
 
 
-def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt: Runtime, desk: Desk, clock: HandClock) -> None:
+def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt, desk, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     answers = threading.Event()
@@ -364,7 +356,7 @@ def options_of(rt: Runtime, profile_id: str) -> Any:
     return json.loads(row(rt, profile_id)["options"])
 
 
-def test_options_are_stored_under_canonical_names_and_can_be_removed(real_appliance: Runtime) -> None:
+def test_options_are_stored_under_canonical_names_and_can_be_removed(real_appliance):
     rt = real_appliance
     profile = add_profile(rt)
     given = profiles.read_pairs(["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"])
@@ -377,7 +369,7 @@ def test_options_are_stored_under_canonical_names_and_can_be_removed(real_applia
     assert options_of(rt, profile) == {"replySettings": "verified"}
 
 
-def test_all_wrong_options_are_reported_together_and_none_is_stored(real_appliance: Runtime) -> None:
+def test_all_wrong_options_are_reported_together_and_none_is_stored(real_appliance):
     rt = real_appliance
     profile = add_profile(rt)
     with pytest.raises(InvalidRequest) as refused:
@@ -394,6 +386,6 @@ def test_all_wrong_options_are_reported_together_and_none_is_stored(real_applian
 
 
 @pytest.mark.parametrize("pairs", [["replySettings"], ["=x"], ["a=1", "a=2"]])
-def test_a_pair_must_be_a_key_and_a_value_once(pairs: list[str]) -> None:
+def test_a_pair_must_be_a_key_and_a_value_once(pairs):
     with pytest.raises(InvalidRequest):
         profiles.read_pairs(pairs)

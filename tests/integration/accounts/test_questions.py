@@ -12,8 +12,7 @@ from socialpub.db import appliance_state
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, connect_pinterest, connect_tiktok, connect_x
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
@@ -32,7 +31,7 @@ def creator(rt: Runtime, world: World) -> str:
 # --- a creator's choices ---------------------------------------------------------------------------------------------
 
 
-def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: World, creator: str) -> None:
+def test_a_creators_choices_are_those_that_tiktok_names_now(rt, world, creator):
     info = questions.ask_creator(rt, creator)
     assert isinstance(info, CreatorInfo)
     assert (info.nickname, info.username, info.longest_video_seconds) == ("Quiet Owner", "quiet", 180)
@@ -50,14 +49,14 @@ def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: 
         ("reached_active_user_cap", "limit of posting accounts"),
     ],
 )
-def test_a_reason_that_bars_posting_is_returned(rt: Runtime, world: World, creator: str, code: str, said: str) -> None:
+def test_a_reason_that_bars_posting_is_returned(rt, world, creator, code, said):
     world.tiktok.next("creator_info").refuses(code)
     barred = questions.ask_creator(rt, creator)
     assert isinstance(barred, PostingBarred)
     assert said in barred.message
 
 
-def test_a_refused_token_is_renewed_for_the_question(rt: Runtime, world: World, creator: str) -> None:
+def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
     world.tiktok.next("creator_info").unauthorized()
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
@@ -67,16 +66,14 @@ def test_a_refused_token_is_renewed_for_the_question(rt: Runtime, world: World, 
     assert profiles.get(rt.reader, creator).status == "reauthRequired"
 
 
-def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt: Runtime, world: World) -> None:
+def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt, world):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
     with pytest.raises(OperatorError, match=r"lacks the TikTok permission video\.publish"):
         questions.ask_creator(rt, profile)
     assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
 
 
-def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
-    rt: Runtime, world: World, creator: str, clock: HandClock
-) -> None:
+def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(rt, world, creator, clock):
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     clock.forward(86400)
@@ -86,7 +83,7 @@ def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
     assert world.tiktok.counts["token"] == 0
 
 
-def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> None:
+def test_only_tiktok_is_asked_for_its_creators(rt, world):
     with pytest.raises(OperatorError, match="not of TikTok"):
         questions.ask_creator(rt, connect_x(rt, world))
     with pytest.raises(NotFound):
@@ -96,9 +93,7 @@ def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> Non
 # --- what is remembered ----------------------------------------------------------------------------------------------
 
 
-def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
-    rt: Runtime, world: World, creator: str, clock: HandClock
-) -> None:
+def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(rt, world, creator, clock):
     first = questions.load_creator(rt, creator)
     clock.forward(59)
     assert questions.load_creator(rt, creator) == first
@@ -108,9 +103,7 @@ def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
     assert world.tiktok.counts["creator_info"] == 2
 
 
-def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(
-    rt: Runtime, world: World, transport: FaultTransport
-) -> None:
+def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(rt, world, transport):
     profile = connect_pinterest(rt, world)
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
@@ -122,9 +115,7 @@ def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(
     assert questions.load_boards(rt, profile, None, Surface.DASHBOARD)
 
 
-def test_boards_come_with_the_sections_of_the_chosen_one_only(
-    rt: Runtime, world: World, transport: FaultTransport
-) -> None:
+def test_boards_come_with_the_sections_of_the_chosen_one_only(rt, world, transport):
     profile = connect_pinterest(rt, world)
     every = questions.list_boards(rt, profile, with_sections=True)
     sectioned = next(one for one in every if one.sections)

@@ -11,8 +11,6 @@ from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +27,7 @@ def suspended(rt: Runtime, profile: str) -> FileLock:
 
 
 @pytest.mark.usefixtures("suspended")
-def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minute(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minute(rt, network, profile, clock):
     def wants_another(job: Job) -> object:
         if job.token == "access-0":
             raise AuthExpired("401")
@@ -49,9 +45,7 @@ def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minut
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(rt, network, profile, clock):
     refresh = network.oauth.refresh
 
     def suspended_meanwhile(http: object, refresh_token: str) -> Tokens:
@@ -71,9 +65,7 @@ def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
 
 
-def test_a_lock_with_changing_holders_is_not_broken(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_lock_with_changing_holders_is_not_broken(rt, network, profile, clock):
     for _ in range(3):
         other = tokens.token_lock(rt, profile)
         assert other.try_acquire()
@@ -85,7 +77,7 @@ def test_a_lock_with_changing_holders_is_not_broken(
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_only_one_of_two_processes_breaks_a_lock(rt: Runtime, profile: str, suspended: FileLock) -> None:
+def test_only_one_of_two_processes_breaks_a_lock(rt, profile, suspended):
     file = suspended.file
     assert file is not None
     first, second = tokens.token_lock(rt, profile), tokens.token_lock(rt, profile)

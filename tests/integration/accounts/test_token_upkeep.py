@@ -1,4 +1,4 @@
-"""Tokens that nobody uses are kept alive, and the owner is told in time."""
+"""Unused tokens are renewed, and the owner is warned in time."""
 
 import json
 import logging
@@ -22,7 +22,6 @@ from socialpub.sandbox import World
 from socialpub.worker.tasks import Background
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 DAY = 86_400.0
 MONTH = 30 * DAY
@@ -35,9 +34,7 @@ def row(rt: Runtime, profile_id: str) -> Any:
 # --- keeping alive ---------------------------------------------------------------------------------------------------
 
 
-def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(rt, network, profile, clock):
     clock.forward(MONTH - 1)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
@@ -49,9 +46,7 @@ def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
-def test_a_profile_in_daily_use_is_left_alone(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_profile_in_daily_use_is_left_alone(rt, network, profile, clock):
     for _ in range(60):
         clock.forward(DAY)
         assert tokens.load_fresh(rt, profile)
@@ -59,7 +54,7 @@ def test_a_profile_in_daily_use_is_left_alone(
     assert len(network.oauth.refreshes) == 60, "those of its posts"
 
 
-def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
+def test_profiles_take_turns_the_longest_waiting_first(rt, network, clock):
     profiles_by_age = []
     for number in range(3):
         profiles_by_age.append(add_profile(rt, account_id=str(number)))
@@ -68,9 +63,7 @@ def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scr
     assert [upkeep.renew_idle_tokens(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
 
 
-def test_a_paused_installation_renews_no_tokens(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_paused_installation_renews_no_tokens(rt, network, profile, clock):
     rt.write(resume.pause)
     clock.forward(2 * MONTH)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
@@ -78,9 +71,7 @@ def test_a_paused_installation_renews_no_tokens(
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
-def test_tokens_of_unusable_profiles_are_not_renewed(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, status: str
-) -> None:
+def test_tokens_of_unusable_profiles_are_not_renewed(rt, network, clock, status):
     add_profile(rt, status=status)
     add_profile(rt, account_id="2", refresh_token=None)
     clock.forward(2 * MONTH)
@@ -95,9 +86,7 @@ def test_tokens_of_unusable_profiles_are_not_renewed(
         (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
     ],
 )
-def test_a_failed_renewal_is_retried_later_and_delays_no_other(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, failure: Exception, after: int
-) -> None:
+def test_a_failed_renewal_is_retried_later_and_delays_no_other(rt, network, profile, clock, failure, after):
     clock.forward(1)
     other = add_profile(rt, account_id="2")
     clock.forward(MONTH)
@@ -111,26 +100,22 @@ def test_a_failed_renewal_is_retried_later_and_delays_no_other(
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
-def test_a_refused_refresh_token_asks_for_the_owner_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile, clock):
     clock.forward(MONTH)
-    network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
+    network.oauth.answers = [Rejected("X no longer accepts the authorization.", status=400, reauth=True)]
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert row(rt, profile)["status"] == "reauthRequired"
     assert upkeep.renew_idle_tokens(rt, held=()) is None
 
 
-def test_a_network_that_refuses_the_app_is_not_asked(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_network_that_refuses_the_app_is_not_asked(rt, network, profile, clock):
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
     (task,) = [task for task in Background(rt).tasks if task.name == "token renewal"]
     assert task.run(rt) is None
 
 
-def test_a_refresh_token_that_expires_soon_is_renewed(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
+def test_a_refresh_token_that_expires_soon_is_renewed(rt, network, clock):
     profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(3 * DAY)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
@@ -142,9 +127,7 @@ def test_a_refresh_token_that_expires_soon_is_renewed(rt: Runtime, network: Scri
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
 
 
-def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(rt, network, clock):
     network.oauth.refresh_early_seconds = 3 * 86_400
     profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(7 * DAY)
@@ -167,9 +150,7 @@ def imported(appliance: Runtime, world: World, name: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
-def test_an_unused_account_still_works_after_a_long_time(
-    appliance: Runtime, world: World, clock: HandClock, name: str, days: int
-) -> None:
+def test_an_unused_account_still_works_after_a_long_time(appliance, world, clock, name, days):
     world.tiktok.refresh_restarts = True
     profile = imported(appliance, world, name)
     renewals = 0
@@ -181,7 +162,7 @@ def test_an_unused_account_still_works_after_a_long_time(
     assert 2 <= renewals <= days / 20
 
 
-def test_a_fixed_expiry_is_reported_before_it_comes(appliance: Runtime, world: World, clock: HandClock) -> None:
+def test_a_fixed_expiry_is_reported_before_it_comes(appliance, world, clock):
     profile = imported(appliance, world, "tiktok")
     told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
     assert told[:7] == list(range(359, 366)), "every day of the last week"
@@ -194,9 +175,7 @@ def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     return upkeep.log_warnings(appliance)
 
 
-def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(rt, network, clock):
     add_profile(rt)
     clock.forward(40 * DAY)
     network.oauth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
@@ -210,9 +189,7 @@ def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(
 # --- telling the owner -----------------------------------------------------------------------------------------------
 
 
-def test_an_expiry_is_logged_once_a_day_during_the_last_week(
-    rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_expiry_is_logged_once_a_day_during_the_last_week(rt, clock, caplog):
     ends = clocks.after(rt.stamp(), 8 * DAY)
     profile = add_profile(rt, refresh_token=None, access_expires_at=ends, expires_at=ends)
     with caplog.at_level(logging.WARNING):
@@ -231,22 +208,22 @@ def test_an_expiry_is_logged_once_a_day_during_the_last_week(
     assert row(rt, profile)["status"] == "active"
 
 
-def test_an_account_that_must_be_connected_again_is_logged_with_its_reason(rt: Runtime, profile: str) -> None:
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X does not accept the authorization any more."))
+def test_an_account_that_must_be_connected_again_is_logged_with_its_reason(rt, profile):
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X no longer accepts the authorization."))
     said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
-    assert said == "X does not accept the authorization any more. Run `socialpub admin connect-profile x`."
+    assert said == "X no longer accepts the authorization. Run `socialpub admin connect-profile x`."
     assert upkeep.log_warnings(rt) == 1
     rt.write(profiles.disconnect, profile)
     assert upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now()) is None
     assert upkeep.log_warnings(rt) == 0
 
 
-def test_a_distant_or_unknown_expiry_is_not_reported(rt: Runtime, clock: HandClock, profile: str) -> None:
+def test_a_distant_or_unknown_expiry_is_not_reported(rt, clock, profile):
     add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
     assert [upkeep.describe_warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
 
 
-def test_a_past_expiry_is_reported_in_the_past_tense(rt: Runtime, clock: HandClock) -> None:
+def test_a_past_expiry_is_reported_in_the_past_tense(rt, clock):
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
     said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
@@ -254,9 +231,7 @@ def test_a_past_expiry_is_reported_in_the_past_tense(rt: Runtime, clock: HandClo
     assert "The refresh token expired on" in said
 
 
-def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(rt, network, clock):
     profile = add_profile(rt)
 
     def forget(tx: Tx) -> None:

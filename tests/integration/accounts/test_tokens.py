@@ -16,11 +16,9 @@ from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejecte
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 TWO_HOURS = 7200
-REFUSED = Rejected("X does not accept the authorization any more.", status=400, reauth=True, code="invalid_request")
+REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=True, code="invalid_request")
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
@@ -33,17 +31,13 @@ def row(rt: Runtime, profile_id: str) -> Any:
     return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
-def test_a_token_with_time_left_is_used_without_a_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):
     clock.forward(TWO_HOURS - 300)
     assert tokens.load_fresh(rt, profile) == "access-0"
     assert network.oauth.refreshes == []
 
 
-def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(rt, network, profile, clock):
     network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
     clock.forward(TWO_HOURS - 299)
     asked_at = rt.stamp()
@@ -51,15 +45,13 @@ def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(
     assert stored(rt, profile) == ("access-1", "refresh-1")
     assert row(rt, profile)["access_expires_at"] == clocks.after(asked_at, TWO_HOURS)
     assert row(rt, profile)["scopes"] == "tweet.write"
-    assert row(rt, profile)["expires_at"] is None, "X never tells when a refresh token ends"
+    assert row(rt, profile)["expires_at"] is None, "X does not report the end of a refresh token"
     assert row(rt, profile)["updated_at"] == asked_at
     assert tokens.load_fresh(rt, profile) == "access-1"
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_a_second_thread_does_not_renew_a_stored_pair_again(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_second_thread_does_not_renew_a_stored_pair_again(rt, network, profile, clock):
     """The pair is on the disk, and this process still remembers that it was to be written."""
     asked, got = threading.Event(), list[str]()
     late = threading.Thread(target=lambda: got.append(tokens.load_fresh(rt, profile)))
@@ -83,35 +75,27 @@ def test_a_second_thread_does_not_renew_a_stored_pair_again(
     assert network.oauth.refreshes == ["refresh-0"]
 
 
-def test_the_expiry_of_the_refresh_token_is_shown_if_the_network_reports_it(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_the_expiry_of_the_refresh_token_is_shown_if_the_network_reports_it(rt, network, profile):
     network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
     tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["expires_at"] == clocks.after(rt.stamp(), 30 * 86400)
 
 
 @pytest.mark.parametrize("left_out", [None, ""])
-def test_a_refresh_token_that_the_answer_leaves_out_stays(
-    rt: Runtime, network: ScriptedNetwork, profile: str, left_out: str | None
-) -> None:
+def test_a_refresh_token_that_the_answer_leaves_out_stays(rt, network, profile, left_out):
     network.oauth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert stored(rt, profile) == ("access-1", "refresh-0")
 
 
-def test_an_answer_without_an_access_token_overwrites_nothing(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_an_answer_without_an_access_token_overwrites_nothing(rt, network, profile):
     network.oauth.answers = [Tokens("", "refresh-1")]
     with pytest.raises(tokens.NotRenewed):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
-def test_two_workers_that_need_a_token_at_once_refresh_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_two_workers_that_need_a_token_at_once_refresh_once(rt, network, profile):
     both_are_at_it = threading.Barrier(2, timeout=60)
     arrived = threading.Event()
     refresh = network.oauth.refresh
@@ -138,16 +122,12 @@ def test_two_workers_that_need_a_token_at_once_refresh_once(
     assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
 
 
-def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(rt, network, profile):
     assert tokens.replace_spent(rt, profile, spent="an older one") == "access-0"
     assert network.oauth.refreshes == []
 
 
-def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(rt, network, profile):
     network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
@@ -161,9 +141,7 @@ def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(
         Throttled("X asks to wait.", retry_after_seconds=60),
     ],
 )
-def test_an_outage_never_costs_the_account(
-    rt: Runtime, network: ScriptedNetwork, profile: str, outage: NotSent | NoAnswer | Throttled
-) -> None:
+def test_an_outage_never_costs_the_account(rt, network, profile, outage):
     network.oauth.answers = [outage, outage]
     with pytest.raises((NotSent, Throttled)):
         tokens.replace_spent(rt, profile, spent="access-0")
@@ -171,16 +149,14 @@ def test_an_outage_never_costs_the_account(
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
-def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
-    """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
+def test_an_unanswered_refresh_is_no_unanswered_post(rt, network, profile):
+    """A token call before the commit does not make the outcome unknown."""
     network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
     with pytest.raises(NotSent):
         tokens.replace_spent(rt, profile, spent="access-0")
 
 
-def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_wrong_app_credentials_hold_the_network_and_keep_every_account(rt, network, profile):
     network.oauth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
     with pytest.raises(AppRefused) as refused:
         tokens.replace_spent(rt, profile, spent="access-0")
@@ -189,7 +165,7 @@ def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
-def test_a_refused_refresh_token_asks_for_the_owner_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile):
     network.oauth.answers = [REFUSED]
     for _ in range(2):
         with pytest.raises(Rejected) as refused:
@@ -200,9 +176,7 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(rt: Runtime, network: S
     assert network.oauth.refreshes == ["refresh-0"], "a token that was refused is not sent again"
 
 
-def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(
-    rt: Runtime, network: ScriptedNetwork
-) -> None:
+def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(rt, network):
     profile = add_profile(rt, refresh_token=None)
     assert tokens.load_fresh(rt, profile) == "access-0"
     with pytest.raises(Rejected) as refused:
@@ -211,9 +185,7 @@ def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(
     assert row(rt, profile)["status"] == "reauthRequired"
 
 
-def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_new_tokens_that_came_while_the_old_ones_were_refused_win(rt, network, profile):
     def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
         connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         raise REFUSED
@@ -223,7 +195,7 @@ def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
     assert row(rt, profile)["status"] == "active"
 
 
-def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_an_import_during_a_refresh_is_not_overwritten(rt, network, profile):
     def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
         connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         return Tokens("access-1", "refresh-1", TWO_HOURS)
@@ -233,9 +205,7 @@ def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: Scr
     assert stored(rt, profile) == ("imported", "imported-refresh")
 
 
-def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
-    rt: Runtime, network: ScriptedNetwork, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(rt, network, profile, monkeypatch):
     def dies(rt: Runtime, tx: Tx, *args: object) -> None:
         tx.update("profile", profile, access_token=b"half of it")
         raise KeyError("the process is gone")
@@ -246,16 +216,14 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
             tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
     rt.tokens.pending_grants.clear()
-    # Back up, the network says that the token is spent: that is told, and nothing else is tried.
+    # Later the network reports a spent token: no other call is made.
     network.oauth.answers = [REFUSED]
     with pytest.raises(Rejected):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "reauthRequired"
 
 
-def test_a_grant_that_no_longer_allows_publishing_requires_a_reconnection(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_grant_that_no_longer_allows_publishing_requires_a_reconnection(rt, network, profile):
     network.oauth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
     network.oauth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
     network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
@@ -265,9 +233,7 @@ def test_a_grant_that_no_longer_allows_publishing_requires_a_reconnection(
     assert stored(rt, profile) == ("access-1", "refresh-1")
 
 
-def test_a_paused_appliance_refreshes_nothing(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_paused_appliance_refreshes_nothing(rt, network, profile, clock):
     rt.write(resume.pause)
     assert tokens.load_fresh(rt, profile) == "access-0"
     clock.forward(TWO_HOURS)
@@ -278,7 +244,7 @@ def test_a_paused_appliance_refreshes_nothing(
     assert tokens.load_fresh(rt, profile) == "access-1"
 
 
-def test_a_disconnected_profile_has_no_usable_token(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+def test_a_disconnected_profile_has_no_usable_token(rt, network, profile):
     rt.write(profiles.disconnect, profile)
     for ask in (lambda: tokens.load_fresh(rt, profile), lambda: tokens.replace_spent(rt, profile, "access-0")):
         with pytest.raises(Withdrawn):
@@ -286,9 +252,7 @@ def test_a_disconnected_profile_has_no_usable_token(rt: Runtime, network: Script
     assert network.oauth.refreshes == []
 
 
-def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
+def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(rt, network, profile):
     def disconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
         rt.write(profiles.disconnect, profile)
         return Tokens("access-1", "refresh-1", TWO_HOURS)
@@ -300,7 +264,7 @@ def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(
     assert stored(rt, profile) == ("access-1", "refresh-1")
 
 
-def test_tokens_are_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork) -> None:
+def test_tokens_are_sealed_in_the_database(rt, network):
     network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)

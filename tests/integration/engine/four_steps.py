@@ -22,7 +22,7 @@ class Place(StrEnum):
 
 
 class FourSteps(ScriptedNetwork):
-    """Makes the post with the commit, and tells its id with the step after it."""
+    """The commit makes the post, and the next step returns its id."""
 
     def __init__(self, clock):
         super().__init__(

@@ -14,7 +14,7 @@ SENT = Done({"publish_id": "v1"})
 
 @pytest.fixture
 def network():
-    """A film that is committed by its last byte."""
+    """A video whose last byte is the commit."""
     network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL))
     network.results["send_last"] = [SENT]
     network.results["await_outcome"] = [Wait(5, "It is processing"), Published(None)]

@@ -59,7 +59,7 @@ def lives(tmp_path, network, clock):
 
 
 def deadly(network, step):
-    """This step of the post with the text `poison` kills whoever runs it."""
+    """This step of the post with the text `poison` kills its worker."""
     run = network.run
 
     def kills(name, job):
@@ -112,7 +112,7 @@ def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unk
 
 
 def test_deliveries_that_ran_beside_a_deadly_one_do_not_end(lives, network):
-    """All queues run when the worker dies; from then on only one of them at a time, and the next death tells."""
+    """All queues run when the worker dies. Then only one runs at a time, so the next death shows the cause."""
     rt = lives.begin()
     profiles = [add_profile(rt, account_id=f"account {number}") for number in range(6)]
     posts = [accept(rt, one, body=f"Innocent {number}") for number, one in enumerate(profiles[1:])]

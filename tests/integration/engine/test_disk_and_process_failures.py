@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+from contextlib import closing
 
 import pytest
 
@@ -79,13 +80,10 @@ def test_an_unstored_outcome_of_a_dead_process_is_read_back(rt, network, profile
     assert state_of(rt, post) is State.RUNNING
     rt.process.close()
     network.results["recover"] = [Readback((Published("1", "https://x.example/1"),))]
-    successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
-    try:
+    with closing(open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})) as successor:
         drain(successor, clock)
         assert network.asked == ["create_post", "recover"]
         assert state_of(successor, post) is State.PUBLISHED
-    finally:
-        successor.close()
 
 
 def test_a_settlement_that_fails_unexpectedly_does_not_block_the_queue(rt, network, profile, clock, monkeypatch):

@@ -1,20 +1,32 @@
-"""Going back to an earlier step is counted by the engine, per reason, and ends as the network's adapter says."""
+"""A step that goes back: the engine counts by reason, and the adapter decides the end, also after the commit."""
 
 import pytest
 
 from socialpub.db.states import State
-from socialpub.providers.base import Again, Kind, Refused
+from socialpub.providers.base import Again, CannotTell, Done, Kind, Refused
+from socialpub.providers.responses import NoAnswer
+from socialpub.publishing.posts import posts
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
-GONE = "The upload is gone; it is sent anew."
+GONE = "The upload is gone. It is sent again."
 STILL_GONE = Refused("The upload was gone every time. Create the post again.", "gone")
 
 
 @pytest.fixture
-def network():
-    return ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+def network(request):
+    """A network without a step after the commit, or as TikTok: a poll reports the outcome of the last byte."""
+    if not getattr(request, "param", None):
+        return ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+    network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await", Kind.POLL))
+    network.results["send_last"] = [NoAnswer("cut"), Done({"publish_id": "2"})]
+    network.results["recover"] = [Done({"publish_id": "1"})]
+    network.results["await"] = [Again("init", {}, "internal: TikTok failed, and says that it made nothing")]
+    return network
+
+
+after_the_commit = pytest.mark.parametrize("network", ["tiktok"], indirect=True)
 
 
 def again(reason=GONE, limit=2, otherwise=STILL_GONE):
@@ -48,3 +60,34 @@ def test_each_reason_has_its_own_count(rt, network, profile, clock):
     assert network.asked == ["upload", "create_post"] * 3
     assert state_of(rt, post) is State.FAILED
     assert [outcome for _, outcome in attempts_of(rt, post)].count("retrying") == 2
+
+
+@after_the_commit
+def test_after_the_commit_a_task_that_failed_is_not_unknown_when_the_next_task_is_refused(rt, network, profile, clock):
+    network.results["init"] = [Done({"publish_id": "1"}), Refused("The daily cap of posts is reached.")]
+    network.results["recover"] += [CannotTell("no publish_id")] * 100
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, "The daily cap of posts is reached.")
+
+
+@after_the_commit
+def test_after_the_commit_a_refusal_ends_the_plan(rt, network, profile, clock):
+    """A list finds what looks like it: the plan must not go on from the step that was refused."""
+    network.results["init"] = [Done({"publish_id": "1"}), Refused("The daily cap of posts is reached.")]
+    network.results["recover"] += [Done({"publish_id": "1"})] * 100
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("send_last") == 1, state_of(rt, post)
+
+
+@after_the_commit
+def test_after_the_commit_a_stop_ends_a_step_that_goes_back(rt, network, profile, clock):
+    network.results["await"] = [Again("init", {}, "internal: TikTok failed", seconds=3600)]
+    network.results["init"] = [Done({"publish_id": "1"})]
+    network.results["recover"] += [CannotTell("no publish_id")] * 100
+    post = accept(rt, profile)
+    drain(rt, clock, within=600)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, "Stopped by the owner.")

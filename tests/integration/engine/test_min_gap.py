@@ -1,6 +1,7 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
 
@@ -184,8 +185,7 @@ def test_a_backlog_of_days_is_published_whole(slow, network, clock):
 def test_an_uploaded_video_waits_for_its_gap_without_a_deadline(tmp_path, clock, network):
     (tmp_path / "rare").mkdir()
     rare = PublishingSection(min_gap=timedelta(hours=30))
-    rt = open_appliance(tmp_path / "rare", clock, providers={"x": network}, publishing=rare)
-    try:
+    with closing(open_appliance(tmp_path / "rare", clock, providers={"x": network}, publishing=rare)) as rt:
         film(network)
         network.results["upload"] = [NotSent("no route")]
         network.results["send_last"] = [Done({"publish_id": str(number)}) for number in range(3)]
@@ -194,8 +194,6 @@ def test_an_uploaded_video_waits_for_its_gap_without_a_deadline(tmp_path, clock,
         posts = [accept(rt, profile, body=str(number)) for number in range(3)]
         drain(rt, clock)
         assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
-    finally:
-        rt.close()
 
 
 def test_a_wait_of_the_network_counts_beside_the_gap(slow, network, clock):
@@ -237,7 +235,7 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow, network, clo
     assert "Not sent: the post could not start within 24 hours" in message_of(slow, late)
 
 
-# --- what is told before ---------------------------------------------------------------------------------------------
+# --- notes before the post is accepted -------------------------------------------------------------------------------
 
 
 def notes(rt, profile, at=None, editing=None):
@@ -282,13 +280,10 @@ def test_a_post_that_is_edited_does_not_wait_for_itself(slow, clock):
 
 def test_without_a_gap_nothing_waits(tmp_path, clock, network):
     (tmp_path / "plain").mkdir()
-    rt = open_appliance(tmp_path / "plain", clock, providers={"x": network})
-    try:
+    with closing(open_appliance(tmp_path / "plain", clock, providers={"x": network})) as rt:
         profile = add_profile(rt)
         for number in range(3):
             accept(rt, profile, body=str(number))
         drain(rt)
         assert len(network.effects) == 3
         assert rt.reader.value("SELECT count(*) FROM not_before") == 0
-    finally:
-        rt.close()

@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 
 def accept_many(rt, count, *profiles):
-    """So many posts for each of these profiles, in one write."""
+    """Accept a number of posts for each of these profiles in one write."""
 
     def write(rt, tx):
         for number in range(count):
@@ -167,7 +167,7 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(rt, networ
         assert (waits.reason, waits.until) == ("slow down", until)
     assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
     clock.forward(901)
-    assert attempts(rt, second) == [], "nothing keeps it back any more"
+    assert attempts(rt, second) == [], "it no longer waits"
     drain(rt)
     assert [one["outcome"] for one in attempts(rt, second)] == ["published"]
 

@@ -204,7 +204,7 @@ def test_the_reconciler_survives_a_database_that_cannot_be_read(rt, monkeypatch)
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_wake_up(rt, profile, monkeypatch):
     for task in (upkeep, "revoke_disconnected"), (upkeep, "renew_idle_tokens"), (backfill, "fill_in_missing"):
-        monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
+        monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for no network"))
     reconciler = Reconciler(rt)
     accept(rt, profile)
     assert reconciler.once() == 1

@@ -1,5 +1,6 @@
 """The second call after an unknown outcome: what must come before it, and that it proves nothing about the first."""
 
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
-from socialpub.providers.base import Published, Readback, Refused
+from socialpub.providers.base import Again, Done, Kind, Published, Readback, Refused
+from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
@@ -21,11 +23,12 @@ RESEND_AFTER = 600.0
 
 
 class LateList(ScriptedNetwork):
-    """The first call makes the post and is not answered; the account's list shows it only so much later."""
+    """The first call makes the post without an answer. The account's list shows it after `lag_seconds`."""
 
     def __init__(self, clock):
-        super().__init__()
+        super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
         self.clock = clock
+        self.upload_seconds = [0.0]
         self.lag_seconds = 0.0
         self.made_at = None
         self.looked_at = []
@@ -34,6 +37,9 @@ class LateList(ScriptedNetwork):
         """What the calls after the first come to."""
 
     def run(self, step, job):
+        if step == "upload":
+            self.clock.forward(self.upload_seconds.pop(0) if self.upload_seconds else 0.0)
+            return Done({"media": "1"})
         self.called_at.append(self.clock.monotonic())
         if self.made_at is None:
             self.publish(job.content.text)
@@ -85,13 +91,10 @@ def test_a_delayed_second_call_has_a_read_back_just_before_it(rt, network, profi
 def test_a_gap_between_posts_delays_the_second_call_and_its_read_back(tmp_path, network, clock):
     network.lag_seconds = RESEND_AFTER + 20
     with_gap = PublishingSection(min_gap=timedelta(minutes=30))
-    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=with_gap)
-    try:
+    with closing(open_appliance(tmp_path, clock, providers={"x": network}, publishing=with_gap)) as rt:
         post = accept(rt, add_profile(rt))
         drain(rt, clock)
         assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
-    finally:
-        rt.close()
 
 
 def test_a_second_call_follows_its_read_back_within_a_minute(rt, network, profile, clock):
@@ -198,7 +201,52 @@ def test_a_token_refused_at_the_second_call_waits_for_a_reconnection_and_reads_b
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
 
-# --- what cannot be told ----------------------------------------------------------------------------------------------
+# --- delays just before the second call -------------------------------------------------------------------------------
+
+
+def test_a_repeated_upload_of_minutes_is_followed_by_a_read_back(rt, network, profile, clock):
+    network.lag_seconds = 630.0
+    network.upload_seconds = [0.0, 300.0]
+    network.then = [Again("upload", {}, "X no longer accepts the media")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    before_last = max(looked for looked in network.looked_at if looked <= network.called_at[-1])
+    assert network.called_at[-1] - before_last <= 60 or len(network.effects) == 1
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+def test_a_slow_token_renewal_is_followed_by_a_read_back(rt, network, profile, clock):
+    network.lag_seconds = 630.0
+    network.then = [NotSent("no route")]
+    post = accept(rt, profile)
+    while len(network.called_at) < 2:
+        drain(rt)
+        clock.forward(1)
+    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+
+    def slowly(http, refresh_token):
+        clock.forward(100)
+        return Tokens("access-2", "refresh-2", 7200)
+
+    network.oauth.refresh = slowly
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+def test_a_stop_just_before_the_second_call_still_reads_back(rt, network, profile, clock):
+    def stopped_meanwhile(job):
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return job.call("POST", "https://x.example/2/tweets")  # the gate lets nothing out
+
+    network.lag_seconds = 630.0
+    network.then = [stopped_meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1), message_of(rt, post)
+    assert len(network.called_at) == 2
+
+
+# --- similar posts ----------------------------------------------------------------------------------------------------
 
 
 class SomethingElse(ScriptedNetwork):
@@ -212,20 +260,16 @@ class SomethingElse(ScriptedNetwork):
 def test_a_similar_post_with_other_words_leaves_the_outcome_unknown(tmp_path, clock):
     network = SomethingElse()
     network.results["create_post"] = [NoAnswer("timed out")]
-    rt = open_appliance(tmp_path, clock, providers={"x": network})
-    try:
+    with closing(open_appliance(tmp_path, clock, providers={"x": network})) as rt:
         post = accept(rt, add_profile(rt))
         drain(rt, clock)
         assert (state_of(rt, post), network.asked.count("create_post")) == (State.UNCONFIRMED, 1)
         assert "with different words" in message_of(rt, post)
-    finally:
-        rt.close()
 
 
 def test_a_similar_post_of_another_delivery_proves_nothing(tmp_path, clock):
     network = SomethingElse()
-    rt = open_appliance(tmp_path, clock, providers={"x": network})
-    try:
+    with closing(open_appliance(tmp_path, clock, providers={"x": network})) as rt:
         profile = add_profile(rt)
         network.results["create_post"] = [Published("55")]
         accept(rt, profile, body="Another one")
@@ -234,8 +278,6 @@ def test_a_similar_post_of_another_delivery_proves_nothing(tmp_path, clock):
         post = accept(rt, profile)
         drain(rt, clock)
         assert (state_of(rt, post), network.asked.count("create_post")) == (State.PUBLISHED, 3)
-    finally:
-        rt.close()
 
 
 @pytest.mark.parametrize(("resend_after", "calls"), [("never", 1), ("1m", 2), ("30m", 2)])
@@ -243,8 +285,7 @@ def test_resend_after_sets_the_length_of_the_round(tmp_path, clock, resend_after
     network = ScriptedNetwork()
     network.results["create_post"] = [NoAnswer("timed out")]
     section = PublishingSection.model_validate({"resend_after": resend_after})
-    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=section)
-    try:
+    with closing(open_appliance(tmp_path, clock, providers={"x": network}, publishing=section)) as rt:
         began = clock.now()
         post = accept(rt, add_profile(rt))
         drain(rt, clock)
@@ -254,5 +295,3 @@ def test_resend_after_sets_the_length_of_the_round(tmp_path, clock, resend_after
             assert clock.now() - began >= section.resend_after
         else:
             assert 'resend_after is "never"' in message_of(rt, post)
-    finally:
-        rt.close()

@@ -5,7 +5,7 @@ meets what the row says, everything else goes well. The grid (`tests/providers`)
 """
 
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -49,9 +49,9 @@ class Row:
     """What one call of the step after the other comes to; then it goes well."""
     to: Mapping[Place, Comes]
     pause_seconds: float = 0.0
-    """At least so long between the first call and the second."""
+    """The minimum pause between the first call and the second."""
     effect: bool = False
-    """Whether the first call of the commit makes the post all the same."""
+    """Whether the first call of the commit makes the post."""
 
 
 def everywhere(comes):
@@ -223,11 +223,8 @@ def test_a_question_that_is_never_answered_leaves_the_outcome_unknown(rt, networ
 @contextmanager
 def successor_of(rt, network, clock):
     """Another process over the same folder."""
-    successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
-    try:
+    with closing(open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})) as successor:
         yield successor
-    finally:
-        successor.close()
 
 
 @pytest.mark.parametrize("effect", [True, False], ids=["after its effect", "before its effect"])

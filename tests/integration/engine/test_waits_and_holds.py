@@ -129,7 +129,7 @@ def test_a_read_back_that_is_refused_to_the_app_stops_no_other_post(rt, network,
     assert [state_of(rt, post) for post in others] == [State.PUBLISHED] * 2
     assert (state_of(rt, unknown), attempts_of(rt, unknown)[-1]) == (State.QUEUED, ("read_back", "held"))
     drain(rt, clock)
-    assert state_of(rt, unknown) is State.UNCONFIRMED, "nobody could ever tell"
+    assert state_of(rt, unknown) is State.UNCONFIRMED, "the network cannot report it"
 
 
 def test_questions_continue_after_one_answer(rt, network, clock):
@@ -152,16 +152,16 @@ def test_a_poll_that_is_refused_to_the_app_holds_no_post_that_needs_none(rt, net
     network.steps = ScriptedNetwork(*films).steps
     texts = network.steps[2:]
     network.results["await_processing"] = [AppRefused("capped")]
-    film = accept(rt, add_profile(rt, account_id="one"))
+    video = accept(rt, add_profile(rt, account_id="one"))
     drain(rt)
-    assert (state_of(rt, film), scopes(rt)) == (State.QUEUED, [holds.QUESTIONS])
+    assert (state_of(rt, video), scopes(rt)) == (State.QUEUED, [holds.QUESTIONS])
     network.plan = lambda content, options: texts
     text = accept(rt, add_profile(rt, account_id="two"))
     drain(rt)
     assert state_of(rt, text) is State.PUBLISHED
     clock.forward(PROBE)
     drain(rt)
-    assert (state_of(rt, film), scopes(rt)) == (State.PUBLISHED, [])
+    assert (state_of(rt, video), scopes(rt)) == (State.PUBLISHED, [])
 
 
 def test_a_refused_commit_holds_what_publishes_and_lets_questions_through(rt, network, clock):
@@ -191,7 +191,7 @@ def test_a_step_that_the_network_refuses_to_the_app_holds_only_that_step(rt, net
     drain(rt)
     assert state_of(rt, photo) is State.PUBLISHED
     if after_seconds < PROBE:
-        rt.write(lambda _, tx: holds.probe_all(tx))  # the owner has mended the configuration and started anew
+        rt.write(lambda _, tx: holds.probe_all(tx))  # the owner has fixed the configuration and restarted
     clock.forward(after_seconds)
     drain(rt)
     assert [state_of(rt, post) for post in films] == [State.PUBLISHED] * 3
@@ -212,21 +212,21 @@ def film_and_photo(network):
 
 def test_a_held_step_does_not_delay_other_posts_of_the_profile(rt, network, profile, clock):
     film_and_photo(network)
-    accept(rt, add_profile(rt, account_id="other"), body="film one")
+    accept(rt, add_profile(rt, account_id="other"), body="video one")
     drain(rt)
-    film = accept(rt, profile, body="film two")
+    video = accept(rt, profile, body="video two")
     photo = accept(rt, profile, body="photo")
     drain(rt)
     clock.forward(300)
     drain(rt)
-    assert (state_of(rt, film), state_of(rt, photo)) == (State.QUEUED, State.PUBLISHED)
+    assert (state_of(rt, video), state_of(rt, photo)) == (State.QUEUED, State.PUBLISHED)
 
 
 def test_a_delivery_that_waits_for_a_held_step_is_not_overdue(rt, network, profile, clock):
     film_and_photo(network)
-    accept(rt, add_profile(rt, account_id="other"), body="film one")
+    accept(rt, add_profile(rt, account_id="other"), body="video one")
     drain(rt)
-    accept(rt, profile, body="film two")
+    accept(rt, profile, body="video two")
     drain(rt)
     clock.forward(300)
     drain(rt)

@@ -166,7 +166,7 @@ class StateMachine(RuleBasedStateMachine):
         self.requests.append((key, body, post_id, self.now))
 
     def repeat(self) -> None:
-        """The answer was lost on the way, so the caller asks once more."""
+        """Repeat a request whose answer was lost."""
         if not self.requests:
             return
         key, body, post_id, asked_at = self.draw(st.sampled_from(self.requests))
@@ -259,7 +259,7 @@ class StateMachine(RuleBasedStateMachine):
         self._work(self.draw(st.sampled_from(SPANS)))
 
     def _work(self, seconds: float) -> None:
-        """The worker works for so long."""
+        """Run the worker for some seconds."""
         until = self.clock.monotonic() + seconds
         while True:
             try:
@@ -271,7 +271,7 @@ class StateMachine(RuleBasedStateMachine):
         self._note_begun()
 
     def no_work(self) -> None:
-        """The worker is down for so long."""
+        """Let the time pass without a worker."""
         self.clock.forward(self.draw(st.sampled_from([*SPANS, 1.5 * DAY])))
 
     def set_clock(self) -> None:

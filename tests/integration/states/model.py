@@ -73,7 +73,7 @@ def to_retry(post: ModelPost, family: Sequence[ModelPost], include_unknown: bool
 
 
 def untruths(post: ModelPost, told: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """What contradicts what was asked, or what was told before."""
+    """Yield contradictions to the request or to an earlier answer."""
     deliveries: list[dict[str, Any]] = told["deliveries"]
     if [delivery["profileId"] for delivery in deliveries] != [profile.id for profile in post.profiles]:
         yield "it has other deliveries than were asked for"
@@ -99,9 +99,9 @@ def _of_status(post: ModelPost, status: str, deliveries: Sequence[str], now: dat
         return
     ended = "pending" not in deliveries
     if "canceled" in deliveries or (status == "settled") != ended:
-        yield f"nobody canceled it, and it is {status} with {deliveries}"
+        yield f"it was not canceled, but is {status} with {deliveries}"
     if not post.may_have_begun and status != "scheduled":
-        yield f"its time lies ahead, and it is {status}"
+        yield f"its time is in the future, but it is {status}"
     if post.scheduled_at is None and status == "scheduled":
         yield "it waits for a time that it does not have"
     before = post.told.get("status")

@@ -1,6 +1,6 @@
-"""Whatever posts, clocks and housekeeping do in whatever order: what a post needs is there, and all counts are right.
+"""In any order of posts, clock changes and housekeeping, no needed row is removed and all counts are correct.
 
-A model knows the true age of everything; the appliance only knows a clock that is set now and then.
+A model knows the true age of everything; the appliance only knows a clock that is set sometimes.
 """
 
 import shutil
@@ -109,7 +109,7 @@ class KeptHouse:
             retention.remove_expired(self.rt)
         for post in [post for post in self.shown if not self._exists("post", post)]:
             assert self._days_since(self.ended.get(post)) >= KEPT_DAYS, "a post went before its time"
-            assert self.tried_by.get(post) not in self.shown, "what it repeats could be published once more"
+            assert self.tried_by.get(post) not in self.shown, "the original could be published again"
             for one in self.shown.pop(post):
                 self.unused_since[one] = max(self.unused_since[one], self.ended[post])
         retention.remove_unused_media(self.rt)

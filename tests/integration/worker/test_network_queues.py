@@ -125,7 +125,7 @@ def test_a_thread_survives_an_unexpected_error(rt, monkeypatch):
 
     def work(rt, delivery_id, others_wait):
         if delivery_id == "bad":
-            raise RuntimeError("nobody foresaw it")
+            raise RuntimeError("unexpected")
         done.set()
         return False
 

@@ -1,4 +1,4 @@
-"""What the owner keeps only for so long goes in small writes; what may still be needed stays, however old it is."""
+"""Expired rows are removed in small writes. Needed rows stay at any age."""
 
 import json
 from collections import Counter
@@ -131,7 +131,7 @@ def failed(rt, clock, network, profile):
 
 
 def test_a_retry_stays_while_another_retry_of_the_same_post_stays(rt, clock, network, profile):
-    """Else the one that is left could be published once more."""
+    """Otherwise the remaining post could be published again."""
     first = failed(rt, clock, network, profile)
     second = rt.write(retries.retry, first, OWNER)
     drain(rt, clock, within=120)
@@ -304,7 +304,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profil
     assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")
 
 
-# --- told ------------------------------------------------------------------------------------------------------------
+# --- reports ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kept", [{"posts": "30d", "attempts": "7d"}])
@@ -323,7 +323,7 @@ def test_the_doctor_reports_the_next_removal_and_the_last_housekeeping(rt, clock
 
 
 @pytest.mark.parametrize(
-    ("kept", "told"), [({}, "forever."), ({"log": "30d"}, "Retention: log 30d. Posts are kept forever.")]
+    ("kept", "message"), [({}, "forever."), ({"log": "30d"}, "Retention: log 30d. Posts are kept forever.")]
 )
-def test_unlimited_retention_is_reported(rt, kept, told):
-    assert health.read_housekeeping(rt).sentence.endswith(told)
+def test_unlimited_retention_is_reported(rt, kept, message):
+    assert health.read_housekeeping(rt).sentence.endswith(message)

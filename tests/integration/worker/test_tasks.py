@@ -17,7 +17,7 @@ def due(background, *names):
     return [task for task in background.huey.read_periodic(None) if task.name in names]
 
 
-@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("nobody foresaw it")])
+@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("unexpected")])
 def test_a_task_that_fails_runs_again_at_its_next_time(rt, clock, monkeypatch, error):
     def fails(_):
         raise error
@@ -48,7 +48,7 @@ HOUR = 3600
 
 
 class CopyCommand:
-    """Stands in for the process; runs when the story says so."""
+    """A fake process that runs under the control of the test."""
 
     def __init__(self, arguments, **_):
         self.arguments = arguments

@@ -13,7 +13,7 @@ from socialpub.web.http.connection_limits import ConnectionLimits, Limit
 from socialpub.web.http.protocol import HttpProtocol
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import Line, serve, sweep, told, until
+from tests.integration.web.wire import Line, on_server, serve, sweep, told, until
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
 
@@ -78,138 +78,122 @@ def test_a_body_without_a_key_has_at_most_8_kib(rt: Runtime, method: str, path: 
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/login"])
-def test_chunks_without_a_key_are_limited_as_they_arrive(rt: Runtime, path: str) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
+@on_server()
+async def test_chunks_without_a_key_are_limited_as_they_arrive(serving: Server, port: int, path: str) -> None:
+    async with Line("", port) as line:
+        line.ask(path, None, "GET" if path == "/healthz" else "POST")
+        line.writer.write(b"2000\r\n" + b"a" * ANONYMOUS + b"\r\n")
+        await until(lambda: serving._connections() and connection(serving).cycle)
+        line.writer.write(b"1\r\na\r\n")
+        assert await refusal(line) == 413
+
+
+@on_server()
+async def test_a_wrong_key_with_a_large_declared_body_is_a_401(port: int) -> None:
+    for length in (ANONYMOUS + 1, 1 << 30):
+        async with Line("wrong", port) as line:
+            line.ask("/api/v1/posts", length, "POST")
+            assert (await line.answer())[0] == 401
+
+
+@on_server()
+async def test_with_a_valid_key_an_unread_body_may_have_one_mebibyte(key: str, port: int) -> None:
+    for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
+        for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
+            async with Line(key, port) as line:
+                line.ask(path, length)
+                line.writer.write(b"a" * length)
+                assert (await line.answer())[0] == expected
+
+
+@on_server()
+async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(serving: Server, port: int) -> None:
+    async with Line("", port) as line:
+        line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
+        line.writer.write(b"a" * (1 << 20))
+        status, headers, _ = await line.answer()
+        assert (status, headers["hx-redirect"]) == (401, "../login")
+    await until(lambda: held(serving) == 0)
+
+
+@on_server()
+async def test_a_refusal_sends_no_100_continue(port: int) -> None:
+    for path in ("/api/v1/posts", UNKNOWN, "/login"):
         async with Line("", port) as line:
-            line.ask(path, None, "GET" if path == "/healthz" else "POST")
-            line.writer.write(b"2000\r\n" + b"a" * ANONYMOUS + b"\r\n")
-            await until(lambda: serving._connections() and connection(serving).cycle)
-            line.writer.write(b"1\r\na\r\n")
-            assert await refusal(line) == 413
-
-    serve(rt, story)
-
-
-def test_a_wrong_key_with_a_large_declared_body_is_a_401(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        for length in (ANONYMOUS + 1, 1 << 30):
-            async with Line("wrong", port) as line:
-                line.ask("/api/v1/posts", length, "POST")
-                assert (await line.answer())[0] == 401
-
-    serve(rt, story)
-
-
-def test_with_a_valid_key_an_unread_body_may_have_one_mebibyte(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
-            for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
-                async with Line(key, port) as line:
-                    line.ask(path, length)
-                    line.writer.write(b"a" * length)
-                    assert (await line.answer())[0] == expected
-
-    serve(rt, story)
-
-
-def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line("", port) as line:
-            line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
-            line.writer.write(b"a" * (1 << 20))
-            status, headers, _ = await line.answer()
-            assert (status, headers["hx-redirect"]) == (401, "../login")
-        await until(lambda: held(serving) == 0)
-
-    serve(rt, story)
-
-
-def test_a_refusal_sends_no_100_continue(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        for path in ("/api/v1/posts", UNKNOWN, "/login"):
-            async with Line("", port) as line:
-                line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
-                response = await line.reader.read()  # to its end
-                assert response.split()[1] in (b"401", b"413")
-                assert b"100 Continue" not in response
-
-    serve(rt, story)
+            line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
+            response = await line.reader.read()  # to its end
+            assert response.split()[1] in (b"401", b"413")
+            assert b"100 Continue" not in response
 
 
 # --- a body that nothing reads ---------------------------------------------------------------------------------------
 
 
-def test_a_refused_body_is_discarded_and_the_connection_stays_open(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line("wrong", port) as line:
-            line.ask("/api/v1/posts", 900 * KIB, "POST")
-            line.writer.write(b"a" * (400 * KIB))
-            assert (await line.answer())[0] == 401
-            await until(lambda: connection(serving)._discarded_bytes or not connection(serving).cycle.body)
-            line.writer.write(b"a" * (500 * KIB))
-            await until(lambda: not connection(serving)._in_body)
-            assert (held(serving), connection(serving).cycle.body) == (0, b"")
-            line.ask("/healthz")
-            assert (await line.answer())[0] == 200
-
-    serve(rt, story)
+@on_server()
+async def test_a_refused_body_is_discarded_and_the_connection_stays_open(serving: Server, port: int) -> None:
+    async with Line("wrong", port) as line:
+        line.ask("/api/v1/posts", 900 * KIB, "POST")
+        line.writer.write(b"a" * (400 * KIB))
+        assert (await line.answer())[0] == 401
+        await until(lambda: connection(serving)._discarded_bytes or not connection(serving).cycle.body)
+        line.writer.write(b"a" * (500 * KIB))
+        await until(lambda: not connection(serving)._in_body)
+        assert (held(serving), connection(serving).cycle.body) == (0, b"")
+        line.ask("/healthz")
+        assert (await line.answer())[0] == 200
 
 
-def test_a_large_body_after_its_response_ends_the_connection(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line("wrong", port) as line:
-            line.ask("/api/v1/posts", None, "POST")
-            assert (await line.answer())[0] == 401
-            with pytest.raises(ConnectionError):
-                while True:
-                    line.writer.write(b"10000\r\n" + b"a" * (64 * KIB) + b"\r\n")
-                    await line.writer.drain()
-        assert held(serving) == 0
-
-    serve(rt, story)
+@on_server()
+async def test_a_large_body_after_its_response_ends_the_connection(
+    serving: Server, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Line("wrong", port) as line:
+        line.ask("/api/v1/posts", None, "POST")
+        assert (await line.answer())[0] == 401
+        with pytest.raises(ConnectionError):
+            while True:
+                line.writer.write(b"10000\r\n" + b"a" * (64 * KIB) + b"\r\n")
+                await line.writer.drain()
+    assert held(serving) == 0
     assert told(caplog) == [Limit.DISCARDED_BYTES]
 
 
-def test_a_slow_body_after_its_response_ends_the_connection(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line("wrong", port) as line:
-            line.ask("/api/v1/posts", 100, "POST")
-            assert (await line.answer())[0] == 401
-            line.writer.write(b"a")
-            await until(lambda: connection(serving)._discarded_bytes)
-            sweep(serving, 19)
-            assert serving._connections()
-            sweep(serving, 21)
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_a_slow_body_after_its_response_ends_the_connection(serving: Server, port: int) -> None:
+    async with Line("wrong", port) as line:
+        line.ask("/api/v1/posts", 100, "POST")
+        assert (await line.answer())[0] == 401
+        line.writer.write(b"a")
+        await until(lambda: connection(serving)._discarded_bytes)
+        sweep(serving, 19)
+        assert serving._connections()
+        sweep(serving, 21)
+        assert await line.ended()
 
 
 # --- how long --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("path", "keyed"), [("/api/v1/posts", True), ("/login", False), ("/healthz", False)])
-def test_a_body_in_memory_must_be_complete_within_20_seconds(
-    rt: Runtime, path: str, keyed: bool, caplog: pytest.LogCaptureFixture
+@on_server()
+async def test_a_body_in_memory_must_be_complete_within_20_seconds(
+    serving: Server, key: str, port: int, path: str, keyed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key if keyed else "", port) as line:
-            line.ask(path, 100, "POST" if path != "/healthz" else "GET")
-            await until(lambda: serving._connections() and connection(serving)._in_body)
-            for _ in range(3):
-                connection(serving)._since = 0.0
-                line.writer.write(b"a")
-                await until(lambda: connection(serving)._since)
-            sweep(serving, 19)
-            assert serving.server_state.tasks
-            sweep(serving, 21)
-            sweep(serving, 22)  # said once
-            assert await refusal(line) == 408
-            assert await line.ended()
-            await until(lambda: not serving.server_state.tasks)
-            assert held(serving) == 0
-
-    serve(rt, story)
+    async with Line(key if keyed else "", port) as line:
+        line.ask(path, 100, "POST" if path != "/healthz" else "GET")
+        await until(lambda: serving._connections() and connection(serving)._in_body)
+        for _ in range(3):
+            connection(serving)._since = 0.0
+            line.writer.write(b"a")
+            await until(lambda: connection(serving)._since)
+        sweep(serving, 19)
+        assert serving.server_state.tasks
+        sweep(serving, 21)
+        sweep(serving, 22)  # said once
+        assert await refusal(line) == 408
+        assert await line.ended()
+        await until(lambda: not serving.server_state.tasks)
+        assert held(serving) == 0
     assert told(caplog) == [Limit.BODY_SECONDS]
 
 
@@ -256,27 +240,27 @@ def test_a_text_field_of_a_form_must_be_complete_within_20_seconds(rt: Runtime, 
 # --- how much memory -------------------------------------------------------------------------------------------------
 
 
-def test_all_bodies_in_memory_share_one_limit_and_release_it(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as first, Line(key, port, "127.0.0.2") as second:
-            first.ask("/api/v1/posts", 90_000, "POST")
-            first.writer.write(b"a" * 60_000)
-            await until(lambda: held(serving) == 60_000)
-            second.ask("/api/v1/posts", 60_000, "POST")
-            second.writer.write(b"a" * 50_000)
-            status, headers, body = await second.answer()
-            assert (status, json.loads(body)["code"]) == (503, "unavailable")
-            assert int(headers["retry-after"]) > 0
-            assert await second.ended()
-            first.writer.write(b"a" * 30_000)
-            assert (await first.answer())[0] == 400
-            await until(lambda: held(serving) == 0)
-            first.ask("/api/v1/posts", 90_000, "POST")
-            first.writer.write(b"a" * 60_000)
-            await until(lambda: held(serving) == 60_000)
-        await until(lambda: held(serving) == 0)  # it went away in the middle
-
-    serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
+@on_server(ConnectionLimits(body_memory_bytes=100_000))
+async def test_all_bodies_in_memory_share_one_limit_and_release_it(
+    serving: Server, key: str, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Line(key, port) as first, Line(key, port, "127.0.0.2") as second:
+        first.ask("/api/v1/posts", 90_000, "POST")
+        first.writer.write(b"a" * 60_000)
+        await until(lambda: held(serving) == 60_000)
+        second.ask("/api/v1/posts", 60_000, "POST")
+        second.writer.write(b"a" * 50_000)
+        status, headers, body = await second.answer()
+        assert (status, json.loads(body)["code"]) == (503, "unavailable")
+        assert int(headers["retry-after"]) > 0
+        assert await second.ended()
+        first.writer.write(b"a" * 30_000)
+        assert (await first.answer())[0] == 400
+        await until(lambda: held(serving) == 0)
+        first.ask("/api/v1/posts", 90_000, "POST")
+        first.writer.write(b"a" * 60_000)
+        await until(lambda: held(serving) == 60_000)
+    await until(lambda: held(serving) == 0)  # it went away in the middle
     assert told(caplog) == [Limit.BODY_MEMORY]
     (line,) = [record for record in caplog.records if record.message == Limit.BODY_MEMORY]
     assert line.__dict__["fields"]["addresses"] == "127.0.0.2"

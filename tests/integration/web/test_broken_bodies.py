@@ -16,7 +16,7 @@ from socialpub.web.http.endpoint import Methods
 from socialpub.web.http.server import Server
 from socialpub.web.routes import routes
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import Line, serve
+from tests.integration.web.wire import Line, on_server, serve
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, status_of
 
@@ -129,56 +129,53 @@ def post(rt: Runtime) -> str:
 @pytest.mark.parametrize(
     "body", [b"content-length: 2\r\n\r\n{}", b"\r\n", b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"]
 )
-def test_a_change_before_invalid_bytes_is_made_and_confirmed(rt: Runtime, post: str, body: bytes) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
-            line.writer.write(head.encode() + body + b"nonsense\r\n\r\n")
-            assert await told(line) == 200
-
-    serve(rt, story)
+@on_server()
+async def test_a_change_before_invalid_bytes_is_made_and_confirmed(
+    key: str, port: int, rt: Runtime, post: str, body: bytes
+) -> None:
+    async with Line(key, port) as line:
+        head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
+        line.writer.write(head.encode() + body + b"nonsense\r\n\r\n")
+        assert await told(line) == 200
     assert status_of(rt, post) == "canceled"
 
 
-def test_invalid_bytes_in_a_refused_body_get_no_second_response(rt: Runtime, post: str) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line("wrong", port) as line:
-            head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n"
-            line.writer.write(head.encode() + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n")
-            assert (await line.answer())[0] == 401
-            line.writer.write(BROKEN)
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port: int, post: str) -> None:
+    async with Line("wrong", port) as line:
+        head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n"
+        line.writer.write(head.encode() + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n")
+        assert (await line.answer())[0] == 401
+        line.writer.write(BROKEN)
+        assert await line.ended()
 
 
-def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(rt: Runtime, post: str) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask(f"/api/v1/posts/{post}?wait=60")
-            while serving.app.state.long_poll._poller is None:
-                await asyncio.sleep(0)
-            line.writer.write(b"nonsense\r\n\r\n" * 10)
-            while not all(one._closed_for_input for one in serving._connections()):
-                await asyncio.sleep(0)
-            serving.app.state.long_poll.stop()
-            assert await told(line) == 200
-
-    serve(rt, story)
-
-
-def test_a_change_with_an_incomplete_body_is_not_made(rt: Runtime, post: str) -> None:
-    """A caller that goes away in the middle of a body has asked for nothing."""
-
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask(f"/api/v1/posts/{post}/cancel", 10, "POST")
-            while not serving.server_state.tasks:
-                await asyncio.sleep(0)
-        while serving._connections() or serving.server_state.tasks:
+@on_server()
+async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(
+    serving: Server, key: str, port: int, post: str
+) -> None:
+    async with Line(key, port) as line:
+        line.ask(f"/api/v1/posts/{post}?wait=60")
+        while serving.app.state.long_poll._poller is None:
             await asyncio.sleep(0)
+        line.writer.write(b"nonsense\r\n\r\n" * 10)
+        while not all(one._closed_for_input for one in serving._connections()):
+            await asyncio.sleep(0)
+        serving.app.state.long_poll.stop()
+        assert await told(line) == 200
 
-    serve(rt, story)
+
+@on_server()
+async def test_a_change_with_an_incomplete_body_is_not_made(
+    serving: Server, key: str, port: int, rt: Runtime, post: str
+) -> None:
+    """A caller that goes away in the middle of a body has asked for nothing."""
+    async with Line(key, port) as line:
+        line.ask(f"/api/v1/posts/{post}/cancel", 10, "POST")
+        while not serving.server_state.tasks:
+            await asyncio.sleep(0)
+    while serving._connections() or serving.server_state.tasks:
+        await asyncio.sleep(0)
     assert status_of(rt, post) == "scheduled"
 
 
@@ -223,11 +220,9 @@ def test_ambiguous_requests_are_refused(rt: Runtime, head: bytes) -> None:
     assert b"401" not in answers, "the second was taken for a request"
 
 
-def test_two_pipelined_requests_get_two_responses(rt: Runtime) -> None:
-    async def story(server: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            for _ in range(2):
-                line.ask("/api/v1/profiles")
-            assert [(await line.answer())[0] for _ in range(2)] == [200, 200]
-
-    serve(rt, story)
+@on_server()
+async def test_two_pipelined_requests_get_two_responses(key: str, port: int) -> None:
+    async with Line(key, port) as line:
+        for _ in range(2):
+            line.ask("/api/v1/profiles")
+        assert [(await line.answer())[0] for _ in range(2)] == [200, 200]

@@ -22,7 +22,7 @@ from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connection_limits import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, serve, sweep, told, until
+from tests.integration.web.wire import HANG_SECONDS, Line, on_server, serve, sweep, told, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -42,146 +42,131 @@ def head_of(size: int, *, in_lines: int = 1) -> bytes:
 
 
 @pytest.mark.parametrize("in_lines", [1, 90])
-def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(rt: Runtime, in_lines: int) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        for size, status in ((MOST, 200), (MOST + 1, 431)):
-            async with Line(key, port) as line:
-                line.writer.write(head_of(size, in_lines=in_lines))
-                assert (await line.answer())[0] == status
-
-    serve(rt, story)
+@on_server()
+async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port: int, in_lines: int) -> None:
+    for size, status in ((MOST, 200), (MOST + 1, 431)):
+        async with Line(key, port) as line:
+            line.writer.write(head_of(size, in_lines=in_lines))
+            assert (await line.answer())[0] == status
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["headers", "trailers"])
-def test_a_request_has_at_most_100_headers(rt: Runtime, is_chunked: bool) -> None:
+@on_server()
+async def test_a_request_has_at_most_100_headers(key: str, port: int, is_chunked: bool) -> None:
     """Each of them takes much more memory than its bytes."""
-
-    async def story(_: Server, key: str, port: int) -> None:
-        head, begun = (START + b"transfer-encoding: chunked\r\n\r\n0\r\n", 2) if is_chunked else (START, 1)
-        for fields, status in ((100, 200), (101, 431)):
-            async with Line(key, port) as line:
-                end = b"\r\n" if status == 200 else b"the-rest"
-                line.writer.write(head + b"a: b\r\n" * (fields - begun) + end)
-                assert (await line.answer())[0] == status
-
-    serve(rt, story)
+    head, begun = (START + b"transfer-encoding: chunked\r\n\r\n0\r\n", 2) if is_chunked else (START, 1)
+    for fields, status in ((100, 200), (101, 431)):
+        async with Line(key, port) as line:
+            end = b"\r\n" if status == 200 else b"the-rest"
+            line.writer.write(head + b"a: b\r\n" * (fields - begun) + end)
+            assert (await line.answer())[0] == status
 
 
 @pytest.mark.parametrize("piece", [100, 5000, 200_000])
 @pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
-def test_an_endless_head_gets_a_problem_when_it_is_too_large(
-    rt: Runtime, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
+@on_server()
+async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
+    key: str, port: int, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.writer.write(begin)
-            for _ in range(0, MOST + 1, piece):
-                line.writer.write(b"v" * piece)
-            status, headers, body = await line.answer()
-            assert (status, headers["connection"]) == (431, "close")
-            assert headers["x-request-id"]
-            assert json.loads(body)["code"] == "headersTooLarge"
-
-    serve(rt, story)
+    async with Line(key, port) as line:
+        line.writer.write(begin)
+        for _ in range(0, MOST + 1, piece):
+            line.writer.write(b"v" * piece)
+        status, headers, body = await line.answer()
+        assert (status, headers["connection"]) == (431, "close")
+        assert headers["x-request-id"]
+        assert json.loads(body)["code"] == "headersTooLarge"
     assert told(caplog) == [Limit.HEAD_BYTES]
 
 
-def test_a_large_head_after_another_request_ends_the_connection(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.writer.write(START + b"\r\n" + head_of(100_000))
-            status, headers, _ = await line.answer()
-            assert (status, headers["connection"]) == (200, "close")
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_a_large_head_after_another_request_ends_the_connection(key: str, port: int) -> None:
+    async with Line(key, port) as line:
+        line.writer.write(START + b"\r\n" + head_of(100_000))
+        status, headers, _ = await line.answer()
+        assert (status, headers["connection"]) == (200, "close")
+        assert await line.ended()
 
 
 @pytest.mark.parametrize("rest", [b"0\r\nx: %b" % (b"v" * 100_000), b"1;%b" % (b"v" * 100_000)])
-def test_trailers_and_chunk_extensions_are_limited(rt: Runtime, rest: bytes) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.writer.write(
-                b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
-                b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" % key.encode()
-            )
-            line.writer.write(rest)
-            assert (await line.answer())[0] == 431
-        await until(lambda: not serving.server_state.tasks)
-
-    serve(rt, story)
+@on_server()
+async def test_trailers_and_chunk_extensions_are_limited(serving: Server, key: str, port: int, rest: bytes) -> None:
+    async with Line(key, port) as line:
+        line.writer.write(
+            b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" % key.encode()
+        )
+        line.writer.write(rest)
+        assert (await line.answer())[0] == 431
+    await until(lambda: not serving.server_state.tasks)
 
 
-def test_a_body_may_be_larger_than_the_limit_of_a_head(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            for _ in range(2):
-                line.ask("/api/v1/posts", 500_000, "POST")
-                line.writer.write(b" " * 500_000)
-                assert (await line.answer())[0] == 400
-            line.ask("/healthz")
-            assert (await line.answer())[0] == 200
-
-    serve(rt, story)
+@on_server()
+async def test_a_body_may_be_larger_than_the_limit_of_a_head(key: str, port: int) -> None:
+    async with Line(key, port) as line:
+        for _ in range(2):
+            line.ask("/api/v1/posts", 500_000, "POST")
+            line.writer.write(b" " * 500_000)
+            assert (await line.answer())[0] == 400
+        line.ask("/healthz")
+        assert (await line.answer())[0] == 200
 
 
 # --- how long it may take --------------------------------------------------------------------------------------------
 
 
-def test_a_silent_connection_is_closed(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            await until(serving._connections)
-            sweep(serving, 19)
-            line.ask("/healthz")
-            assert (await line.answer())[0] == 200
-        async with Line(key, port) as silent:
-            await until(serving._connections)
-            sweep(serving, 21)
-            assert await silent.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_a_silent_connection_is_closed(
+    serving: Server, key: str, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Line(key, port) as line:
+        await until(serving._connections)
+        sweep(serving, 19)
+        line.ask("/healthz")
+        assert (await line.answer())[0] == 200
+    async with Line(key, port) as silent:
+        await until(serving._connections)
+        sweep(serving, 21)
+        assert await silent.ended()
     assert told(caplog) == [Limit.HEAD_SECONDS]
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
-def test_a_slow_head_must_be_complete_in_time(rt: Runtime, is_kept: bool, piece: bytes) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            if is_kept:
-                line.ask("/healthz")
-                await line.answer()
-            line.writer.write(START + b"x: ")
-            await until(lambda: [one for one in serving._connections() if one._in_head])
-            (connection,) = serving._connections()
-            for _ in range(5):
-                before = connection._unfinished_bytes
-                line.writer.write(piece)
-                await until(lambda before=before: connection._unfinished_bytes > before)
-            sweep(serving, 19)
-            assert serving._connections()
-            sweep(serving, 21)
-            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                await line.answer()
-
-    serve(rt, story)
-
-
-def test_line_breaks_do_not_start_a_request(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
+@on_server()
+async def test_a_slow_head_must_be_complete_in_time(
+    serving: Server, key: str, port: int, is_kept: bool, piece: bytes
+) -> None:
+    async with Line(key, port) as line:
+        if is_kept:
             line.ask("/healthz")
             await line.answer()
-            (connection,) = serving._connections()
-            for _ in range(3):
-                before = connection._unfinished_bytes
-                line.writer.write(b"\r\n")
-                await until(lambda before=before: connection._unfinished_bytes > before)
-            sweep(serving, 21)
-            assert await line.ended()
+        line.writer.write(START + b"x: ")
+        await until(lambda: [one for one in serving._connections() if one._in_head])
+        (connection,) = serving._connections()
+        for _ in range(5):
+            before = connection._unfinished_bytes
+            line.writer.write(piece)
+            await until(lambda before=before: connection._unfinished_bytes > before)
+        sweep(serving, 19)
+        assert serving._connections()
+        sweep(serving, 21)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await line.answer()
 
-    serve(rt, story)
+
+@on_server()
+async def test_line_breaks_do_not_start_a_request(serving: Server, key: str, port: int) -> None:
+    async with Line(key, port) as line:
+        line.ask("/healthz")
+        await line.answer()
+        (connection,) = serving._connections()
+        for _ in range(3):
+            before = connection._unfinished_bytes
+            line.writer.write(b"\r\n")
+            await until(lambda before=before: connection._unfinished_bytes > before)
+        sweep(serving, 21)
+        assert await line.ended()
 
 
 def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
@@ -202,12 +187,10 @@ def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
     serve(rt, story)
 
 
-def test_the_server_checks_connections_by_itself(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
-            assert await line.ended()
-
-    serve(rt, story, ConnectionLimits(head_seconds=0.001))
+@on_server(ConnectionLimits(head_seconds=0.001))
+async def test_the_server_checks_connections_by_itself(key: str, port: int) -> None:
+    async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
+        assert await line.ended()
 
 
 # --- who does not read -----------------------------------------------------------------------------------------------
@@ -224,43 +207,39 @@ def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
     return f"{parts.path}?{parts.query}"
 
 
-def test_a_client_that_reads_nothing_is_disconnected(
-    rt: Runtime, large_file: str, caplog: pytest.LogCaptureFixture
+@on_server()
+async def test_a_client_that_reads_nothing_is_disconnected(
+    serving: Server, key: str, port: int, large_file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask(large_file)
-            await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
-            await line.reader.readuntil(b"\r\n\r\n")
-            sweep(serving, 0)
-            sweep(serving, 29)
-            assert serving.server_state.tasks
-            sweep(serving, 31)
-            # The file is not read to its end for nobody.
-            await until(lambda: not serving.server_state.tasks)
-            assert serving.app.state.answers["GET", 200] == 0
-
-    serve(rt, story)
+    async with Line(key, port) as line:
+        line.ask(large_file)
+        await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+        await line.reader.readuntil(b"\r\n\r\n")
+        sweep(serving, 0)
+        sweep(serving, 29)
+        assert serving.server_state.tasks
+        sweep(serving, 31)
+        # The file is not read to its end for nobody.
+        await until(lambda: not serving.server_state.tasks)
+        assert serving.app.state.answers["GET", 200] == 0
     assert told(caplog) == [Limit.READER_SECONDS]
 
 
-def test_a_slow_reader_gets_the_whole_response(rt: Runtime, large_file: str) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask(large_file)
-            now = 0.0
-            for _ in range(5):
-                await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
-                (connection,) = serving._connections()
-                now += 29
-                sweep(serving, now)
-                before = connection.transport.get_write_buffer_size()
-                while connection.transport.get_write_buffer_size() == before:
-                    await line.reader.read(1 << 20)
-            sweep(serving, now + 29)
-            assert serving._connections()
-
-    serve(rt, story)
+@on_server()
+async def test_a_slow_reader_gets_the_whole_response(serving: Server, key: str, port: int, large_file: str) -> None:
+    async with Line(key, port) as line:
+        line.ask(large_file)
+        now = 0.0
+        for _ in range(5):
+            await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+            (connection,) = serving._connections()
+            now += 29
+            sweep(serving, now)
+            before = connection.transport.get_write_buffer_size()
+            while connection.transport.get_write_buffer_size() == before:
+                await line.reader.read(1 << 20)
+        sweep(serving, now + 29)
+        assert serving._connections()
 
 
 # --- how many --------------------------------------------------------------------------------------------------------
@@ -285,87 +264,81 @@ def waiting_post(rt: Runtime) -> str:
     return f"/api/v1/posts/{accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))}?wait=60"
 
 
-def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
-    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
+@on_server(ConnectionLimits(connections=3))
+async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
+    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as served, Line(key, port) as second, Line(key, port, "127.0.0.9") as third:
-            served.ask(waiting_post)
-            await until(lambda: serving.app.state.long_poll._poller)
-            assert await answers(second) == [200]
-            third.ask("/api/v1/posts", 10, "POST")  # a body that never comes is idle as well
-            await until(lambda: [one for one in serving._connections() if one._in_body])
-            ages = {"127.0.0.9": 1.0, "127.0.0.1": 2.0}
-            for one in serving._connections():
-                one._since = ages[one.peer]
-            async with Line(key, port) as new:
-                assert await answers(new) == [200]
-                assert await third.ended()
-                async with Line(key, port) as newer:
-                    assert await answers(newer, new) == [200, 200]
-                    assert await second.ended()
-                    serving.app.state.long_poll.stop()
-                    assert (await served.answer())[0] == 200
-
-    serve(rt, story, ConnectionLimits(connections=3))
+    async with Line(key, port) as served, Line(key, port) as second, Line(key, port, "127.0.0.9") as third:
+        served.ask(waiting_post)
+        await until(lambda: serving.app.state.long_poll._poller)
+        assert await answers(second) == [200]
+        third.ask("/api/v1/posts", 10, "POST")  # a body that never comes is idle as well
+        await until(lambda: [one for one in serving._connections() if one._in_body])
+        ages = {"127.0.0.9": 1.0, "127.0.0.1": 2.0}
+        for one in serving._connections():
+            one._since = ages[one.peer]
+        async with Line(key, port) as new:
+            assert await answers(new) == [200]
+            assert await third.ended()
+            async with Line(key, port) as newer:
+                assert await answers(newer, new) == [200, 200]
+                assert await second.ended()
+                serving.app.state.long_poll.stop()
+                assert (await served.answer())[0] == 200
     assert told(caplog) == [Limit.IDLE_CONNECTIONS]
     assert addresses_in(caplog) == ["127.0.0.9"]
 
 
-def test_when_no_connection_is_idle_a_new_one_is_closed(
-    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
+@on_server(ConnectionLimits(connections=2))
+async def test_when_no_connection_is_idle_a_new_one_is_closed(
+    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as first, Line(key, port) as second:
-            for line in (first, second):
-                line.ask(waiting_post)
-            await until(lambda: len(serving.server_state.tasks) == 2)
-            for _ in range(3):
-                async with Line(key, port) as line:
-                    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                        await line.answer()
-            serving.app.state.long_poll.stop()
-            for line in (first, second):
-                assert (await line.answer())[0] == 200
-        await until(lambda: not serving._connections())
-        async with Line(key, port) as line:
-            assert await answers(line) == [200]
-
-    serve(rt, story, ConnectionLimits(connections=2))
+    async with Line(key, port) as first, Line(key, port) as second:
+        for line in (first, second):
+            line.ask(waiting_post)
+        await until(lambda: len(serving.server_state.tasks) == 2)
+        for _ in range(3):
+            async with Line(key, port) as line:
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await line.answer()
+        serving.app.state.long_poll.stop()
+        for line in (first, second):
+            assert (await line.answer())[0] == 200
+    await until(lambda: not serving._connections())
+    async with Line(key, port) as line:
+        assert await answers(line) == [200]
     assert told(caplog) == [Limit.CONNECTIONS]
 
 
-def test_the_connection_limit_of_one_address_does_not_affect_others(
-    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
+@on_server()
+async def test_the_connection_limit_of_one_address_does_not_affect_others(
+    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with contextlib.AsyncExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
 
-            async def connect(address: str, count: int) -> list[Line]:
-                return [await stack.enter_async_context(Line(key, port, address)) for _ in range(count)]
+        async def connect(address: str, count: int) -> list[Line]:
+            return [await stack.enter_async_context(Line(key, port, address)) for _ in range(count)]
 
-            neighbor, *proxied = [*await connect("127.0.0.3", 1), *await connect("127.0.0.1", 70)]
-            lines = await connect("127.0.0.2", 64)
-            assert set(await answers(neighbor, *proxied, *lines)) == {200}
-            longest = lines[0].writer.get_extra_info("sockname")
-            (idle_longest,) = [one for one in serving._connections() if one.client == longest]
-            idle_longest._since -= 1
-            (newest,) = await connect("127.0.0.2", 1)
-            assert await answers(newest, *lines[1:]) == [200] * 64
-            assert await lines[0].ended()
-            for line in (newest, *lines[1:]):
-                line.ask(waiting_post)
-            await until(lambda: len(serving.server_state.tasks) == 64)
-            (refused,) = await connect("127.0.0.2", 1)
-            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                await refused.answer()
-            assert set(await answers(neighbor, *proxied)) == {200}
-            serving.app.state.long_poll.stop()
-            assert {(await line.answer())[0] for line in (newest, *lines[1:])} == {200}
-        await until(lambda: not serving._connections())
-        assert not serving.watch._by_network
-
-    serve(rt, story)
+        neighbor, *proxied = [*await connect("127.0.0.3", 1), *await connect("127.0.0.1", 70)]
+        lines = await connect("127.0.0.2", 64)
+        assert set(await answers(neighbor, *proxied, *lines)) == {200}
+        longest = lines[0].writer.get_extra_info("sockname")
+        (idle_longest,) = [one for one in serving._connections() if one.client == longest]
+        idle_longest._since -= 1
+        (newest,) = await connect("127.0.0.2", 1)
+        assert await answers(newest, *lines[1:]) == [200] * 64
+        assert await lines[0].ended()
+        for line in (newest, *lines[1:]):
+            line.ask(waiting_post)
+        await until(lambda: len(serving.server_state.tasks) == 64)
+        (refused,) = await connect("127.0.0.2", 1)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await refused.answer()
+        assert set(await answers(neighbor, *proxied)) == {200}
+        serving.app.state.long_poll.stop()
+        assert {(await line.answer())[0] for line in (newest, *lines[1:])} == {200}
+    await until(lambda: not serving._connections())
+    assert not serving.watch._by_network
     assert told(caplog) == [Limit.ADDRESS_CONNECTIONS]
     assert addresses_in(caplog) == ["127.0.0.2"]
 
@@ -415,16 +388,16 @@ def test_many_new_connections_close_the_longest_idle_connections() -> None:
     assert not any(one.is_aborted for one in new)
 
 
-def test_too_many_pipelined_requests_end_the_connection(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.writer.write((START + b"\r\n") * 5000)
-            answers = [await line.answer() for _ in range(33)]
-            assert {status for status, _, _ in answers} == {200}
-            assert answers[-1][1]["connection"] == "close"
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_too_many_pipelined_requests_end_the_connection(
+    key: str, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Line(key, port) as line:
+        line.writer.write((START + b"\r\n") * 5000)
+        answers = [await line.answer() for _ in range(33)]
+        assert {status for status, _, _ in answers} == {200}
+        assert answers[-1][1]["connection"] == "close"
+        assert await line.ended()
     assert told(caplog) == [Limit.PIPELINED]
 
 
@@ -481,18 +454,15 @@ def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest
         assert times() == []
 
 
-def test_a_small_socket_buffer_is_enough_for_a_response(rt: Runtime) -> None:
+@on_server()
+async def test_a_small_socket_buffer_is_enough_for_a_response(serving: Server, port: int) -> None:
     """Whoever takes little at a time, but takes it, is no slow reader."""
-
-    async def story(serving: Server, key: str, port: int) -> None:
-        with socket.create_connection(("127.0.0.1", port)) as wire:
-            wire.setblocking(False)
-            loop = asyncio.get_running_loop()
-            await loop.sock_sendall(wire, START + b"\r\n")
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += await loop.sock_recv(wire, 1)
-                sweep(serving, 0)
-            assert answer.startswith(b"HTTP/1.1 200")
-
-    serve(rt, story)
+    with socket.create_connection(("127.0.0.1", port)) as wire:
+        wire.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(wire, START + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += await loop.sock_recv(wire, 1)
+            sweep(serving, 0)
+        assert answer.startswith(b"HTTP/1.1 200")

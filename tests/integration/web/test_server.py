@@ -15,37 +15,33 @@ from socialpub.db.queries import post_list
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from socialpub.web.http.server import Server
-from tests.integration.web.wire import Line, free_port, serve
+from tests.integration.web.wire import Line, free_port, on_server, serve
 from tests.support.appliance import accept, add_profile
 
 
-def test_the_server_keeps_connections_open(rt: Runtime) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            for _ in range(2):
-                line.ask("/api/v1/posts")
-                status, headers, _ = await line.answer()
-                assert status == 200
-                assert "connection" not in headers
-                assert "server" not in headers
-
-    serve(rt, story)
+@on_server()
+async def test_the_server_keeps_connections_open(key: str, port: int) -> None:
+    async with Line(key, port) as line:
+        for _ in range(2):
+            line.ask("/api/v1/posts")
+            status, headers, _ = await line.answer()
+            assert status == 200
+            assert "connection" not in headers
+            assert "server" not in headers
 
 
 @pytest.mark.parametrize(
     "request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1", b"CONNECT x:443 HTTP/1.1"]
 )
-def test_invalid_http_gets_a_problem(rt: Runtime, request_line: bytes) -> None:
-    async def story(_: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
-            status, headers, body = await line.answer()
-            assert (status, headers["content-type"]) == (400, "application/problem+json")
-            assert headers["x-request-id"]
-            assert json.loads(body)["errors"] == [{"path": [], "message": "The request is not valid HTTP."}]
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_invalid_http_gets_a_problem(key: str, port: int, request_line: bytes) -> None:
+    async with Line(key, port) as line:
+        line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
+        status, headers, body = await line.answer()
+        assert (status, headers["content-type"]) == (400, "application/problem+json")
+        assert headers["x-request-id"]
+        assert json.loads(body)["errors"] == [{"path": [], "message": "The request is not valid HTTP."}]
+        assert await line.ended()
 
 
 @pytest.mark.parametrize("offered", ["h2c", "websocket"])
@@ -73,41 +69,39 @@ def test_an_upgrade_is_declined_and_the_request_stays_complete(rt: Runtime, offe
     serve(rt, story)
 
 
-def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_refused(
-    rt: Runtime, profile_post: str
+@on_server()
+async def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_refused(
+    serving: Server, key: str, port: int, rt: Runtime, profile_post: str
 ) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask(f"/api/v1/posts/{profile_post}?wait=60")
-            while serving.app.state.long_poll._poller is None:
-                await asyncio.sleep(0)
-            serving.stop()
-            assert rt.stopping.is_set()
-            status, headers, body = await line.answer()
-            assert (status, headers["connection"]) == (200, "close")
-            assert b'"status":"scheduled"' in body
-            assert await line.ended()
-        await serving._draining  # type: ignore[misc]
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", port)
-
-    serve(rt, story)
+    async with Line(key, port) as line:
+        line.ask(f"/api/v1/posts/{profile_post}?wait=60")
+        while serving.app.state.long_poll._poller is None:
+            await asyncio.sleep(0)
+        serving.stop()
+        assert rt.stopping.is_set()
+        status, headers, body = await line.answer()
+        assert (status, headers["connection"]) == (200, "close")
+        assert b'"status":"scheduled"' in body
+        assert await line.ended()
+    await serving._draining  # type: ignore[misc]
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
 
 
-def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask("/healthz")
-            assert (await line.answer())[0] == 200
-            serving.stop()
-            while any(listener.is_serving() for listener in serving.servers):
-                await asyncio.sleep(0)
-            line.ask("/healthz")
-            status, headers, _ = await line.answer()
-            assert (status, headers["connection"]) == (200, "close")
-            assert await line.ended()
-
-    serve(rt, story)
+@on_server()
+async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(
+    serving: Server, key: str, port: int
+) -> None:
+    async with Line(key, port) as line:
+        line.ask("/healthz")
+        assert (await line.answer())[0] == 200
+        serving.stop()
+        while any(listener.is_serving() for listener in serving.servers):
+            await asyncio.sleep(0)
+        line.ask("/healthz")
+        status, headers, _ = await line.answer()
+        assert (status, headers["connection"]) == (200, "close")
+        assert await line.ended()
 
 
 def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
 """A server that listens on a port of this machine, and connections to it."""
 
 import asyncio
+import inspect
 import socket
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 import uvloop
@@ -49,6 +51,30 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the loop that the server has
         runner.run(both())
+
+
+def on_server(
+    limits: ConnectionLimits | None = None,
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Run an async test against a listening server. The test can have the parameters `serving`, `key` and `port`."""
+
+    def decorate(story: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        wanted = inspect.signature(story).parameters.values()
+
+        def test(rt: Runtime, **fixtures: Any) -> None:
+            async def run(serving: Server, key: str, port: int) -> None:
+                known = {"rt": rt, "serving": serving, "key": key, "port": port, **fixtures}
+                await story(**{one.name: known[one.name] for one in wanted})
+
+            serve(rt, run, limits)
+
+        test.__name__, test.__doc__, test.__module__ = story.__name__, story.__doc__, story.__module__
+        own = [one for one in wanted if one.name not in ("rt", "serving", "key", "port")]
+        rt = inspect.Parameter("rt", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        test.__signature__ = inspect.Signature([rt, *own])  # type: ignore[attr-defined]
+        return test
+
+    return decorate
 
 
 class Line:

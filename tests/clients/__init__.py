@@ -1,1 +1,1 @@
-"""Clients that nobody wrote: generated from the document of a running appliance, and used by programs as a caller's."""
+"""Programs that use clients generated from the OpenAPI document of a running appliance."""

@@ -1,6 +1,6 @@
 """`make clients`: generate clients from the document of a running appliance, and let them publish to the sandbox.
 
-Real processes on loopback. What a generator or a type checker says about the document is a failure, warnings as well.
+All processes are real and on loopback. A warning of a generator or a type checker is a failure.
 """
 
 import os
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 300
 
 
 def run(*command: str | Path, at: Path, path: Path | None = None) -> str:
-    """What the command printed. It must end well and have nothing to complain about."""
+    """Return the output of the command. It must exit with 0 and print no warning."""
     env = {**os.environ, "PATH": os.pathsep.join([str(path), os.environ["PATH"]])} if path else None
     done = subprocess.run(
         command, cwd=at, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
@@ -31,7 +31,7 @@ def run(*command: str | Path, at: Path, path: Path | None = None) -> str:
 
 
 def python_client(tools: Path, document: Path, arguments: list[str]) -> list[str]:
-    """Generate it, check the program's use of its types, and run the program: the ids of its posts."""
+    """Generate the client, check the types of the program, run it, and return the ids of its posts."""
     folder, bin_ = document.parent, tools / "bin"
     run(
         bin_ / "openapi-python-client", "generate", "--path", document, "--output-path", folder / "client",
@@ -50,7 +50,7 @@ def python_client(tools: Path, document: Path, arguments: list[str]) -> list[str
 
 def typescript_client(tools: Path, document: Path, arguments: list[str]) -> list[str]:
     folder, bin_ = document.parent, tools / "node_modules" / ".bin"
-    # Modules are looked for from the program upwards.
+    # Node looks for modules in the parents of the program.
     (folder / "node_modules").symlink_to(tools / "node_modules")
     (folder / "package.json").write_bytes((HERE / "package.json").read_bytes())
     run(bin_ / "openapi-typescript", document, "-o", folder / "api.ts", at=folder)
@@ -61,7 +61,7 @@ def typescript_client(tools: Path, document: Path, arguments: list[str]) -> list
         "--module", "nodenext", "--types", "node", "--outDir", folder / "made", program,
         at=folder,
     )  # fmt: skip
-    # Debian's Node calls its fetch an experiment.
+    # Debian's Node reports fetch as experimental.
     return run("node", "--no-warnings", folder / "made" / "program.js", *arguments, at=folder).split()
 
 

@@ -1,7 +1,6 @@
-"""A caller's program over the generated Python client: upload a picture, publish it, wait for the outcome.
+"""A program that uses the generated Python client: upload an image, publish it, wait for the outcome.
 
-It runs in the environment of the generator, beside the generated package `client`, and knows nothing else of socialpub.
-Prints the ids of its posts.
+It runs in the environment of the generator, beside the generated package `client`. It prints the ids of its posts.
 """
 
 import io
@@ -53,7 +52,6 @@ def profile_on(client: AuthenticatedClient, provider: Provider) -> Profile:
 
 
 def upload(client: AuthenticatedClient, picture: bytes) -> UUID:
-    """Reserve, put, complete."""
     reserved = reserve_upload.sync(
         client=client, body=UploadRequest(file_name="sunset.jpg", mime_type="image/jpeg", file_size=len(picture))
     )
@@ -67,7 +65,6 @@ def upload(client: AuthenticatedClient, picture: bytes) -> UUID:
 
 
 def settled(client: AuthenticatedClient, answer: PostAnswer | Problem | None) -> Post:
-    """The post once every delivery has its outcome."""
     assert isinstance(answer, PostAnswer), answer
     found = get_post.sync(post_id=answer.data.id, client=client, wait=WAIT_SECONDS)
     assert isinstance(found, PostAnswer), found

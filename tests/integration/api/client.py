@@ -1,4 +1,4 @@
-"""A caller of the API whose every answer is held against the OpenAPI document."""
+"""A client of the API that validates every response against the OpenAPI document."""
 
 import json
 from functools import cache
@@ -15,12 +15,11 @@ BASE_URL = "http://127.0.0.1:8000"
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the appliance under test."""
     return build(routes(), BASE_URL)
 
 
 class Client(Caller):
-    """`send` is one request with the key; what it answers must be in the document, shape and all."""
+    """`send` sends one request with the key and validates the response."""
 
     def send(self, method: str, path: str, body: Any = None, *, key: str | None = "", **headers: str) -> Reply:
         return self.run(self.sending(method, path, body, key=key, **headers))
@@ -42,7 +41,6 @@ class Client(Caller):
 
 
 def check(method: str, path: str, reply: Reply) -> None:
-    """Everything that holds for every answer."""
     assert reply.headers["x-request-id"]
     if reply.status != 204:
         assert int(reply.headers["content-length"]) == len(reply.body)
@@ -72,7 +70,7 @@ def assert_valid(value: Any, shape: str) -> None:
 
 
 def errors(value: Any, shape: str) -> list[str]:
-    """What the document's schema of this name refuses about a value."""
+    """Return the errors of a value against the schema with this name."""
     return [f"{list(error.absolute_path)}: {error.message}" for error in _validator(shape).iter_errors(value)]
 
 

@@ -22,6 +22,5 @@ def app(rt: Runtime) -> App:
 
 @pytest.fixture
 def client(rt: Runtime, app: App) -> Iterator[Client]:
-    """Somebody with a key that may do everything."""
     with Client(app, rt.write(api_keys.create, "test")) as client:
         yield client

@@ -1,4 +1,4 @@
-"""An appliance for fuzzing: it listens on a port, has rows of every kind, and the document shows its ids."""
+"""An appliance for fuzzing: it has rows of every kind, and the document shows its ids."""
 
 import copy
 import socket
@@ -37,7 +37,7 @@ POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
 FAILED = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c05"
 ARTIFACT = "019ac5d2-f0f0-7b20-9c4d-2e1a0b9c8d04"
 SCHEDULED = 12
-"""Enough that not all of them are canceled on the way."""
+"""Enough posts, because some are canceled."""
 PLENTY = 10**6
 
 
@@ -49,25 +49,23 @@ class FuzzedAppliance:
     rows: "Rows"
 
     def call(self) -> dict[str, Any]:
-        """What every call of schemathesis is given."""
         return {"base_url": self.url, "headers": {"Authorization": f"Bearer {self.key}"}, "timeout": 60}
 
     def put(self, reservation: dict[str, Any], content: bytes) -> None:
-        """The second step of an upload; a reservation that was answered again may have had it before."""
-        # The host is no part of what was signed, and this appliance listens on another port than it says.
+        """Send the bytes of an upload. A replayed reservation may already have them."""
+        # The host is not part of the signature, and this appliance listens on another port.
         url = self.url + reservation["uploadUrl"].removeprefix(BASE_URL)
         headers = reservation["requiredHeaders"]
         assert httpx2.put(url, content=content, headers=headers, trust_env=False).status_code in (200, 409)
 
     def begin_anew(self) -> None:
-        """Everything is as it was at first. What a walk meets does not depend on those before it, so that the same
-        draws lead the same way, and what was disconnected or tried again is there for the next one."""
+        """Restore all rows, so that each sequence of calls starts with the same state."""
         self.rt.write(_put_back, self.rows)
 
 
 @cache
 def known_document() -> dict[str, Any]:
-    """The document with ids that are known to this appliance. Nobody waits here, so `wait` is left out."""
+    """Return the document with ids of this appliance, and without `wait`, which would only take time."""
     known: dict[str, Any] = copy.deepcopy(document())
     for path, methods in known["paths"].items():
         for operation in methods.values():
@@ -78,7 +76,7 @@ def known_document() -> dict[str, Any]:
             body = operation.get("requestBody", {"content": {}})["content"].get("application/json", {})
             if "profiles" in body.get("example", {}):
                 body["example"] = {"post": {"body": "First frost."}, "profiles": [PROFILE]}
-    # Ids that nobody has would be all that is ever tried: what is refused comes from elsewhere.
+    # With random ids, every request would be refused.
     shapes = known["components"]["schemas"]
     for draft in ("PostDraft", "FormDraft"):
         shapes[draft]["properties"]["profiles"]["items"] = {"type": "string", "enum": [PROFILE]}
@@ -95,7 +93,7 @@ def _known_id(path: str) -> str:
     return FAILED if path.endswith("/retry") else POST
 
 
-# Their own room of the library brings those of OpenAPI; what the document says in words alone no schema tells.
+# schemathesis' OpenAPI package adds these checks. Some rules are only in the descriptions of the document.
 CHECKS_OF_ALL = [getattr(said_in_words, check.__name__, check) for check in CHECKS.get_all()]
 assert checks.negative_data_rejection.__name__ in {check.__name__ for check in CHECKS_OF_ALL}
 
@@ -121,7 +119,7 @@ def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
 
 
 def _furnish(rt: Runtime) -> None:
-    """A post that went out, one that was refused, and those that wait for their time: `POST` is one of them."""
+    """Create a published post, a failed post and scheduled posts with the id `POST` among them."""
     own = dict(rt.providers)
     x = ScriptedNetwork()
     rt.providers.update(x=x)
@@ -143,14 +141,12 @@ def _furnish(rt: Runtime) -> None:
 
 
 def _rename(tx: Any, post: str, known: str) -> None:
-    """Give the post the id that the document names."""
     tx.execute("PRAGMA defer_foreign_keys = ON")
     tx.execute("UPDATE delivery SET post_id = ? WHERE post_id = ?", (known, post))
     tx.execute("UPDATE post SET id = ? WHERE id = ?", (known, post))
 
 
 Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
-"""By table: the columns that can be written, and their values."""
 
 
 def _take_rows(_rt: Runtime, tx: Tx) -> Rows:

@@ -1,5 +1,4 @@
-"""What the document says in words alone, since a schema that says it is a choice that generators of clients stumble
-over; so a request that breaks such a schema may be fine all the same."""
+"""Rules that the document states only in descriptions, because a schema for them would be a union."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -17,23 +16,22 @@ REASONS = (
     "has no such file part", "which an earlier media item already names", "has no item with fileField",
     "is the only text field",
     "the limit for images is",
-    "not a decimal number",  # 5.0 is a whole number to JSON Schema
+    "not a decimal number",  # JSON Schema accepts 5.0 as an integer
 )  # fmt: skip
-"""Why a well-formed request may be refused: what is there, what time it is, and rules of several fields."""
+"""Why the appliance may refuse a request that matches its schema."""
 
 EMPTY_MEANS_DEFAULT = {"page", "perPage", "limit", "offset"}
 
 
 def negative_data_rejection(ctx: CheckContext, response: Any, case: Any) -> bool | None:
-    """What the document refuses is refused, but for what it allows in words and for what was put right before it was
-    sent."""
+    """Check that invalid requests are refused, except requests that a description allows."""
     if all(_is_fine(case, location, response.request.url) for location in _wrong_places(case)):
         return None
     return checks.negative_data_rejection(ctx, response, case)
 
 
 def positive_data_acceptance(ctx: CheckContext, response: Any, case: Any) -> bool | None:
-    """What the document's schemas allow is accepted, or refused for a reason that the document gives in words."""
+    """Check that valid requests are accepted, or refused for a reason in a description."""
     if response.status_code == 400:
         messages = [error["message"] for error in response.json()["errors"]]
         if all(any(reason in message for reason in REASONS) for message in messages) or _asks_networks(case):
@@ -42,13 +40,11 @@ def positive_data_acceptance(ctx: CheckContext, response: Any, case: Any) -> boo
 
 
 def _asks_networks(case: Any) -> bool:
-    """Whether what a network would refuse is refused as well."""
     return case.path == "/api/v1/posts" and str(case.query.get("strict")).lower() == "true"
 
 
 def _wrong_places(case: Any) -> set[Any]:
-    """Where something is still wrong when it is sent: a link puts what it knows in the place of a body, which the
-    library judges anew then."""
+    """Return the parts of the request that are still invalid when they are sent."""
     data = case.meta.phase.data
     places = {one.parameter_location for one in data.mutations} or {data.parameter_location}
     return {
@@ -57,17 +53,17 @@ def _wrong_places(case: Any) -> set[Any]:
 
 
 def _is_fine(case: Any, place: Any, url: str) -> bool:
-    """Return whether the part of the sent request that breaks a schema is allowed in words."""
+    """Return whether a description allows the invalid part of the request."""
     data = case.meta.phase.data
     names = {one.parameter for one in data.mutations if one.parameter_location is place}
     if data.parameter_location is place:
         names.add(data.parameter)
     names.discard(None)
     if place is ParameterLocation.HEADER:
-        return names == {"Authorization"}  # every call has the key, whatever was drawn
+        return names == {"Authorization"}  # every call has the key
     if place is ParameterLocation.QUERY:
         declared = {one["name"] for one in document()["paths"][case.path][case.method.lower()]["parameters"]}
-        # Only what the address says counts: an empty list or object is sent as nothing, or not at all.
+        # The URL does not contain an empty list or object.
         sent = parse_qsl(urlsplit(url).query, keep_blank_values=True)
         wrong = names & declared
         return {name for name, _ in sent} <= declared and all(
@@ -83,7 +79,7 @@ def _is_fine(case: Any, place: Any, url: str) -> bool:
 
 
 def _without_options(body: dict[str, Any]) -> dict[str, Any]:
-    """A wrong option is no wrong request: it fails its delivery."""
+    """Return the body without options, because a wrong option only fails its delivery."""
     options = body.get("providerOptions")
     if not isinstance(options, dict):
         return body

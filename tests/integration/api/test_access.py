@@ -1,4 +1,4 @@
-"""Who may do what, at every address there is: derived from the document and the routes, so that none is forgotten."""
+"""Access to every address, derived from the document and the routes."""
 
 import json
 import logging
@@ -36,12 +36,12 @@ OPEN_TO_ALL = {
     "/manual/{topic}",
     "/manual/images/{name}",
     "/static/{name:path}",
-    "/oauth/{provider}/callback",  # by the state that it brings
+    "/oauth/{provider}/callback",  # needs a valid state
     "/storage/uploads/{artifactId}",  # by signature
     "/storage/media/{key:path}",  # by signature
     "/",
     "/login",
-    "/setup",  # by the token that it brings
+    "/setup",  # needs a valid token
 }
 """Every address without a key or a session."""
 
@@ -61,7 +61,6 @@ def body_for(method: str, path: str, profile: str) -> bytes:
 
 
 def filled(path: str, ids: dict[str, str]) -> str:
-    """The address with these ids in it."""
     return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], ids["id"]), path)
 
 
@@ -71,7 +70,6 @@ def ask(client: Caller, method: str, url: str, body: bytes, key: str | None) -> 
 
 
 def rows(rt: Runtime) -> dict[str, list[Any]]:
-    """Everything that a caller could change."""
     return {
         table: rt.reader.all(f"SELECT * FROM {table} ORDER BY 1")
         for table in ("post", "delivery", "profile", "artifact", "idempotency", "log_entry", "api_key")
@@ -80,7 +78,7 @@ def rows(rt: Runtime) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def known(rt: Runtime) -> Iterator[dict[str, str]]:
-    """A profile of somebody else, and a post of theirs that is still to come."""
+    """A profile and a scheduled post that other keys own."""
     profile = add_profile(rt, "tiktok", "theirs")
     post = accept(rt, profile, body="theirs", at=datetime(2031, 1, 1, 12, tzinfo=UTC))
     yield {"postId": post, "id": profile}
@@ -165,7 +163,6 @@ PAGES = sorted(addresses(dashboard=True) - OPEN_TO_ALL)
 
 @pytest.mark.parametrize("path", PAGES)
 def test_no_key_opens_a_page_of_the_dashboard(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
-    """A key is for the API: whatever it may do there, it manages no keys, no accounts and no copies."""
     (route,) = (one for one in dashboard_routes() if one.path == path)
     url = filled(path, known)
     rt.write(sign_in.set_password, "a hash")
@@ -284,7 +281,7 @@ def test_a_limited_key_sees_only_posts_completely_in_its_scope(client: Client, r
         for method, path in (("GET", ""), ("GET", "?wait=1"), ("GET", "/attempts"), ("POST", "/cancel")):
             assert client.send(method, f"/posts/{post_id}{path}", key=key).status == 404
         assert client.send("PATCH", f"/posts/{post_id}", {"post": {"body": "x"}}, key=key).status == 404
-    # A log entry is seen when its own delivery is in scope.
+    # A log entry is visible if its own delivery is in scope.
     logs = client.send("GET", "/publish/logs", key=key).data
     assert [one["postId"] for one in logs] == [shared, seen]
     assert len(client.send("GET", "/publish/logs").data) == 4

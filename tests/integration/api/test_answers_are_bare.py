@@ -1,4 +1,4 @@
-"""Nothing goes in that nobody asked for, and nothing comes out: answers, bodies, addresses, other sites."""
+"""Requests set no internal fields, and responses show no internal data."""
 
 import json
 import re
@@ -22,7 +22,7 @@ OURS = {
     "__proto__": {"a": 1}, "owner": "me",
     "attempts": [], "runAt": "2020-01-01T00:00:00Z",
 }  # fmt: skip
-"""What a caller would like to set, in our words and in those of others."""
+"""Internal fields that a caller may try to set."""
 INNER = "http://169.254.169.254/latest/meta-data"
 
 
@@ -32,7 +32,6 @@ def profile(rt: Runtime) -> str:
 
 
 def test_no_response_has_undocumented_fields() -> None:
-    """Clients and tests hold every answer against these: a column that is new is in no answer by itself."""
     shapes = document()["components"]["schemas"]
     answers = {
         found
@@ -87,7 +86,6 @@ def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: st
 def test_the_appliance_never_requests_a_url_of_a_caller(
     client: Client, rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever somebody can write one: it stays a text, or is refused."""
     asked: list[str] = []
     monkeypatch.setattr(Http, "call", lambda self, method, url, **more: asked.append(url))
     draft: dict[str, Any] = {"post": {"body": INNER}, "profiles": [profile]}

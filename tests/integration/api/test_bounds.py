@@ -1,4 +1,4 @@
-"""What one post may hold, and that a list of the largest ones is sent piece by piece (contract 1.19)."""
+"""Limits of one post, and lists of the largest posts (contract 1.19)."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ MOST = 16 * 1024
 
 
 def options_of(size: int, letter: str = "x") -> dict[str, Any]:
-    """Options that take so many bytes as compact JSON in UTF-8."""
+    """Return options with this size as compact JSON in UTF-8."""
     empty = len(json.dumps({"title": ""}, separators=(",", ":")))
     return {"title": letter * ((size - empty) // len(letter.encode()))}
 
@@ -46,12 +46,12 @@ def test_stored_options_count_toward_the_limit(client: Client, rt: Runtime, prof
         client.send("PATCH", f"/posts/{post}", {"providerOptions": {"x": half}}),
     ):
         assert (reply.status, reply.paths()) == (400, [["providerOptions", "x"]])
-    # The post's own key takes the place of the stored one.
+    # The key of the post replaces the stored key.
     assert client.send("POST", "/posts", draft(profile, {"note": "y" * 9000})).status == 201
 
 
 class Untouched:
-    """Stands in for what must not be used."""
+    """Raises an error on every access."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(name)
@@ -90,7 +90,7 @@ def test_options_that_are_too_large_are_refused_before_they_are_encoded(
 def test_a_body_with_too_many_arrays_is_refused_before_parsing(
     client: Client, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each empty array is two bytes here and sixty in memory, and building so many keeps all others waiting."""
+    """An empty array has 2 bytes in JSON and 60 in memory."""
     body = json.dumps(draft(profile, {"a": [[]] * 260_000}), separators=(",", ":")).encode()
     monkeypatch.setattr("socialpub.web.http.shapes.orjson", Untouched())
     reply = client.send("POST", "/posts/validate", body)

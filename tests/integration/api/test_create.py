@@ -1,4 +1,4 @@
-"""`POST /posts`: every rule of its body, each limit on both of its sides (spec 4.2 and 8)."""
+"""`POST /posts`: every rule of the body, and both sides of every limit (spec 4.2 and 8)."""
 
 import json
 from datetime import timedelta
@@ -131,14 +131,14 @@ def test_the_current_time_is_not_in_the_future(client: Client, rt: Runtime, prof
     [
         "2026-12-01T10:00:00",  # no offset
         "2026-12-01",
-        "1795264200",  # a Unix time in digits is no date-time
+        "1795264200",  # a Unix time
         "1795264200.5",
         1795264200,
         None,
         "tomorrow",
         "2026-02-30T10:00:00Z",
         "2026-12-01T25:00:00Z",
-        "9999-12-31T23:59:59-01:00",  # leaves the calendar on the way to UTC
+        "9999-12-31T23:59:59-01:00",  # not in the calendar in UTC
         "0001-01-01T00:00:00+01:00",
         "2026-12-01T10:00:00+2",
         " 2026-12-01T10:00:00Z",
@@ -310,7 +310,7 @@ def test_a_strictly_refused_post_can_be_sent_again_with_the_same_key(
     three_networks["x"].problems = []
     assert client.send("POST", "/posts?strict=true", body, idempotency_key="k").status == 201
     three_networks["x"].problems = [TOO_LONG]
-    # What was accepted is answered again, whatever the network would say by now.
+    # An accepted request replays, although the network would now refuse it.
     assert client.send("POST", "/posts?strict=true", body, idempotency_key="k").status == 201
     assert count(rt) == 1
 

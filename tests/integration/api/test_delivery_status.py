@@ -1,4 +1,4 @@
-"""`GET /posts?deliveryStatus=`: by what became of a delivery, together with every other filter (contract 1.16)."""
+"""`GET /posts?deliveryStatus=`, also with every other filter (contract 1.16)."""
 
 import random
 from collections import Counter
@@ -22,7 +22,7 @@ OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
 
 
 def settle(rt: Runtime, post: str, states: list[State]) -> None:
-    """Deliveries end as the appliance ends them, one write each."""
+    """Settle each delivery in its own write, as the appliance does."""
     for one, state in zip(rt.db.write(lambda tx: delivery_rows.list_open_of_post(tx, post)), states, strict=True):
 
         def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
@@ -39,7 +39,7 @@ def settle(rt: Runtime, post: str, states: list[State]) -> None:
 
 @pytest.fixture
 def stock(client: Client, rt: Runtime, clock: HandClock) -> list[Any]:
-    """Posts with every mixture of outcomes, as the API shows them, newest first."""
+    """Posts with all combinations of outcomes, newest first."""
     profiles = [
         *(add_profile(rt, "x", name) for name in "ab"),
         add_profile(rt, "tiktok", "c"),
@@ -164,7 +164,7 @@ def test_pages_are_read_from_indexes_without_a_scan(rt: Runtime, stock: list[Any
 
 def test_the_cost_of_a_page_does_not_grow_faster_than_the_number_of_groups(rt: Runtime) -> None:
     def steps(groups: int) -> int:
-        """What SQLite does for a page out of so many groups, each of as many posts as the page has."""
+        """Return the number of SQLite steps for one page."""
         rows = [
             (f"{group}-{n}", "settled", AT.format(group % 60, n), AT.format(group % 60, n), f"{group:b}")
             for group in range(groups)

@@ -1,4 +1,4 @@
-"""Green means working (contract 1.13)."""
+"""`/healthz` and `/readyz` (contract 1.13)."""
 
 import errno
 import os
@@ -191,7 +191,6 @@ def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
 def test_a_failing_decoder_is_reported_until_one_starts(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Uploads would be refused one after the other while all else works."""
     beat(rt)
     with monkeypatch.context() as broken:
         broken.setattr(decoder_client, "_COMMAND", (sys.executable, "-c", "import sys; sys.exit('no memory here')"))
@@ -247,7 +246,7 @@ def test_a_database_that_cannot_be_read_is_reported(
 def test_a_check_that_hangs_gets_a_response_and_is_not_repeated(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody who asks every few seconds must not fill the process with threads that wait for a disk."""
+    """Frequent requests must not fill the process with waiting threads."""
     beat(rt)
     monkeypatch.setattr(health, "READINESS_SECONDS", 0.05)
     answers, looks = threading.Event(), []
@@ -290,7 +289,7 @@ def test_frequent_readiness_requests_share_one_write(client: Client, rt: Runtime
 def test_a_worker_whose_reconciler_fails_is_late(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its threads live and it can write, but nothing would be woken."""
+    """The worker is alive, but it would wake no delivery."""
     reconciler = Reconciler(rt)
     reconciler.once()
     assert client.send("GET", "/readyz", key=None).status == 200

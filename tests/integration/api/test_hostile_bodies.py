@@ -1,6 +1,6 @@
-"""Bodies of a mebibyte that are made to cost time: none costs much more than reading as many bytes (contract 1.19).
+"""Bodies of one mebibyte that try to cost much time (contract 1.19).
 
-Each is measured against a calm request of the same size and the same run: one that is read wholly and has one error.
+Each is compared with an ordinary body of the same size that has one error.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.support.hand_clock import START
 
 SIZE = 1 << 20
 RATIO = 150
-"""What a hostile body may cost, as a multiple of a calm one of its size: some four times as much as the worst takes."""
+"""The maximum cost relative to an ordinary body: about four times the cost of the worst body."""
 HALF = b'"\\ud800"'
 
 
@@ -28,7 +28,6 @@ def draft(profile: str, **more: Any) -> bytes:
 
 
 def filled(head: bytes, item: bytes, tail: bytes, between: bytes = b",") -> bytes:
-    """As many items as a body may hold."""
     count = (SIZE - len(head) - len(tail)) // (len(item) + len(between))
     return head + between.join([item] * count) + tail
 
@@ -81,7 +80,7 @@ def reader_key(rt: Runtime) -> str:
 def fastest(ask: Callable[[], Reply], times: int = 3) -> tuple[float, Reply]:
     found = []
     for _ in range(times):
-        # Of the processor, which others cannot make longer.
+        # CPU time, which other processes do not affect.
         began = process_time()
         reply = ask()
         found.append((process_time() - began, reply))

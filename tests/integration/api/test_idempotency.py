@@ -1,4 +1,4 @@
-"""The same request sent twice does its work once, whatever happens in between (contract 1.11)."""
+"""A repeated request does its work once (contract 1.11)."""
 
 import asyncio
 import threading
@@ -138,7 +138,7 @@ def test_a_replay_contains_newly_signed_urls(client: Client, rt: Runtime, draft:
     replayed = client.send("POST", "/uploads", upload, idempotency_key="u")
     assert replayed.headers["idempotency-replayed"] == "true"
     assert replayed.data["artifactId"] == reserved["artifactId"]
-    clock.forward(2400)  # the first URL is over by now, the replayed one is not
+    clock.forward(2400)  # the first URL has expired, the replayed URL has not
     assert client.put(reserved, b"abc").status == 403
     assert client.put(replayed.data, b"abc").status == 200
 
@@ -167,7 +167,7 @@ def test_a_repeat_is_a_conflict_until_the_process_of_the_first_request_ends(
     rt.db.write(lambda tx: tx.execute("UPDATE idempotency SET owner = 'other-process'").rowcount)
     running = create(client, draft)
     assert (running.status, running.json()["code"]) == (409, "conflict")
-    other.close()  # it died before it had done anything
+    other.close()  # the process died before its write
     assert create(client, draft).status == 201
     assert count(rt) == 1
 
@@ -175,7 +175,6 @@ def test_a_repeat_is_a_conflict_until_the_process_of_the_first_request_ends(
 def test_a_crash_between_acceptance_and_response_creates_no_second_post(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The write is on the disk; the process ends before a byte of the answer leaves."""
     from socialpub.web.api import posts as api_posts
 
     with monkeypatch.context() as crash:

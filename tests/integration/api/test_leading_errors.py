@@ -1,4 +1,4 @@
-"""Errors that lead: what is wrong, where it belongs, and how much more there is (contract 1.4, 1.5)."""
+"""Errors that name the cause, the correct place and the number of errors (contract 1.4, 1.5)."""
 
 import json
 from typing import Any
@@ -156,7 +156,7 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     assert client.send("POST", f"/profiles/{profile}/disconnect?really=no").paths() == [["really"]]
     assert rt.reader.value("SELECT count(*) FROM post") == 0
     assert rt.reader.value("SELECT status FROM profile") == "active"
-    # What is not there, or not allowed, is told before.
+    # 404 and 401 come first.
     assert client.send("GET", f"/posts/{UNKNOWN}?color=red").status == 404
     assert client.send("GET", "/posts?color=red", key=None).status == 401
 

@@ -1,4 +1,4 @@
-"""`/metrics`: what is counted, that no restart loses it, and that its names are as Prometheus wants them."""
+"""`/metrics`: values, counters that survive a restart, and names that follow the rules of Prometheus."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def beat(rt: Runtime) -> None:
 
 
 def samples(text: bytes) -> Samples:
-    """Each number by its name and its labels, sorted."""
+    """Return each value by name and sorted labels."""
     return {
         (sample.name, *sorted(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text.decode())
@@ -48,7 +48,7 @@ def samples(text: bytes) -> Samples:
 
 def scrape(client: Client, clock: HandClock | None = None) -> Samples:
     if clock is not None:
-        clock.forward(60)  # what was read counts for a while
+        clock.forward(60)  # the cache expires
     return samples(client.send("GET", "/metrics", key=None).body)
 
 
@@ -98,7 +98,7 @@ def test_metrics_count_deliveries_by_outcome_and_delay(
         'socialpub_sending_delay_seconds_count{provider="tiktok"} 0.0',
     ):
         assert line in lines, line
-    # Another process finds the same numbers: they are read from rows.
+    # A new process reads the same values from rows.
     again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
     with Client(create_app(again), "none") as other:
         assert 'socialpub_sending_delay_seconds_sum{provider="x"} 2.0' in other.send("GET", "/metrics").body.decode()
@@ -108,7 +108,7 @@ def test_metrics_count_deliveries_by_outcome_and_delay(
 def test_frequent_requests_share_cached_metrics(
     client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It needs no key, and the numbers of a large database take their time."""
+    """Requests need no key, and reading a large database takes time."""
     reads = 0
 
     def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
@@ -146,7 +146,7 @@ def test_metrics_require_a_configured_token(guarded: Client) -> None:
 
 
 def test_requests_are_counted_by_documented_path(client: Client) -> None:
-    """A label with as many values as callers can think of would fill the store that keeps the numbers."""
+    """A label with arbitrary values would fill the memory of the Prometheus server."""
     for path in ("/posts/018f0000-0000-7000-8000-000000000000", "/posts/018f0000-0000-7000-8000-000000000001"):
         client.send("GET", path)
     client.run(client.asking("GET", "/storage/media/any/thing.jpg", b"", {}))
@@ -191,7 +191,11 @@ def test_token_refreshes_are_counted_by_outcome(
     tokens.renew(rt, profile)
 
     down = NoAnswer("The network is down.")
-    oauth.answers = [down, down, Rejected("The grant was withdrawn.", reauth=True)]  # no answer is asked for once more
+    oauth.answers = [
+        down,
+        down,
+        Rejected("The grant was withdrawn.", reauth=True),
+    ]  # a call without a response is repeated
     for error in (NotRenewed, Rejected):
         with pytest.raises(error):
             tokens.renew(rt, profile)
@@ -268,8 +272,7 @@ _UNITS = ("seconds", "bytes")
 
 
 def test_metric_names_follow_the_rules_of_prometheus(client: Client, rt: Runtime, clock: HandClock) -> None:
-    """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
-    does; every family has its help and no label that the store itself sets."""
+    """The rules of `promtool check metrics`."""
     beat(rt)
     rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     clock.jump(3600)

@@ -1,7 +1,4 @@
-"""The document says what is true: every endpoint is in it, every example in it is valid (contract 1.12).
-
-And it says all of it, in a form that generators of clients understand.
-"""
+"""The OpenAPI document is complete, its examples are valid, and generators understand it (contract 1.12)."""
 
 import json
 import re
@@ -81,13 +78,13 @@ def test_storage_urls_are_described_in_words() -> None:
 
 
 def test_no_schema_is_a_union() -> None:
-    """Beside `properties` it takes all fields away from generated clients, elsewhere it names types by numbers."""
+    """With a union beside `properties`, generated clients lose all fields."""
     found = [path for path, _ in walk(DOCUMENT) if path.rpartition("/")[2] in ("anyOf", "oneOf", "allOf", "not")]
     assert not found
 
 
 def undescribed() -> Iterator[str]:
-    """Every place that a reader would have to guess about."""
+    """Yield every place without a description."""
     components = DOCUMENT["components"]
     for name, schema in components["schemas"].items():
         yield from [] if schema.get("description") else [name]
@@ -109,7 +106,7 @@ def test_everything_has_a_description() -> None:
 
 
 def enumerations(value: Any, around: str = "") -> Iterator[tuple[list[Any], str]]:
-    """Every enumeration, and the words about it: its own, or those of the list or header that it stands in."""
+    """Yield every enumeration with its description, or the description of its list or header."""
     if isinstance(value, dict):
         words = value.get("description", around)
         if isinstance(value.get("enum"), list):
@@ -281,7 +278,7 @@ OPERATIONS = {
 
 
 def of_api() -> Iterator[Any]:
-    """Every line that goes to the API, with its operation; others go to an address that an answer told."""
+    """Yield every code sample of the API with its operation."""
     for name, (_, _, one) in OPERATIONS.items():
         for sample in one["x-codeSamples"]:
             if "$UPLOAD_URL" not in sample["source"]:
@@ -333,7 +330,7 @@ def example(name: str, status: str) -> Any:
 
 
 def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> None:
-    """One after the other, with this appliance's own ids in place of those of the examples."""
+    """Run the code samples in order, with ids of this appliance."""
     size = media.jpeg(tmp_path / FILE).stat().st_size
     declared = OPERATIONS["reserveUpload"][2]["requestBody"]["content"]["application/json"]["example"]["fileSize"]
     profile = add_profile(rt)
@@ -383,7 +380,7 @@ def test_the_first_post_of_the_introduction_works(client: Client, rt: Runtime, t
     for line in lines:
         for name, found in zip(("PROFILE_ID", "POST_ID"), told, strict=False):
             line = line.replace(name, found["id"])
-        # Nobody publishes here, so the wait would only be waited out.
+        # No worker publishes here, so the wait would only take time.
         read = curl_line.read(line.replace("?wait=30", ""), {"KEY": client.key})
         reply = client.ask(*read.request(tmp_path))
         assert reply.status < 300, reply.body

@@ -1,4 +1,4 @@
-"""What is told first when several things are wrong (contract 1.1), and what every address answers (1.7)."""
+"""The order of checks (contract 1.1), and problems of every address (1.7)."""
 
 import html
 import logging
@@ -68,7 +68,7 @@ def test_the_content_type_of_a_body_is_checked(client: Client, profile: str) -> 
         assert client.send("POST", "/posts", body, content_type=fine).status == 201
     for wrong in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", "", "json"):
         assert client.send("POST", "/posts", body, content_type=wrong).status == 415
-    # Only creating a post takes a form.
+    # Only creating a post accepts a form.
     assert client.send("POST", "/uploads", body, content_type="multipart/form-data; boundary=x").status == 415
 
 
@@ -132,7 +132,6 @@ SHAPE = ["type", "title", "status", "detail", "code"]
 
 @pytest.mark.parametrize("kind", errors.ALL)
 def test_every_kind_of_failure_has_exactly_the_fields_of_the_specification(kind: type[errors.SocialpubError]) -> None:
-    """A URI that explains, a title, the status again, what happened, a code; and on 400 the failing fields."""
     answer = problems.render_problem(kind("Something happened."), "https://social.example/base")
     problem = Reply(answer.status, {}, answer.body).json()
     assert answer.content_type == b"application/problem+json"

@@ -1,4 +1,4 @@
-"""Posts listed, changed, canceled, explained (spec 4.2, contract section 4)."""
+"""Lists, changes, cancellations and attempts of posts (spec 4.2, contract section 4)."""
 
 from datetime import timedelta
 from typing import Any
@@ -74,7 +74,7 @@ def test_filters_by_scheduled_time_are_inclusive(client: Client, rt: Runtime, pr
     assert listed(client, "?scheduledBefore=2026-10-12T10:00:00Z") == [first]
     assert listed(client, "?scheduledAfter=2026-10-12T10:00:00.001Z") == [second]
     assert listed(client, "?scheduledAfter=2026-10-12T12:00:00%2B02:00&scheduledBefore=2026-10-12T10:00:00Z") == [first]
-    # A + that was not escaped arrives as a space; nothing else can have been meant.
+    # An unescaped + arrives as a space.
     assert listed(client, "?scheduledAfter=2026-10-12T13:00:00+02:00") == [second]
 
 
@@ -133,7 +133,7 @@ def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: 
     first, second = (row["id"] for row in rt.reader.all("SELECT id FROM delivery ORDER BY position"))
 
     def attempt(delivery: str, step: str, seconds: int) -> None:
-        # A step that takes long is written down after others that began later.
+        # A long step is stored after steps that started later.
         rt.db.write(
             lambda tx: tx.insert(
                 "attempt",
@@ -151,7 +151,7 @@ def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: 
     attempt(first, "a", 1)
     attempt(second, "d", 3)
     assert [one["step"] for one in client.send("GET", f"/posts/{post}/attempts").data] == ["a", "b", "c", "d"]
-    # What is due and kept back is the last one of its delivery, also when it has been due for longer.
+    # A due and paused delivery has its `held` attempt at the end.
     rt.write(resume.pause)
     held = client.send("GET", f"/posts/{post}/attempts").data
     assert [one["step"] for one in held] == ["a", "b", "c", "d", "start", "start"]
@@ -261,7 +261,7 @@ def test_only_a_post_scheduled_for_the_future_can_be_changed(
     clock.forward(3600)
     reply = client.send("PATCH", f"/posts/{scheduled}", change)
     assert (reply.status, reply.json()["code"]) == (409, "conflict")
-    # Overdue and not started, it can still be canceled.
+    # An overdue post that has not started can still be canceled.
     assert client.send("POST", f"/posts/{scheduled}/cancel").data["status"] == "canceled"
 
 

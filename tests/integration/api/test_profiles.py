@@ -1,4 +1,4 @@
-"""Profiles and publishing logs at the door (spec 4.1 and 4.4)."""
+"""Profiles and publishing logs (spec 4.1 and 4.4)."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How often a key may ask, and how often an address may be wrong (contract 1.10)."""
+"""Rate limits of keys and of addresses with wrong keys (contract 1.10)."""
 
 import time
 from ipaddress import IPv4Address
@@ -79,7 +79,7 @@ def test_behind_a_local_proxy_the_forwarded_address_counts(client: Client) -> No
     def wrong(forwarded: str) -> int:
         return client.send("GET", "/posts", key="wrong", x_forwarded_for=forwarded).status
 
-    # The first entry is the caller's to invent; only the last was written by the proxy.
+    # The client can invent the first entry. The proxy wrote only the last entry.
     assert [wrong(f"10.0.0.{n}, 203.0.113.9") for n in range(3)] == [401, 401, 429]
     assert wrong("203.0.113.10") == 401
 

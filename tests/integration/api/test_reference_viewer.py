@@ -1,6 +1,6 @@
-"""The reference as a reader meets it: with JavaScript a viewer that makes calls, without it a page to read.
+"""The API reference in a browser: a viewer that makes calls, and a page without JavaScript.
 
-The browser reaches the appliance under another address than its base_url, as through a tunnel.
+The browser uses another address than base_url, as through a tunnel.
 """
 
 import json
@@ -31,7 +31,7 @@ BEHIND_A_PROXY = "http://proxy.test/social"
 
 @dataclass
 class Reader:
-    """A tab, what its console complained about, and every address that it asked."""
+    """A tab with its console messages and its requests."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Reader:
         self.page.get_by_role("button", name="Send").first.click()
 
     def sample_of(self, operation: str, language: str) -> str:
-        """The code that makes the call, once it is shown in this language."""
+        """Return the code sample in this language."""
         section = self.page.get_by_role("region", name=operation, exact=True)
         picker = section.get_by_test_id("client-picker")
         picker.click()
@@ -94,7 +94,6 @@ def reader(context: BrowserContext) -> Reader:
 
 @pytest.fixture
 def address(app: App) -> Iterator[str]:
-    """The appliance on a port of this machine."""
     with served(app) as address:
         yield address
 
@@ -164,7 +163,7 @@ def test_the_viewer_works_below_a_path_that_the_proxy_removes(reader: Reader, ad
 
     page = reader.page
     page.context.route(f"{BEHIND_A_PROXY}/**", pass_on)
-    page.goto(f"{BEHIND_A_PROXY}{REFERENCE}/{LIST_POSTS}")  # with a slash too many besides
+    page.goto(f"{BEHIND_A_PROXY}{REFERENCE}/{LIST_POSTS}")  # with a slash at the end
     reader.enter(key)
     reader.try_call("get /api/v1/posts")
     expect(page.get_by_text("200 OK")).to_be_visible()

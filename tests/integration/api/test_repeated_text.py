@@ -1,4 +1,4 @@
-"""What a caller sends comes back short: no answer and no log line repeats more than 300 characters of one text."""
+"""Responses and log lines repeat at most 300 characters of one text of the caller."""
 
 import io
 import json
@@ -16,18 +16,18 @@ from tests.integration.uploads.caller import Reply
 
 LONGEST = 300
 MARK = "q"
-"""One letter, repeated, is a caller's long text. No message of ours repeats it."""
+"""A letter that no message of the appliance repeats."""
 
 
 @pytest.fixture
 def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
-    """The real adapters, which judge options."""
+    """The real networks, which check options."""
     return sandbox_options
 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """Everything that is logged, as JSON."""
+    """All log lines as JSON."""
     loggers = [std_logging.getLogger(name) for name in ("", logging.LOGGER)]
     before = [(one, one.level, one.handlers[:]) for one in loggers]
     stream = io.StringIO()
@@ -39,7 +39,7 @@ def lines() -> Iterator[io.StringIO]:
 
 
 def longest_run(text: str) -> int:
-    """The most MARKs in a row."""
+    """Return the maximum number of MARKs in a row."""
     return max(len(run) for run in "".join(one if one == MARK else " " for one in text).split(" "))
 
 
@@ -134,7 +134,7 @@ def assert_short(reply: Reply) -> None:
 
 
 def form(*parts: tuple[str, bytes]) -> bytes:
-    """Each part is the rest of its Content-Disposition with further headers, and its content."""
+    """Return a form. Each part has the rest of its Content-Disposition and its content."""
     start = b"--b\r\nContent-Disposition: form-data; "
     return b"".join(b"%b%b\r\n\r\n%b\r\n" % (start, head.encode(), text) for head, text in parts) + b"--b--\r\n"
 

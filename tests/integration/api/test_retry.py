@@ -1,4 +1,4 @@
-"""`POST /posts/{postId}/retry`: again where it failed, and never twice (contract 1.18)."""
+"""`POST /posts/{postId}/retry` never publishes twice (contract 1.18)."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.support.rows import artifact
 
 
 def end(rt: Runtime, post: str, *states: State) -> None:
-    """Every delivery of a post ends like this, in their order."""
+    """Settle the deliveries of a post in their order."""
 
     def settle(_rt: Runtime, tx: Any) -> None:
         open_ones = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
@@ -59,7 +59,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
     media = (DraftMedia(artifact(rt), "A cat"), DraftMedia(artifact(rt)))
     post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
     end(rt, post, State.PUBLISHED, State.FAILED)
-    # What is stored for the profile since does not change what was applied.
+    # Options stored later do not change the applied options.
     rt.db.write(lambda tx: tx.update("profile", pinterest, options='{"boardId": "6", "title": "New"}'))
     new = retried(client, post)
     assert new["id"] != post

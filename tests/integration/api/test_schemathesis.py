@@ -1,7 +1,7 @@
-"""The running API against its own document: schemathesis finds no 5xx and no answer that the document does not know.
+"""schemathesis finds no 5xx and no undocumented response of the running API.
 
-`make test` sends the document's own examples and a few generated requests, the same every time, with the appliance's
-own ids among them. `make endurance` sends every boundary case of every schema, and many fresh requests.
+`make test` sends the examples of the document and a few generated requests, always the same. `make endurance` sends
+every boundary case of every schema and many new requests.
 """
 
 import copy
@@ -21,7 +21,6 @@ from tests.sandbox.files import picture
 from tests.support.generated import examples
 
 FEW, MANY = 6, 100
-"""Generated requests of each operation."""
 
 OPERATIONS = [f"{method.upper()} {path}" for path, methods in document()["paths"].items() for method in methods]
 
@@ -52,14 +51,12 @@ def test_every_response_to_boundary_cases_is_documented(
 
 
 def send(schema: Any, operation: str, appliance: FuzzedAppliance, examples: int) -> None:
-    """Send the requests that schemathesis makes for an operation, and check every answer."""
-
     def check(case: Any) -> None:
         response = case.call(**appliance.call())
         case.validate_response(response, checks=CHECKS_OF_ALL, transport_kwargs=appliance.call())
         appliance.begin_anew()
 
-    # schemathesis' own collector makes the requests of all operations in every process that collects tests.
+    # schemathesis' own collector would generate the requests of all operations in every pytest process.
     (made,) = get_all_tests(
         schema=schema.include(name=operation),
         test_func=check,
@@ -72,8 +69,8 @@ def send(schema: Any, operation: str, appliance: FuzzedAppliance, examples: int)
 
 # --- The whole API as a caller walks through it: what one answer tells is what the next request asks for --------------
 #
-# schemathesis finds the ways by itself, from the ids in the answers; those that lead through storage or into a new post
-# are shown to it here. Every answer on every way is held against the document, as in `test_schemathesis.py`.
+# schemathesis follows the ids in responses. The links through storage and into a new post are defined here. Every
+# response is validated against the document.
 
 
 WAYS, STEPS = (25, 150), 12
@@ -82,7 +79,7 @@ ID = "$response.body#/data/artifactId"
 
 
 def linked_document() -> dict[str, Any]:
-    """The document, in which uploads are small pictures and lead to artifacts, and artifacts to posts."""
+    """Return the document with small images as uploads, and links from uploads to artifacts and posts."""
     linked = copy.deepcopy(known_document())
     upload = linked["components"]["schemas"]["UploadRequest"]["properties"]
     upload["mimeType"] = {"type": "string", "enum": ["image/png"]}
@@ -114,7 +111,7 @@ def test_every_response_in_a_sequence_of_calls_is_documented(tmp_path: Path) -> 
                 suppress_health_check=list(HealthCheck),
             )
         )
-    # A walk that never gets through a door has seen nothing behind it.
+    # The sequences must reach every operation.
     went_well = {name for name, status in answered if status < 300}
     assert went_well == {
         f"{method.upper()} {path}" for path, methods in document()["paths"].items() for method in methods
@@ -122,7 +119,7 @@ def test_every_response_in_a_sequence_of_calls_is_documented(tmp_path: Path) -> 
 
 
 def walker(appliance: FuzzedAppliance, answered: Counter[tuple[str, int]]) -> Any:
-    """The machine that walks, over this appliance; what it was answered is counted."""
+    """Return the state machine for this appliance. It counts the responses."""
 
     class Walker(schemathesis.openapi.from_dict(linked_document()).as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What each key and network used: counted in memory, written down now and then, read day by day."""
+"""Usage of keys and networks: counted in memory, written every minute, read by day."""
 
 from collections.abc import Callable
 from typing import Any

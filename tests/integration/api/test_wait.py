@@ -1,4 +1,4 @@
-"""`?wait=`: a script needs no polling loop, and whoever waits costs nothing (contract section 4)."""
+"""`?wait=`: long polling that needs no thread per caller (contract section 4)."""
 
 import asyncio
 from datetime import timedelta
@@ -44,7 +44,7 @@ def test_a_wait_returns_when_the_post_becomes_final(
         await rt.write_soon(posts.cancel, accept_later, OWNER)
         assert (await waiting_for_both[2]).data["status"] == "canceled"
         assert app.state.long_poll._waiters == {}
-        await app.state.long_poll._poller  # it ends with the last one who waits
+        await app.state.long_poll._poller  # the poller ends with the last wait
 
     accept_later = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     client.run(story())
@@ -91,7 +91,7 @@ def test_many_waits_share_one_query(
 
     async def story() -> None:
         callers = [asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60")) for _ in range(50)]
-        while len(asked) < 51:  # each asks once when it comes, and the poller once for all
+        while len(asked) < 51:  # one query per request, and one query of the poller
             await asyncio.sleep(0)
         await rt.write_soon(posts.cancel, scheduled, OWNER)
         await asyncio.gather(*callers)

@@ -14,7 +14,7 @@ def appliance_options(network: ScriptedNetwork) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stop is only as long as the requests that it waits for."""
+    """Make a stop wait only for requests."""
     monkeypatch.setattr(server, "ADMIT_SECONDS", 0.02)
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", HANG_SECONDS)
     monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", HANG_SECONDS)

@@ -1,4 +1,4 @@
-"""An address that is only almost right leads on: `/` itself, and a slash too many."""
+"""The address `/`, and addresses with a slash at the end."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What bodies may use: their size without a key, their time, and the memory of all of them together (contract 1.20)."""
+"""Limits of bodies: size without a key, time, and memory of all bodies together (contract 1.20)."""
 
 import json
 from datetime import timedelta
@@ -33,7 +33,7 @@ def connection(serving: Server) -> HttpProtocol:
 
 
 async def refusal(line: Line) -> int:
-    """The status of the response, which is the last of its connection."""
+    """Return the status of the response, which must close the connection."""
     status, headers, body = await line.answer()
     assert headers["connection"] == "close"
     assert headers["content-type"].startswith("text/html") or json.loads(body)["status"] == status
@@ -41,7 +41,6 @@ async def refusal(line: Line) -> int:
 
 
 def begin_form(line: Line) -> None:
-    """Send the head of a form that comes in chunks."""
     line.writer.write(
         f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {line.key}\r\ntransfer-encoding: chunked\r\n"
         "content-type: multipart/form-data; boundary=b\r\n\r\n".encode()
@@ -49,7 +48,6 @@ def begin_form(line: Line) -> None:
 
 
 def send(line: Line, piece: bytes) -> None:
-    """Send a chunk."""
     line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
 
 
@@ -69,7 +67,7 @@ def test_a_body_without_a_key_has_at_most_8_kib(rt: Runtime, method: str, path: 
             )
             line.writer.write(b"a" * ANONYMOUS)
             assert (await line.answer())[0] == status
-        async with Line("", port) as line:  # judged by its head: nothing of the body is sent
+        async with Line("", port) as line:  # the head decides: no byte of the body is sent
             line.ask(path, ANONYMOUS + 1, method)
             line.writer.write_eof()
             assert await refusal(line) == 413
@@ -121,7 +119,7 @@ async def test_a_refusal_sends_no_100_continue(port: int) -> None:
     for path in ("/api/v1/posts", UNKNOWN, "/login"):
         async with Line("", port) as line:
             line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
-            response = await line.reader.read()  # to its end
+            response = await line.reader.read()  # until the connection ends
             assert response.split()[1] in (b"401", b"413")
             assert b"100 Continue" not in response
 
@@ -189,7 +187,7 @@ async def test_a_body_in_memory_must_be_complete_within_20_seconds(
         sweep(serving, 19)
         assert serving.server_state.tasks
         sweep(serving, 21)
-        sweep(serving, 22)  # said once
+        sweep(serving, 22)  # logged once
         assert await refusal(line) == 408
         assert await line.ended()
         await until(lambda: not serving.server_state.tasks)
@@ -260,7 +258,7 @@ async def test_all_bodies_in_memory_share_one_limit_and_release_it(
         first.ask("/api/v1/posts", 90_000, "POST")
         first.writer.write(b"a" * 60_000)
         await until(lambda: held(serving) == 60_000)
-    await until(lambda: held(serving) == 0)  # it went away in the middle
+    await until(lambda: held(serving) == 0)  # the client disconnected
     assert told(caplog) == [Limit.BODY_MEMORY]
     (line,) = [record for record in caplog.records if record.message == Limit.BODY_MEMORY]
     assert line.__dict__["fields"]["addresses"] == "127.0.0.2"

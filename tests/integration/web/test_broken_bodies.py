@@ -1,4 +1,4 @@
-"""A body that turns out to be malformed: what was asked for is not done, whoever is told so (contract 1.7)."""
+"""A change with a malformed body is not made (contract 1.7)."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tests.support.appliance import accept, add_profile, status_of
 
 
 class Asked(NamedTuple):
-    """A change that would be made if its body ended well."""
+    """A change that a valid body would make."""
 
     url: str
     body: bytes
@@ -36,7 +36,6 @@ FORM = "multipart/form-data; boundary=b"
 
 @pytest.fixture
 def changes(rt: Runtime, tmp_path: Path) -> dict[str, Asked]:
-    """By method and route."""
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     profile = add_profile(rt)
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
@@ -68,7 +67,6 @@ def changes(rt: Runtime, tmp_path: Path) -> dict[str, Asked]:
 
 
 def all_changes() -> list[str]:
-    """Every method that changes something, of every route."""
     found = [
         f"{method} {route.path}"
         for route in routes()
@@ -80,13 +78,13 @@ def all_changes() -> list[str]:
 
 
 def content_of(rt: Runtime) -> tuple[list[str], list[str]]:
-    """Everything that is stored: rows and files."""
+    """Return all rows and all files."""
     files = sorted(str(path) for path in rt.settings.media_dir.rglob("*") if path.is_file())
     return list(rt.reader.connection.iterdump()), files
 
 
 async def told(line: Line) -> int:
-    """The status of the answer, and then nothing more; 0 when the connection only ends."""
+    """Return the status of the only response. 0 if there is none."""
     data = await line.reader.read()
     assert data.count(b"HTTP/1.1") <= 1
     return int(data.split()[1]) if data else 0
@@ -169,7 +167,6 @@ async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_respons
 async def test_a_change_with_an_incomplete_body_is_not_made(
     serving: Server, key: str, port: int, rt: Runtime, post: str
 ) -> None:
-    """A caller that goes away in the middle of a body has asked for nothing."""
     async with Line(key, port) as line:
         line.ask(f"/api/v1/posts/{post}/cancel", 10, "POST")
         while not serving.server_state.tasks:
@@ -211,7 +208,7 @@ def test_ambiguous_requests_are_refused(rt: Runtime, head: bytes) -> None:
             start = f"POST /api/v1/posts/validate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n".encode()
             line.writer.write(start + b"content-type: application/json\r\n" + head + b"\r\n" + BODY + INNER)
             async with asyncio.timeout(20):
-                said.append(await line.reader.read())  # to its end: the connection is closed
+                said.append(await line.reader.read())  # until the connection ends
 
     serve(rt, story)
     (answers,) = said

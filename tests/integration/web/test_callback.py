@@ -1,4 +1,4 @@
-"""The browser comes back from a consent page, and reads what became of it."""
+"""The return of the browser from a consent page."""
 
 import logging
 from collections.abc import Iterator

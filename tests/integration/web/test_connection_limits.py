@@ -1,4 +1,4 @@
-"""Whoever connects needs no key: what a connection, and all of them together, may take is bounded (contract 1.19)."""
+"""Limits of connections, which need no key (contract 1.19)."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ START = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
 
 
 def head_of(size: int, *, in_lines: int = 1) -> bytes:
-    """A whole head of so many bytes."""
+    """Return a complete head of this size."""
     line = (size - len(START) - 2) // in_lines
     lines = [b"x-%04d: %b\r\n" % (number, b"v" * (line - 10)) for number in range(in_lines)]
     rest = size - len(START) - 2 - line * in_lines
@@ -53,7 +53,6 @@ async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port:
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["headers", "trailers"])
 @on_server()
 async def test_a_request_has_at_most_100_headers(key: str, port: int, is_chunked: bool) -> None:
-    """Each of them takes much more memory than its bytes."""
     head, begun = (START + b"transfer-encoding: chunked\r\n\r\n0\r\n", 2) if is_chunked else (START, 1)
     for fields, status in ((100, 200), (101, 431)):
         async with Line(key, port) as line:
@@ -198,7 +197,7 @@ async def test_the_server_checks_connections_by_itself(key: str, port: int) -> N
 
 @pytest.fixture
 def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
-    """The address of a file that no buffer between two sockets holds."""
+    """The address of a file that is larger than the socket buffers."""
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
         artifact = caller.upload(png)
@@ -219,7 +218,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
         sweep(serving, 29)
         assert serving.server_state.tasks
         sweep(serving, 31)
-        # The file is not read to its end for nobody.
+        # The server stops reading the file.
         await until(lambda: not serving.server_state.tasks)
         assert serving.app.state.answers["GET", 200] == 0
     assert told(caplog) == [Limit.READER_SECONDS]
@@ -246,13 +245,12 @@ async def test_a_slow_reader_gets_the_whole_response(serving: Server, key: str, 
 
 
 def addresses_in(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The addresses that the log names, line by line."""
+    """Return the addresses in the log, line by line."""
     fields = [record.__dict__.get("fields", {}) for record in caplog.records]
     return [found["addresses"] for found in fields if "addresses" in found]
 
 
 async def answers(*lines: Line) -> list[int]:
-    """The status that each of them gets."""
     for line in lines:
         line.ask("/healthz")
     return [(await line.answer())[0] for line in lines]
@@ -260,7 +258,7 @@ async def answers(*lines: Line) -> list[int]:
 
 @pytest.fixture
 def waiting_post(rt: Runtime) -> str:
-    """The address of a request that is served for a minute."""
+    """The address of a request that waits for a minute."""
     return f"/api/v1/posts/{accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))}?wait=60"
 
 
@@ -272,7 +270,7 @@ async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
         served.ask(waiting_post)
         await until(lambda: serving.app.state.long_poll._poller)
         assert await answers(second) == [200]
-        third.ask("/api/v1/posts", 10, "POST")  # a body that never comes is idle as well
+        third.ask("/api/v1/posts", 10, "POST")  # a connection without the rest of its body is idle
         await until(lambda: [one for one in serving._connections() if one._in_body])
         ages = {"127.0.0.9": 1.0, "127.0.0.1": 2.0}
         for one in serving._connections():
@@ -344,8 +342,6 @@ async def test_the_connection_limit_of_one_address_does_not_affect_others(
 
 
 class Idle:
-    """A connection on which nothing happens."""
-
     def __init__(self, peer: str, since: float = 0.0) -> None:
         self.peer, self.since = peer, since
         self.is_aborted = False
@@ -381,7 +377,7 @@ def test_many_new_connections_close_the_longest_idle_connections() -> None:
     busy = next(one for one in old if one.since == 50)
     for number, one in enumerate(new):
         if number == 10:
-            busy.since = 2000.0  # it sends something before its turn comes
+            busy.since = 2000.0  # the client sends a byte too early
         assert watch.admit(one, 1000.0)
     closed = {one.since for one in old if one.is_aborted}
     assert closed == {*range(201)} - {50}
@@ -456,7 +452,6 @@ def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest
 
 @on_server()
 async def test_a_small_socket_buffer_is_enough_for_a_response(serving: Server, port: int) -> None:
-    """Whoever takes little at a time, but takes it, is no slow reader."""
     with socket.create_connection(("127.0.0.1", port)) as wire:
         wire.setblocking(False)
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The web process listens where it is told and stops without breaking anybody's request."""
+"""The web process listens, serves requests and stops without breaking a request."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ async def test_invalid_http_gets_a_problem(key: str, port: int, request_line: by
 
 @pytest.mark.parametrize("offered", ["h2c", "websocket"])
 def test_an_upgrade_is_declined_and_the_request_stays_complete(rt: Runtime, offered: str) -> None:
-    """`curl --http2` offers it with every first request; what comes behind is no other protocol."""
+    """`curl --http2` offers HTTP/2 with every first request."""
     profile = add_profile(rt)
 
     async def story(_: Server, key: str, port: int) -> None:
@@ -58,7 +58,7 @@ def test_an_upgrade_is_declined_and_the_request_stays_complete(rt: Runtime, offe
         ).encode()
         async with Line(key, port) as line:
             for _ in range(2):
-                line.writer.write(head + body)  # pipelined, in whatever pieces they arrive
+                line.writer.write(head + body)  # pipelined
             for _ in range(2):
                 status, _, answer = await line.answer()
                 assert status == 400
@@ -123,7 +123,7 @@ def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.Mo
 
             monkeypatch.setattr(serving, "_busy", look)
             serving.stop()
-            while looked < 5:  # an idle connection would have been given up by now
+            while looked < 5:  # an idle connection would be closed by now
                 await asyncio.sleep(0)
             line.writer.write(b"}")
             status, headers, _ = await line.answer()
@@ -195,7 +195,7 @@ def profile_post(rt: Runtime) -> str:
 
 
 def hand_over(rt: Runtime, *sockets: socket.socket) -> None:
-    """As systemd does: under a number, and the object here has no say any more."""
+    """Pass a socket by its number, as systemd does."""
     rt.service_manager = ServiceManager(descriptors=tuple(each.detach() for each in sockets))
 
 

@@ -1,4 +1,4 @@
-"""Scripts and styles: whoever has one never asks again, and no address leads anywhere else."""
+"""Scripts and styles: cached by browsers, and no path leads out of their folder."""
 
 import gzip
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ GZIP = {"accept-encoding": "br;q=1.0, gzip;q=0.8"}
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A style, a small script, a large one that is stored compressed, and what is nobody's business."""
+    """A style, a small script, a large compressed script, and a file that is not served."""
     folder = tmp_path / "static"
     (folder / "vendored" / "thing-1.0").mkdir(parents=True)
     (folder / "style.css").write_bytes(STYLE)
@@ -49,7 +49,7 @@ def test_a_file_is_cached_for_a_year_under_a_url_with_its_hash(caller: Caller, f
     assert "content-encoding" not in reply.headers
 
     (folder / "style.css").write_bytes(b"p { color: plum }")
-    files.list_static.cache_clear()  # a newer version was installed and started
+    files.list_static.cache_clear()  # a newer version starts
     assert files.static_url("style.css") != address
     assert caller.ask("GET", f"/{address}").status == 404
 

@@ -1,4 +1,4 @@
-"""The log and the doctor name a proxy that is missing in `[proxies] trusted`, and strangers flood neither of them."""
+"""The log and `doctor` name a proxy that is missing in `[proxies] trusted`. Clients cannot flood them."""
 
 import asyncio
 import logging
@@ -24,7 +24,6 @@ def app(rt: Runtime) -> App:
 
 
 def call(app: App, peer: str | None, **headers: str) -> None:
-    """One request to /healthz from this peer."""
     told = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {
         "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": "/healthz",
@@ -45,7 +44,6 @@ def call(app: App, peer: str | None, **headers: str) -> None:
 
 
 def started(app: App) -> None:
-    """The web process starts, and its first round is over."""
     asyncio.run(app._flush())
 
 

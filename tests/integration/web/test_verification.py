@@ -1,4 +1,4 @@
-"""The file by which TikTok believes that a domain is ours."""
+"""The file with which TikTok verifies the domain."""
 
 from typing import Any
 

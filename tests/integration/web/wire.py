@@ -1,4 +1,4 @@
-"""A server that listens on a port of this machine, and connections to it."""
+"""A listening server for tests, and connections to it."""
 
 import asyncio
 import inspect
@@ -17,7 +17,7 @@ from socialpub.web.http.connection_limits import ConnectionLimits, Limit
 from socialpub.web.http.server import Server
 
 HANG_SECONDS = 60.0
-"""Nothing takes that long unless it is broken."""
+"""A limit that only a failure reaches."""
 
 Story = Callable[[Server, str, int], Awaitable[None]]
 
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> None:
-    """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
+    """Run `story(server, key, port)` against a listening server, then stop the server."""
     key = rt.write(api_keys.create, "test")
     serving = Server(create_app(rt), limits)
     sockets = server.bind(rt.settings)
@@ -43,13 +43,13 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
             if serving._draining is None:
                 serving.stop()
         except BaseException:
-            serving.should_exit = True  # the loop cannot be closed under a server that still runs
+            serving.should_exit = True  # the loop cannot close while the server runs
             raise
         finally:
             async with asyncio.timeout(HANG_SECONDS):
                 await running
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the loop that the server has
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the loop of the server
         runner.run(both())
 
 
@@ -78,8 +78,6 @@ def on_server(
 
 
 class Line:
-    """One kept connection."""
-
     def __init__(self, key: str, port: int, address: str = "127.0.0.1") -> None:
         self.key, self.port, self.address = key, port, address
 
@@ -91,7 +89,7 @@ class Line:
         self.writer.close()
 
     def ask(self, path: str, length: int | None = 0, method: str = "GET", more: str = "") -> None:
-        """Send a head. Without a key in `key` it has none; a `length` of None announces chunks."""
+        """Send a head. An empty `key` sends no key. `length` None declares chunks."""
         head = f"{method} {path} HTTP/1.1\r\nhost: x\r\n{more}"
         if self.key:
             head += f"authorization: Bearer {self.key}\r\n"
@@ -121,5 +119,5 @@ async def until(condition: object) -> None:
 
 
 def sweep(serving: Server, seconds: float) -> None:
-    """Look at the connections as if so much time had passed."""
+    """Check the connections as if this time had passed."""
     serving.watch.check(serving._connections(), asyncio.get_running_loop().time() + seconds)

@@ -21,8 +21,9 @@ PROOFS = {found[1]: re.findall(r"`([^`]+)`", found[2]) for found in LINE.findite
 @cache
 def functions_of(file: str) -> set[str]:
     """The tests that pytest collects there."""
-    tree = ast.parse((HERE / file).read_text())
-    return {one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")}
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    found = {one.name for one in ast.parse((HERE / file).read_text()).body if isinstance(one, functions)}
+    return {name for name in found if name.startswith("test_")}
 
 
 def test_every_rule_has_its_line_and_every_line_a_test() -> None:

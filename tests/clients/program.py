@@ -88,7 +88,7 @@ def main(url: str, key: str, board_id: str, picture: bytes) -> list[UUID]:
 def publish(client: AuthenticatedClient, board_id: str, picture: bytes) -> list[UUID]:
     x, pinterest = profile_on(client, Provider.X), profile_on(client, Provider.PINTEREST)
     draft = PostDraft(
-        post=PostContent(body="Published by a client that nobody wrote"),
+        post=PostContent(body="Published by a generated client"),
         profiles=[x.id, pinterest.id],
         media=[MediaReference(artifact_id=upload(client, picture), alt="The sun sets behind a lake")],
         provider_options=ProviderOptions(

@@ -20,6 +20,7 @@ from socialpub.db import upgrade
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import Committing, State
+from socialpub.db.tables import delivery_rows, post_rows
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
@@ -152,3 +153,21 @@ def end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, state: State, message: s
     if state is State.UNCONFIRMED:
         delivery.progress.phase = Committing()
     Settlement(rt, tx, delivery).fail(message, state=state)
+
+
+def end_deliveries(rt: Runtime, post: str, *states: State) -> None:
+    """Settle the open deliveries of a post in their order. A queued delivery stays open."""
+
+    def settle(_rt: Runtime, tx: Tx) -> None:
+        open_deliveries = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
+        for row, state in zip(delivery_rows.list_of_post(tx, post), states, strict=True):
+            if row["id"] not in open_deliveries or state is State.QUEUED:
+                continue
+            if state is State.PUBLISHED:
+                delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
+                post_rows.settle_if_resolved(tx, post)
+            else:
+                message = "Outcome unknown: no response." if state is State.UNCONFIRMED else "No."
+                end_unsent(rt, tx, open_deliveries[row["id"]], state, message)
+
+    rt.write(settle)

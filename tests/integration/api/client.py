@@ -40,6 +40,14 @@ class Client(Caller):
         return reply
 
 
+def form(payload: bytes, *files: tuple[str, str, bytes], boundary: str = "x") -> bytes:
+    """Return a multipart form. Each file has a field name, a declared type and content."""
+    parts = [('name="payload"\r\n', payload)]
+    parts += [(f'name="{name}"; filename="a.png"\r\ncontent-type: {kind}\r\n', data) for name, kind, data in files]
+    start = f"--{boundary}\r\ncontent-disposition: form-data; "
+    return b"".join(f"{start}{head}\r\n".encode() + data + b"\r\n" for head, data in parts) + f"--{boundary}--".encode()
+
+
 def check(method: str, path: str, reply: Reply) -> None:
     assert reply.headers["x-request-id"]
     if reply.status != 204:

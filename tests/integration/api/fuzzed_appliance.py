@@ -24,7 +24,7 @@ from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from tests.integration.api import said_in_words
+from tests.integration.api import described_rules
 from tests.integration.api.client import BASE_URL, document
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.drain import drain
@@ -94,7 +94,7 @@ def _known_id(path: str) -> str:
 
 
 # schemathesis' OpenAPI package adds these checks. Some rules are only in the descriptions of the document.
-CHECKS_OF_ALL = [getattr(said_in_words, check.__name__, check) for check in CHECKS.get_all()]
+CHECKS_OF_ALL = [getattr(described_rules, check.__name__, check) for check in CHECKS.get_all()]
 assert checks.negative_data_rejection.__name__ in {check.__name__ for check in CHECKS_OF_ALL}
 
 

@@ -97,13 +97,13 @@ def test_resources_out_of_scope_look_like_missing_resources(
     before = rows(rt)
     for query in ("", "?wait=1") if path.endswith("{postId}") and method == "GET" else ("",):
         body = body_for(method, path, mine)
-        theirs, nobodys = (ask(client, method, one + query, body, key) for one in (url, unknown))
+        theirs, missing = (ask(client, method, one + query, body, key) for one in (url, unknown))
         assert theirs.status == 404
         shown = [
             {name: value for name, value in reply.json().items() if name not in ("requestId", "instance")}
-            for reply in (theirs, nobodys)
+            for reply in (theirs, missing)
         ]
-        assert shown[0] == shown[1], "it cannot be told from what does not exist"
+        assert shown[0] == shown[1], "both responses are equal"
     assert rows(rt) == before
     assert ask(client, method, url, body_for(method, path, mine), client.key).status != 404, "whose it is, finds it"
 
@@ -226,7 +226,7 @@ def test_a_revoked_key_is_refused_at_once(client: Client, rt: Runtime) -> None:
     assert client.send("GET", "/posts", key=key).status == 401
     rt.write(api_keys.revoke, key.split("_")[1])
     with pytest.raises(OperatorError, match="no key"):
-        rt.write(api_keys.revoke, "nobody")
+        rt.write(api_keys.revoke, "unknown")
 
 
 def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -> None:
@@ -238,7 +238,7 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("",), "needs a name"),
         (("a\nb",), "needs a name"),
@@ -247,8 +247,8 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
         (("a", "read", None, ["nonsense"]), "no profile"),
     ],
 )
-def test_a_key_with_invalid_settings_is_not_created(rt: Runtime, arguments: tuple[object, ...], told: str) -> None:
-    with pytest.raises(OperatorError, match=told):
+def test_a_key_with_invalid_settings_is_not_created(rt: Runtime, arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(OperatorError, match=message):
         rt.write(api_keys.create, *arguments)  # type: ignore[arg-type]
     assert api_keys.list_all(rt.reader) == []
 

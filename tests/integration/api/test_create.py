@@ -10,7 +10,7 @@ import pytest
 from socialpub.core.clock import stamp
 from socialpub.core.errors import FieldError
 from socialpub.runtime import Runtime
-from tests.integration.api.client import Client
+from tests.integration.api.client import Client, form
 from tests.samples import media
 from tests.support.appliance import add_profile
 from tests.support.rows import artifact
@@ -159,8 +159,7 @@ def test_errors_beside_invalid_unicode_are_listed_also(client: Client, profile: 
     reply = client.send("POST", "/posts", raw)
     assert reply.status == 400
     assert sorted(map(str, reply.paths())) == sorted(map(str, paths))
-    form = b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + raw + b"\r\n--x--\r\n"
-    reply = client.send("POST", "/posts", form, content_type="multipart/form-data; boundary=x")
+    reply = client.send("POST", "/posts", form(raw), content_type="multipart/form-data; boundary=x")
     assert reply.status == 400
     assert sorted(map(str, reply.paths())) == sorted(map(str, paths))
 
@@ -327,16 +326,13 @@ def test_strict_checks_the_files_of_a_form_before_storing_anything(
 
     three_networks["x"].check = check  # type: ignore[method-assign]
     payload = json.dumps({"post": {"body": "x"}, "profiles": [profile], "media": [{"fileField": "one", "alt": "A"}]})
-    form = (
-        b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + payload.encode() + b"\r\n--x\r\n"
-        b'content-disposition: form-data; name="one"; filename="a.png"\r\ncontent-type: image/png\r\n\r\n' + png
-    ) + b"\r\n--x--\r\n"
+    body = form(payload.encode(), ("one", "image/png", png))
     kind = "multipart/form-data; boundary=x"
-    reply = client.send("POST", "/posts?strict=true", form, content_type=kind)
+    reply = client.send("POST", "/posts?strict=true", body, content_type=kind)
     assert (reply.status, reply.paths()) == (400, [["media", 0]])
     ((one,),) = seen
     assert (one.alt, one.mime_type, one.facts["width"], one.file_name) == ("A", "image/png", 64, "a.png")
     assert (count(rt), count(rt, "artifact")) == (0, 0)
     assert [path for path in rt.settings.media_dir.rglob("*") if path.is_file()] == []
     three_networks["x"].check = lambda *_: []  # type: ignore[method-assign]
-    assert client.send("POST", "/posts?strict=true", form, content_type=kind).status == 201
+    assert client.send("POST", "/posts?strict=true", body, content_type=kind).status == 201

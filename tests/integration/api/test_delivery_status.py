@@ -11,30 +11,14 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.db.queries import post_list
 from socialpub.db.states import State
-from socialpub.db.tables import counters, delivery_rows, post_rows
+from socialpub.db.tables import counters
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, add_profile, end_unsent
+from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.hand_clock import HandClock
 
 AT = "2026-10-12T09:{:02}:{:02}.000Z"
 OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
-
-
-def settle(rt: Runtime, post: str, states: list[State]) -> None:
-    """Settle each delivery in its own write, as the appliance does."""
-    for one, state in zip(rt.db.write(lambda tx: delivery_rows.list_open_of_post(tx, post)), states, strict=True):
-
-        def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
-            if state is State.PUBLISHED:
-                delivery_rows.update(tx, one.id, state=state, published_at=tx.stamp)
-                post_rows.begin(tx, post)
-                post_rows.settle_if_resolved(tx, post)
-            elif state is not State.QUEUED:
-                said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                end_unsent(rt, tx, one, state, said)
-
-        rt.write(end)
 
 
 @pytest.fixture
@@ -54,7 +38,7 @@ def stock(client: Client, rt: Runtime, clock: HandClock) -> list[Any]:
         if number % 6 == 0:
             client.send("POST", f"/posts/{post}/cancel")
         elif number % 6 != 3:
-            settle(rt, post, [draw.choice(ends) for _ in chosen])
+            end_deliveries(rt, post, *(draw.choice(ends) for _ in chosen))
         if number % 4:
             clock.forward(1)
     posts: list[Any] = client.send("GET", "/posts?perPage=100").data

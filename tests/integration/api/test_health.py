@@ -135,9 +135,9 @@ def test_a_network_that_refuses_queries_is_reported_with_its_scope(client: Clien
     assert (held["provider"], held["only"], held["code"]) == ("x", "questions", "queriesHeld")
 
 
-@pytest.mark.parametrize(("jump", "told"), [(7 * 86_400, "forward by 7 days"), (-90, "back by 90 seconds")])
+@pytest.mark.parametrize(("jump", "change"), [(7 * 86_400, "forward by 7 days"), (-90, "back by 90 seconds")])
 def test_a_set_clock_is_reported_and_the_appliance_stays_ready(
-    client: Client, rt: Runtime, clock: HandClock, jump: float, told: str
+    client: Client, rt: Runtime, clock: HandClock, jump: float, change: str
 ) -> None:
     beat(rt)
     assert "clock" not in client.send("GET", "/readyz", key=None).json()
@@ -145,7 +145,7 @@ def test_a_set_clock_is_reported_and_the_appliance_stays_ready(
     clock.forward(2)
     reply = client.send("GET", "/readyz", key=None)
     assert (reply.status, reply.json()["status"]) == (200, "ready")
-    assert f"The clock was set {told}" in reply.json()["clock"]
+    assert f"The clock was set {change}" in reply.json()["clock"]
 
 
 def test_a_disk_below_its_floor_is_reported(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,26 +37,24 @@ def profiles(items: list[Any]) -> bytes:
 
 
 HOSTILE: dict[str, Callable[[str], bytes]] = {
-    "ids that nobody has": lambda _: profiles([new_id(START) for _ in range(26_000)]),
-    "one id again and again": lambda profile: profiles([profile] * 26_000),
-    "things that are no ids": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', b"1", b"]}"),
-    "names that nobody knows": lambda profile: draft(profile, **{f"name{number}": 1 for number in range(60_000)}),
-    "names that are nearly known": lambda profile: draft(
-        profile, **{f"profile{number}": 1 for number in range(55_000)}
-    ),
+    "unknown ids": lambda _: profiles([new_id(START) for _ in range(26_000)]),
+    "one id many times": lambda profile: profiles([profile] * 26_000),
+    "values that are not ids": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', b"1", b"]}"),
+    "unknown names": lambda profile: draft(profile, **{f"name{number}": 1 for number in range(60_000)}),
+    "nearly known names": lambda profile: draft(profile, **{f"profile{number}": 1 for number in range(55_000)}),
     "unknown names in every media item": lambda profile: draft(
         profile, media=[{f"n{number}": 1 for number in range(3_000)}] * 20
     ),
     "a name of a mebibyte": lambda profile: draft(profile, **{"s" * (SIZE - 200): 1}),
     "names of some kilobytes": lambda profile: draft(profile, **{f"{number:04}" * 1000: 1 for number in range(250)}),
-    "media items without an end": lambda _: filled(b'{"post":{"body":"x"},"profiles":["a"],"media":[', b"{}", b"]}"),
+    "very many media items": lambda _: filled(b'{"post":{"body":"x"},"profiles":["a"],"media":[', b"{}", b"]}"),
     "half surrogates": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', HALF, b"]}"),
-    "half surrogates far down": lambda _: filled(b'{"post":' + b"[" * 800, HALF, b"]" * 800 + b"}"),
+    "deep half surrogates": lambda _: filled(b'{"post":' + b"[" * 800, HALF, b"]" * 800 + b"}"),
     "half surrogates below a long name": lambda _: filled(b'{"' + b"s" * (SIZE - 20_000) + b'":[', HALF, b"]}"),
     "half surrogates as names": lambda _: filled(b'{"post":{', HALF + b":1", b"}}"),
     "one half surrogate among numbers": lambda _: filled(b'{"post":{"body":"\\ud800"},"profiles":[', b"1", b"]}"),
-    "one name again and again": lambda _: filled(b"{", b'"post":{}', b"}"),
-    "options without an end": lambda profile: draft(
+    "one name many times": lambda _: filled(b"{", b'"post":{}', b"}"),
+    "very many options": lambda profile: draft(
         profile, providerOptions={"x": {f"k{number}": 1 for number in range(60_000)}}
     ),
     "options full of numbers": lambda profile: draft(profile, providerOptions={"x": {"a": [1] * (SIZE // 4)}}),

@@ -15,7 +15,7 @@ from socialpub.db.locks import ProcessLock
 from socialpub.publishing.posts import idempotency, posts
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from tests.integration.api.client import Client
+from tests.integration.api.client import Client, form
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import add_profile
@@ -208,25 +208,13 @@ def test_after_a_failed_write_a_retry_works(
 # --- forms -----------------------------------------------------------------------------------------------------------
 
 
-def form(payload: bytes, data: bytes, boundary: str, declared: str = "image/png") -> tuple[bytes, str]:
-    body = (
-        f'--{boundary}\r\ncontent-disposition: form-data; name="payload"\r\n\r\n'.encode()
-        + payload
-        + f'\r\n--{boundary}\r\ncontent-disposition: form-data; name="f"; filename="a.png"\r\n'.encode()
-        + f"content-type: {declared}\r\n\r\n".encode()
-        + data
-        + f"\r\n--{boundary}--\r\n".encode()
-    )
-    return body, f"multipart/form-data; boundary={boundary}"
-
-
 def test_a_form_with_another_boundary_replays(client: Client, rt: Runtime, tmp_path: Path) -> None:
     picture = media.png(tmp_path / "a.png").read_bytes()
     payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % add_profile(rt, "x", "z").encode()
 
     def send(data: bytes, boundary: str, declared: str = "image/png") -> Reply:
-        body, kind = form(payload, data, boundary, declared)
-        return create(client, body, content_type=kind)
+        body = form(payload, ("f", declared, data), boundary=boundary)
+        return create(client, body, content_type=f"multipart/form-data; boundary={boundary}")
 
     first = send(picture, "one")
     assert first.status == 201, first.body

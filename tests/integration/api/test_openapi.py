@@ -211,7 +211,7 @@ def test_a_browser_gets_a_page_that_loads_only_from_the_appliance(client: Client
     assert len(loaded) == 3
     assert all(re.fullmatch(r"\.\./\.\./static/[\w./-]+", one) for one in loaded), "relative to this page, all ours"
     assert all(client.ask("GET", one.removeprefix("../..")).status == 200 for one in loaded)
-    assert not re.search(r"<script[^>]*>[^<]", page), "no script stands in the page itself"
+    assert not re.search(r"<script[^>]*>[^<]", page), "the page has no inline script"
     assert not re.search(r"<[^>]* on[a-z]+=", page)
 
 
@@ -263,7 +263,7 @@ def test_the_page_is_rendered_once(client: Client, monkeypatch: pytest.MonkeyPat
     assert (ask(""), ask("?format=page")) == (first, plain)
 
 
-# --- The document's curl lines: each is the call that it stands beside, and does what it says (contract 1.12) ---------
+# --- code samples (contract 1.12) ------------------------------------------------------------------------------------
 
 
 FILE = "frost.jpg"

@@ -8,32 +8,12 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, post_rows
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, add_profile, end_unsent
+from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.rows import artifact
-
-
-def end(rt: Runtime, post: str, *states: State) -> None:
-    """Settle the deliveries of a post in their order."""
-
-    def settle(_rt: Runtime, tx: Any) -> None:
-        open_ones = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
-        rows = delivery_rows.list_of_post(tx, post)
-        for row, state in zip(rows, states, strict=True):
-            if row["id"] not in open_ones or state is State.QUEUED:
-                continue
-            if state is State.PUBLISHED:
-                delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
-                post_rows.settle_if_resolved(tx, post)
-            else:
-                said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
-                end_unsent(rt, tx, open_ones[row["id"]], state, said)
-
-    rt.write(settle)
 
 
 def retried(client: Client, post: str, body: Any = None, **headers: str) -> Any:
@@ -58,7 +38,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
     x, pinterest = two
     media = (DraftMedia(artifact(rt), "A cat"), DraftMedia(artifact(rt)))
     post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
-    end(rt, post, State.PUBLISHED, State.FAILED)
+    end_deliveries(rt, post, State.PUBLISHED, State.FAILED)
     # Options stored later do not change the applied options.
     rt.db.write(lambda tx: tx.update("profile", pinterest, options='{"boardId": "6", "title": "New"}'))
     new = retried(client, post)
@@ -72,7 +52,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
 def test_a_retry_of_a_scheduled_post_is_published_now(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: tx.execute("UPDATE post SET status = 'pending'"))
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     new = retried(client, post)
     assert "scheduledAt" not in new
     assert "scheduledAt" not in new["deliveries"][0]
@@ -83,7 +63,7 @@ def test_unknown_outcomes_are_retried_only_with_include_unknown(
 ) -> None:
     x, pinterest = two
     post = accept(rt, x, pinterest)
-    end(rt, post, State.UNCONFIRMED, State.FAILED)
+    end_deliveries(rt, post, State.UNCONFIRMED, State.FAILED)
     assert shown(retried(client, post)) == [(pinterest, "pending")]
     reply = client.send("POST", f"/posts/{post}/retry")
     assert (reply.status, reply.json()["code"]) == (409, "conflict")
@@ -94,7 +74,7 @@ def test_a_conflict_names_include_unknown_if_only_unknown_outcomes_exist(
     client: Client, rt: Runtime, profile: str
 ) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.UNCONFIRMED)
+    end_deliveries(rt, post, State.UNCONFIRMED)
     reply = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": False})
     assert reply.status == 409
     assert "includeUnknown" in reply.json()["detail"]
@@ -105,7 +85,7 @@ def test_a_retry_of_a_post_without_failures_is_a_conflict(client: Client, rt: Ru
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     client.send("POST", f"/posts/{canceled}/cancel")
-    end(rt, published, State.PUBLISHED)
+    end_deliveries(rt, published, State.PUBLISHED)
     for post in (pending, published, scheduled, canceled):
         assert client.send("POST", f"/posts/{post}/retry").status == 409
 
@@ -115,7 +95,7 @@ def test_the_failed_deliveries_of_a_pending_post_can_be_retried(
 ) -> None:
     x, pinterest = two
     post = accept(rt, x, pinterest)
-    end(rt, post, State.QUEUED, State.FAILED)
+    end_deliveries(rt, post, State.QUEUED, State.FAILED)
     assert client.send("GET", f"/posts/{post}").data["status"] == "pending"
     assert shown(retried(client, post)) == [(pinterest, "pending")]
 
@@ -125,12 +105,12 @@ def test_the_failed_deliveries_of_a_pending_post_can_be_retried(
 
 def test_a_second_retry_creates_no_second_post(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     new = retried(client, post)
     again = client.send("POST", f"/posts/{post}/retry")
     assert again.status == 409
     assert new["id"] in again.json()["detail"]
-    end(rt, new["id"], State.PUBLISHED)
+    end_deliveries(rt, new["id"], State.PUBLISHED)
     again = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": True})
     assert again.status == 409
     assert "A later post has published" in again.json()["detail"]
@@ -140,14 +120,14 @@ def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(
     client: Client, rt: Runtime, profile: str
 ) -> None:
     first = accept(rt, profile)
-    end(rt, first, State.FAILED)
+    end_deliveries(rt, first, State.FAILED)
     second = retried(client, first)["id"]
-    end(rt, second, State.FAILED)
+    end_deliveries(rt, second, State.FAILED)
     third = retried(client, first)["id"]
     assert client.send("POST", f"/posts/{second}/retry").status == 409
-    end(rt, third, State.FAILED)
+    end_deliveries(rt, third, State.FAILED)
     fourth = retried(client, third)["id"]
-    end(rt, fourth, State.UNCONFIRMED)
+    end_deliveries(rt, fourth, State.UNCONFIRMED)
     for post in (first, second, third, fourth):
         assert client.send("POST", f"/posts/{post}/retry").status == 409
     retried(client, second, {"includeUnknown": True})
@@ -155,7 +135,7 @@ def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(
 
 def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     new = retried(client, post, idempotency_key="once")
     replayed = client.send("POST", f"/posts/{post}/retry", idempotency_key="once")
     assert (replayed.status, replayed.headers["idempotency-replayed"]) == (201, "true")
@@ -165,12 +145,12 @@ def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runti
     assert rt.reader.value("SELECT count(*) FROM post") == 2
 
 
-# --- what stands in the way ------------------------------------------------------------------------------------------
+# --- obstacles -------------------------------------------------------------------------------------------------------
 
 
 def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
     post = accept(rt, *two)
-    end(rt, post, State.FAILED, State.FAILED)
+    end_deliveries(rt, post, State.FAILED, State.FAILED)
     rt.write(profiles.disconnect, two[1])
     reply = client.send("POST", f"/posts/{post}/retry")
     assert (reply.status, reply.paths()) == (400, [["profiles"]])
@@ -180,7 +160,7 @@ def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: 
 
 def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired"))
     retried(client, post)
 
@@ -188,7 +168,7 @@ def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Clien
 def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) -> None:
     kept, removed = artifact(rt), artifact(rt)
     post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     rt.db.write(lambda tx: tx.update("artifact", removed, removed_at=tx.stamp))
     reply = client.send("POST", f"/posts/{post}/retry")
     assert (reply.status, reply.paths()) == (400, [["media", 1, "artifactId"]])
@@ -200,14 +180,14 @@ def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) 
 )
 def test_the_body_of_a_retry_is_strict(client: Client, rt: Runtime, profile: str, body: Any, paths: Any) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     reply = client.send("POST", f"/posts/{post}/retry", body)
     assert (reply.status, reply.paths()) == (400, paths)
 
 
 def test_only_an_empty_body_needs_no_content_type(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     wrong = client.send("POST", f"/posts/{post}/retry", b"{}", content_type="text/plain")
     assert wrong.status == 415
     assert (

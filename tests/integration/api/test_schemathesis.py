@@ -67,7 +67,7 @@ def send(schema: Any, operation: str, appliance: FuzzedAppliance, examples: int)
     requests()
 
 
-# --- The whole API as a caller walks through it: what one answer tells is what the next request asks for --------------
+# --- sequences of calls ----------------------------------------------------------------------------------------------
 #
 # schemathesis follows the ids in responses. The links through storage and into a new post are defined here. Every
 # response is validated against the document.

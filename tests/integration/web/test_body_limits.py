@@ -13,7 +13,7 @@ from socialpub.web.http.connection_limits import ConnectionLimits, Limit
 from socialpub.web.http.protocol import HttpProtocol
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import Line, on_server, serve, sweep, told, until
+from tests.integration.web.wire import Line, on_server, reached_limits, serve, sweep, until
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
 
@@ -153,7 +153,7 @@ async def test_a_large_body_after_its_response_ends_the_connection(
                 line.writer.write(b"10000\r\n" + b"a" * (64 * KIB) + b"\r\n")
                 await line.writer.drain()
     assert held(serving) == 0
-    assert told(caplog) == [Limit.DISCARDED_BYTES]
+    assert reached_limits(caplog) == [Limit.DISCARDED_BYTES]
 
 
 @on_server()
@@ -192,7 +192,7 @@ async def test_a_body_in_memory_must_be_complete_within_20_seconds(
         assert await line.ended()
         await until(lambda: not serving.server_state.tasks)
         assert held(serving) == 0
-    assert told(caplog) == [Limit.BODY_SECONDS]
+    assert reached_limits(caplog) == [Limit.BODY_SECONDS]
 
 
 def test_a_file_needs_only_progress(rt: Runtime) -> None:
@@ -259,7 +259,7 @@ async def test_all_bodies_in_memory_share_one_limit_and_release_it(
         first.writer.write(b"a" * 60_000)
         await until(lambda: held(serving) == 60_000)
     await until(lambda: held(serving) == 0)  # the client disconnected
-    assert told(caplog) == [Limit.BODY_MEMORY]
+    assert reached_limits(caplog) == [Limit.BODY_MEMORY]
     (line,) = [record for record in caplog.records if record.message == Limit.BODY_MEMORY]
     assert line.__dict__["fields"]["addresses"] == "127.0.0.2"
 

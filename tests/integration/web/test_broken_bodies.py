@@ -83,7 +83,7 @@ def content_of(rt: Runtime) -> tuple[list[str], list[str]]:
     return list(rt.reader.connection.iterdump()), files
 
 
-async def told(line: Line) -> int:
+async def only_status(line: Line) -> int:
     """Return the status of the only response. 0 if there is none."""
     data = await line.reader.read()
     assert data.count(b"HTTP/1.1") <= 1
@@ -111,7 +111,7 @@ def test_a_change_with_a_malformed_body_is_not_made(
                 while not any(one.cycle and not one.cycle.body for one in serving._connections()):
                     await asyncio.sleep(0)
             line.writer.write(BROKEN)
-            assert await told(line) in (0, 400)
+            assert await only_status(line) in (0, 400)
         while serving.server_state.tasks:
             await asyncio.sleep(0)
         assert content_of(rt) == before
@@ -134,7 +134,7 @@ async def test_a_change_before_invalid_bytes_is_made_and_confirmed(
     async with Line(key, port) as line:
         head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
         line.writer.write(head.encode() + body + b"nonsense\r\n\r\n")
-        assert await told(line) == 200
+        assert await only_status(line) == 200
     assert status_of(rt, post) == "canceled"
 
 
@@ -160,7 +160,7 @@ async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_respons
         while not all(one._closed_for_input for one in serving._connections()):
             await asyncio.sleep(0)
         serving.app.state.long_poll.stop()
-        assert await told(line) == 200
+        assert await only_status(line) == 200
 
 
 @on_server()
@@ -188,7 +188,7 @@ AMBIGUOUS = {
     "a length with a blank": b"content-length: 1 1\r\n",
     "a blank before the colon": b"transfer-encoding : chunked\r\n",
     "another last coding": b"transfer-encoding: chunked, identity\r\n",
-    "a coding nobody knows": b"transfer-encoding: xchunked\r\n",
+    "an unknown coding": b"transfer-encoding: xchunked\r\n",
     "chunks twice": b"transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
     "a folded line": b"transfer-encoding:\r\n chunked\r\n",
     "a control character": b"transfer-encoding: \x0bchunked\r\n",

@@ -92,7 +92,7 @@ def test_a_connection_from_the_dashboard_leads_back_to_it(rt: Runtime, caller: C
     link = f'href="http://127.0.0.1:8000/profiles/{profile.id}"'
     assert link in page
     assert "close this page" not in page
-    assert link in visit(caller, back).body.decode(), "a reload leads there, too"
+    assert link in visit(caller, back).body.decode(), "a reload also links there"
     denied = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url, decision="deny")
     page = visit(caller, denied).body.decode()
     assert "press “Connect X” under Profiles" in page
@@ -166,7 +166,7 @@ def test_other_requests_are_served_during_a_slow_call_to_a_network(
 
     def slow(*args: object) -> object:
         asking.set()
-        assert answered.wait(60), "nobody else was answered meanwhile"
+        assert answered.wait(60), "no other request was served"
         return finish(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(connect, "finish", slow)

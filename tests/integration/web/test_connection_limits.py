@@ -22,7 +22,7 @@ from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connection_limits import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, on_server, serve, sweep, told, until
+from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, serve, sweep, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -75,7 +75,7 @@ async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
         assert (status, headers["connection"]) == (431, "close")
         assert headers["x-request-id"]
         assert json.loads(body)["code"] == "headersTooLarge"
-    assert told(caplog) == [Limit.HEAD_BYTES]
+    assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
 @on_server()
@@ -127,7 +127,7 @@ async def test_a_silent_connection_is_closed(
         await until(serving._connections)
         sweep(serving, 21)
         assert await silent.ended()
-    assert told(caplog) == [Limit.HEAD_SECONDS]
+    assert reached_limits(caplog) == [Limit.HEAD_SECONDS]
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
@@ -221,7 +221,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
         # The server stops reading the file.
         await until(lambda: not serving.server_state.tasks)
         assert serving.app.state.answers["GET", 200] == 0
-    assert told(caplog) == [Limit.READER_SECONDS]
+    assert reached_limits(caplog) == [Limit.READER_SECONDS]
 
 
 @on_server()
@@ -283,7 +283,7 @@ async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
                 assert await second.ended()
                 serving.app.state.long_poll.stop()
                 assert (await served.answer())[0] == 200
-    assert told(caplog) == [Limit.IDLE_CONNECTIONS]
+    assert reached_limits(caplog) == [Limit.IDLE_CONNECTIONS]
     assert addresses_in(caplog) == ["127.0.0.9"]
 
 
@@ -305,7 +305,7 @@ async def test_when_no_connection_is_idle_a_new_one_is_closed(
     await until(lambda: not serving._connections())
     async with Line(key, port) as line:
         assert await answers(line) == [200]
-    assert told(caplog) == [Limit.CONNECTIONS]
+    assert reached_limits(caplog) == [Limit.CONNECTIONS]
 
 
 @on_server()
@@ -337,7 +337,7 @@ async def test_the_connection_limit_of_one_address_does_not_affect_others(
         assert {(await line.answer())[0] for line in (newest, *lines[1:])} == {200}
     await until(lambda: not serving._connections())
     assert not serving.watch._by_network
-    assert told(caplog) == [Limit.ADDRESS_CONNECTIONS]
+    assert reached_limits(caplog) == [Limit.ADDRESS_CONNECTIONS]
     assert addresses_in(caplog) == ["127.0.0.2"]
 
 
@@ -394,7 +394,7 @@ async def test_too_many_pipelined_requests_end_the_connection(
         assert {status for status, _, _ in answers} == {200}
         assert answers[-1][1]["connection"] == "close"
         assert await line.ended()
-    assert told(caplog) == [Limit.PIPELINED]
+    assert reached_limits(caplog) == [Limit.PIPELINED]
 
 
 @pytest.mark.parametrize(

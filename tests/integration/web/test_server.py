@@ -168,20 +168,20 @@ def test_an_idle_connection_does_not_delay_the_stop(rt: Runtime, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "message"),
     [
         ("{taken}", "in use by another program"),
         ("192.0.2.1:8000", "Cannot listen on 192.0.2.1:8000"),
         ("no.invalid:80", "listen"),
     ],
 )
-def test_an_unusable_address_is_reported_with_a_remedy(rt: Runtime, address: str, told: str) -> None:
+def test_an_unusable_address_is_reported_with_a_remedy(rt: Runtime, address: str, message: str) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         settings = rt.settings.model_copy(update={"listen": address.replace("{taken}", taken)})
-        with pytest.raises(OperatorError, match=told) as failed:
+        with pytest.raises(OperatorError, match=message) as failed:
             server.bind(settings)
         assert failed.value.hint
 
@@ -191,7 +191,7 @@ def profile_post(rt: Runtime) -> str:
     return accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
 
 
-# --- Where the web server listens: what systemd holds open counts, and what is wrong with it is told ------------------
+# --- listening sockets -----------------------------------------------------------------------------------------------
 
 
 def hand_over(rt: Runtime, *sockets: socket.socket) -> None:

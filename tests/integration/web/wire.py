@@ -108,7 +108,7 @@ class Line:
         return await self.reader.read(1) == b""
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def reached_limits(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.message in set(Limit)]
 
 

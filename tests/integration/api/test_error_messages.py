@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.runtime import Runtime
-from tests.integration.api.client import Client
+from tests.integration.api.client import Client, form
 from tests.integration.uploads.caller import Reply
 from tests.support.appliance import accept
 from tests.support.rows import artifact
@@ -15,7 +15,7 @@ SOON = "2026-12-01T10:00:00Z"
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
 
-def told(reply: Reply) -> dict[str, str]:
+def messages(reply: Reply) -> dict[str, str]:
     assert reply.status == 400, reply.body
     return {".".join(map(str, error["path"])): error["message"] for error in reply.json()["errors"]}
 
@@ -23,7 +23,7 @@ def told(reply: Reply) -> dict[str, str]:
 def test_a_misplaced_time_is_refused_with_its_correct_place(client: Client, rt: Runtime, profile: str) -> None:
     body = {"post": {"body": "x"}, "profiles": [profile], "scheduledAt": SOON}
     reply = client.send("POST", "/posts", body)
-    assert told(reply) == {"scheduledAt": "belongs in post.scheduledAt"}
+    assert messages(reply) == {"scheduledAt": "belongs in post.scheduledAt"}
     assert reply.json()["detail"] == "scheduledAt belongs in post.scheduledAt."
     assert rt.reader.value("SELECT count(*) FROM post") == 0
 
@@ -54,15 +54,15 @@ def test_a_misplaced_or_misspelled_name_is_refused_with_the_correct_name(
     client: Client, profile: str, wrong: Any, path: str, message: str
 ) -> None:
     draft = {"post": {"body": "x"}, "profiles": [profile], **wrong}
-    assert told(client.send("POST", "/posts", draft)) == {path: message}
-    assert told(client.send("POST", "/posts/validate", draft)) == {path: message}
+    assert messages(client.send("POST", "/posts", draft)) == {path: message}
+    assert messages(client.send("POST", "/posts/validate", draft)) == {path: message}
 
 
 def test_a_misplaced_name_in_a_change_is_refused_with_the_correct_name(
     client: Client, rt: Runtime, profile: str
 ) -> None:
     post = accept(rt, profile)
-    assert told(client.send("PATCH", f"/posts/{post}", {"scheduledAt": None})) == {
+    assert messages(client.send("PATCH", f"/posts/{post}", {"scheduledAt": None})) == {
         "scheduledAt": "belongs in post.scheduledAt"
     }
 
@@ -91,15 +91,17 @@ def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, 
 def test_at_most_a_hundred_errors_are_listed_and_all_are_counted(client: Client, profile: str) -> None:
     body = {"post": {"body": "x"}, "profiles": [profile], **{f"k{number}": 1 for number in range(1000)}}
     reply = client.send("POST", "/posts", body)
-    assert len(told(reply)) == 100
+    assert len(messages(reply)) == 100
     assert "There are 999 more errors" in reply.json()["detail"]
 
 
 def test_sizes_have_their_units(client: Client) -> None:
     upload = {"fileName": "a.mp4", "mimeType": "video/mp4", "fileSize": 157_286_401}
-    assert told(client.send("POST", "/uploads", upload)) == {"fileSize": "must be at most 150 MiB (157286400 bytes)"}
+    assert messages(client.send("POST", "/uploads", upload)) == {
+        "fileSize": "must be at most 150 MiB (157286400 bytes)"
+    }
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 40 << 20}
-    assert told(client.send("POST", "/uploads", upload)) == {
+    assert messages(client.send("POST", "/uploads", upload)) == {
         "fileSize": "is 40 MiB (41943040 bytes); the limit for images is 32 MiB (33554432 bytes)"
     }
     large = client.send("POST", "/posts", b" " * ((1 << 20) + 1))
@@ -115,8 +117,7 @@ def test_sizes_have_their_units(client: Client) -> None:
     ],
 )
 def test_errors_of_a_malformed_payload_name_the_payload(client: Client, payload: bytes, detail: str) -> None:
-    form = b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + payload + b"\r\n--x--\r\n"
-    reply = client.send("POST", "/posts", form, content_type="multipart/form-data; boundary=x")
+    reply = client.send("POST", "/posts", form(payload), content_type="multipart/form-data; boundary=x")
     assert reply.status == 400
     assert reply.json()["detail"].startswith(detail)
     assert "body" not in json.dumps(reply.json()).lower()
@@ -146,7 +147,7 @@ def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(
     client: Client, rt: Runtime, profile: str, address: str, path: str, message: str
 ) -> None:
     reply = client.send("GET", address.format(profile=profile, post=accept(rt, profile)))
-    assert told(reply) == {path: message}
+    assert messages(reply) == {path: message}
     assert reply.json()["detail"].startswith(f"{path} {message}")
 
 
@@ -200,7 +201,7 @@ def test_a_delivery_status_in_status_is_refused_with_the_correct_parameter(clien
     def message(query: str) -> str:
         reply = client.send("GET", f"/posts?{query}")
         assert reply.status == 400
-        return told(reply)[query.partition("=")[0]]
+        return messages(reply)[query.partition("=")[0]]
 
     for outcome in ("published", "failed", "unknown"):
         assert message(f"status={outcome}") == (

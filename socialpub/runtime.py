@@ -1,7 +1,4 @@
-"""Builds the components of the appliance once; passed as `rt`.
-
-Every process has one. Every test has one with a clock that it sets by hand, and with the sandbox as its networks.
-"""
+"""The components of the appliance, built once per process and passed as `rt`."""
 
 import asyncio
 import contextlib
@@ -34,20 +31,20 @@ from socialpub.providers.oauth import Tokens
 
 WEB_CACHE_KIB = 4000
 WORKER_CACHE_KIB = 1000
-"""Of each thread that reads; a worker has threads for every network."""
+"""Lower, because a worker has reading threads for every network."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Wakeup(Protocol):
-    """Wakes the worker for a delivery. It may be lost: the reconciler wakes it again."""
+    """Wakes the worker for a delivery. The reconciler repeats lost wake-ups."""
 
     def notify(self, delivery_id: str) -> None: ...
 
 
 class NoWakeup:
-    """For processes and tests that leave it to the reconciler."""
+    """Leaves all deliveries to the reconciler."""
 
     def notify(self, delivery_id: str) -> None:
         pass
@@ -55,14 +52,14 @@ class NoWakeup:
 
 @dataclass(frozen=True, slots=True)
 class TakenLock:
-    """A lock that another process holds, and when that was seen, on the monotonic clock."""
+    """A lock of another process, and when it was seen, on the monotonic clock."""
 
     file: int | None
     first_seen: float
     last_seen: float
 
 
-# What one process remembers and no row contains. It ends with the process. All times are on the monotonic clock.
+# --- state of one process that no row contains. Times are on the monotonic clock. ------------------------------------
 
 
 @dataclass(slots=True)
@@ -70,19 +67,19 @@ class Engine:
     """The state of deliveries, by delivery id unless a field says otherwise."""
 
     pending_writes: dict[str, Callable[[], Delivery | None]] = field(default_factory=dict)
-    """Stores the result of each step that a network answered and the disk did not take yet."""
+    """The functions that store results of steps, after a failed write."""
     read_back_at: dict[str, float] = field(default_factory=dict)
-    """When this process last read the delivery's account, or began to read it."""
+    """When the last read-back in this process began or ended."""
     announced_at: dict[str, float] = field(default_factory=dict)
     """When the first commit was announced."""
     clock_offsets: dict[str, float] = field(default_factory=dict)
-    """By network: its Unix time minus our monotonic clock."""
+    """By network: its Unix time minus the monotonic clock."""
     clock_noted_at: dict[str, float] = field(default_factory=dict)
-    """By network: when that was noted."""
+    """By network: when the offset was stored."""
     backfill_counts: dict[str, int] = field(default_factory=dict)
-    """How many of the ages this process has asked at."""
+    """The number of backfill requests of this process."""
     retention_steps: Iterator[Callable[..., int]] | None = None
-    """The rest of the present round of retention."""
+    """The remaining steps of the current round of retention."""
     retention_again_at: float = 0.0
 
 
@@ -91,14 +88,14 @@ class TokenKeeper:
     """The state of accounts."""
 
     pending_grants: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
-    """By profile, what a network granted and the disk did not take yet: the former profile, the tokens, when they were
-    requested, and whether an owner requested them."""
+    """By profile: new tokens after a failed write, with the former profile, the instant of the request, and whether the
+    owner requested them."""
     taken_locks: dict[str, TakenLock] = field(default_factory=dict)
-    """By profile, the token locks that other processes hold."""
+    """By profile: the token locks of other processes."""
     answers: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
-    """By profile, sealed token and question: until when an answer counts, and the answer or the error."""
+    """By profile, sealed token and question: the expiry of the answer, and the answer or the error."""
     failed_avatars: dict[tuple[str, str | None], float] = field(default_factory=dict)
-    """By profile and address: when an avatar is fetched again."""
+    """By profile and URL: when the avatar is fetched again."""
 
 
 @dataclass(slots=True)
@@ -106,9 +103,9 @@ class MediaStore:
     """The state of stored media."""
 
     arriving_bytes: int = 0
-    """Of uploads that no row names yet. Only the event loop counts them."""
+    """Bytes of uploads without a row. Only the event loop changes the number."""
     walked_bytes: int = 0
-    """What the folders of renditions, thumbnails and avatars contained when they were last walked."""
+    """The last measured size of renditions, thumbnails and avatars."""
     walk_again_at: float = 0.0
 
 
@@ -123,13 +120,13 @@ class Runtime:
     http: Http
     process: ProcessLock
     instance_id: str
-    """Which installation this is, shown by `/healthz`. No secret."""
+    """The id of this installation in `/healthz`. It is not a secret."""
     wakeup: Wakeup = field(default_factory=NoWakeup)
     service_manager: ServiceManager = field(default_factory=ServiceManager)
     stopping: threading.Event = field(default_factory=threading.Event)
-    """Set when this process takes up nothing new."""
+    """Set when this process begins no new work."""
     running_tasks: dict[str, float] = field(default_factory=dict)
-    """When each periodic task of this process that runs was due, on the monotonic clock."""
+    """When each running periodic task of this process was due."""
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
     media: MediaStore = field(default_factory=MediaStore)
@@ -140,7 +137,6 @@ class Runtime:
         return self.db.reader
 
     def http_for(self, provider: str) -> Http:
-        """The client for calls to this network."""
         return self.http.for_network(provider)
 
     def now(self) -> datetime:
@@ -150,17 +146,17 @@ class Runtime:
         return stamp(self.clock.now())
 
     def write(self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `fn(rt, tx, *args)` in a transaction; returns when it is on the disk. Not from the event loop."""
+        """Run `fn(rt, tx, *args)` in a transaction and wait for the disk. Do not call this on the event loop."""
         return self.db.write(lambda tx: fn(self, tx, *args, **kwargs))
 
     def write_soon(
         self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
-        """The same, for the event loop."""
+        """Do the same on the event loop."""
         return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
 
     async def read_in_thread(self, fn: Callable[[Reader], T]) -> T:
-        """Run a long read in a thread, so that it delays no other read."""
+        """Run a long read in a thread, so it does not block the event loop."""
         return await asyncio.to_thread(lambda: fn(self.db.reader))
 
     def close(self) -> None:
@@ -177,7 +173,7 @@ def build(
     role: str = "process",
     **parts: Any,
 ) -> Runtime:
-    """Open everything. Raise OperatorError for a problem that only the operator can fix."""
+    """Open the database and build all components. Raise OperatorError."""
     clock = clock or SystemClock()
     redaction.add_configured_secrets(*settings.secret_values())
     secret_key.finish_rotation(settings.secret_key_file, settings.database_file, settings.run_dir)
@@ -185,7 +181,6 @@ def build(
 
     @lru_cache(maxsize=4096)
     def media_url(storage_key: str, second: int) -> str:
-        """A read URL counts in whole seconds: all that are made within one are the same."""
         return signed_urls.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
 
     db = Database(
@@ -200,7 +195,7 @@ def build(
     )
     secret_key.accept_former_urls(db.reader, secrets)
     process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
-    # A command that changes the key looks for processes. From here on it sees this one.
+    # A command that changes the key looks for processes, and finds this process from now on.
     with upgrade.exclusive(settings.run_dir):
         secret_key.check_key(db.reader.connection, secrets)
     client.share_memory_in(settings.run_dir / "decoders")
@@ -219,13 +214,12 @@ def build(
 
 
 async def run_in_thread(fn: Callable[[], T]) -> T:
-    """`fn()` on a thread of its own. Unlike those of `asyncio.to_thread`, a stop of the process does not wait for it:
-    what it leaves behind then must be harmless."""
+    """Run `fn()` on a new thread. A stop of the process does not wait for the thread, unlike `asyncio.to_thread`."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
 
-    def tell(act: Callable[[], None]) -> None:
+    def settle(act: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(lambda: None if future.done() else act())
 
@@ -234,9 +228,9 @@ async def run_in_thread(fn: Callable[[], T]) -> T:
             result = context.run(fn)
         except BaseException as error:
             failure = error
-            tell(lambda: future.set_exception(failure))
+            settle(lambda: future.set_exception(failure))
         else:
-            tell(lambda: future.set_result(result))
+            settle(lambda: future.set_result(result))
 
-    threading.Thread(target=work, name="aside", daemon=True).start()
+    threading.Thread(target=work, name="run-in-thread", daemon=True).start()
     return await future

@@ -35,7 +35,7 @@ def test_every_dependency_is_locked() -> None:
     assert needed <= set(RUNNING)
 
 
-def test_what_both_files_name_has_one_version() -> None:
+def test_a_package_in_both_files_has_one_version() -> None:
     shared = set(RUNNING) & set(DEVELOPING)
     assert {name: RUNNING[name] for name in shared} == {name: DEVELOPING[name] for name in shared}
 
@@ -51,7 +51,7 @@ def test_every_locked_package_has_a_hash(file: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["test", "test-fast", "check", "format", "bench", "chaos", "simulate"])
-def test_what_needs_the_tools_installs_them_by_itself(target: str) -> None:
+def test_jobs_install_their_own_tools(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert f"\n{target}: dev\n" in makefile
     assert "\nrun: setup\n" in makefile

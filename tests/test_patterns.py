@@ -1,7 +1,7 @@
-"""No pattern takes longer than the text is long: whoever chooses a text would choose everybody's waiting time.
+"""Every pattern takes linear time, so that no caller can block others with a long text.
 
-Every regular expression of the house is found here by reading the code, and stands either among those that meet
-foreign text, with the worst that could be sent to it, or among those that meet only our own.
+The test finds every regular expression in the code. Each is listed either with the worst foreign texts for it, or as a
+pattern for texts of socialpub.
 """
 
 import ast
@@ -425,12 +425,12 @@ def applied(pattern: "re.Pattern[Any]", method: str) -> Callable[[str], Any]:
 # --- and what holds --------------------------------------------------------------------------------------------------
 
 
-def test_every_pattern_is_known_and_none_is_listed_that_is_no_more() -> None:
+def test_the_list_of_patterns_is_complete() -> None:
     assert sorted(patterns()) == sorted([*FOREIGN, *OUR_OWN])
 
 
 @pytest.mark.parametrize("place", FOREIGN)
-def test_a_pattern_takes_no_longer_than_the_text_is_long(place: str) -> None:
+def test_a_pattern_takes_linear_time(place: str) -> None:
     for pattern, methods in patterns()[place]:
         for method in methods:
             for worst in (*EVERYWHERE, *FOREIGN[place]):
@@ -438,20 +438,20 @@ def test_a_pattern_takes_no_longer_than_the_text_is_long(place: str) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_neither_does_what_reads_it_with_several(name: str) -> None:
+def test_a_function_with_several_patterns_takes_linear_time(name: str) -> None:
     read, more = READERS[name]
     for worst in (*EVERYWHERE, *more):
         check_growth(read, worst)
 
 
-def test_nor_the_addresses_that_are_asked_for() -> None:
+def test_matching_a_route_takes_linear_time() -> None:
     for route in routes():
         regex = compile_path(route.path)[0]
         for worst in (*EVERYWHERE, ("/api/v1/posts/", "/", "x"), ("/storage/media/", "/", "\n"), ("", "/a", "\n")):
             check_growth(regex.match, worst)
 
 
-def test_a_pattern_that_does_is_noticed() -> None:
+def test_a_slow_pattern_is_detected() -> None:
     """It took three seconds of everybody's time."""
     media_types = re.compile(r"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
     with pytest.raises(pytest.fail.Exception, match=r"take .*times as long"):

@@ -198,7 +198,7 @@ class UnknownOutcome(Phase):
 
 @dataclass(frozen=True, slots=True)
 class ReadingBack(UnknownOutcome):
-    """Read-backs search the account until `publishing.resend_after` has passed."""
+    """The outcome of a call is unknown. Read-backs follow until `publishing.resend_after` has passed."""
 
     name = PhaseName.READING_BACK
     reads_back = True

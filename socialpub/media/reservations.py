@@ -1,8 +1,7 @@
 """Reserves disk space for transfers in progress, so that together they never fill the disk.
 
-The bytes that transfers may still bring count against the free space above a floor. The floor stays free for rows:
-posts and tokens can always be stored. Each process writes its sum into one locked file. Processes that share a data
-folder read each other's sums, and a process that dies frees its reservations at once.
+The remaining bytes of all transfers must fit into the free space above a floor, which stays free for posts and tokens.
+Each process writes its sum to a locked file, and other processes read the sum. If a process dies, its reservations end.
 """
 
 import errno
@@ -11,7 +10,6 @@ import threading
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 
 from socialpub.core import locks
 from socialpub.core.errors import Unavailable, disk_full
@@ -19,20 +17,20 @@ from socialpub.core.errors import Unavailable, disk_full
 RESERVATION_SUFFIX = ".promised"
 
 _ANNOUNCE_BYTES = 4 * 1024 * 1024
-"""A process updates its sum after this many bytes. Until then, others count too much, never too little. It also
-measures the disk again: other programs write to it."""
+"""After this number of bytes, a process updates its sum and measures the disk again. Until then, the sum is too
+high."""
 
 SLOW_SECONDS = 30.0
 SLOW_BYTES_PER_SECOND = 16 * 1024
-"""A transfer that brings less for `SLOW_SECONDS` keeps its space only until another transfer needs it. The slowest home
-connection brings several times as much."""
+"""A transfer below this speed for `SLOW_SECONDS` loses its space when another transfer needs the space. The slowest
+home connection is several times faster."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 def as_unavailable(error: OSError) -> Exception:
-    """Return Unavailable when the disk is at fault, otherwise the error itself."""
+    """Return Unavailable for an error of the disk, otherwise the error itself."""
     if error.errno in _FULL:
         return disk_full()
     if error.errno in _BROKEN:
@@ -44,7 +42,7 @@ class DiskReservations:
     def __init__(
         self, folder: Path, floor_bytes: int, free_bytes: Callable[[], int], monotonic: Callable[[], float]
     ) -> None:
-        """All processes share `folder`. `free_bytes` measures the disk; `monotonic` returns the time in seconds."""
+        """All processes share `folder`. `free_bytes` measures the disk."""
         self._folder = folder
         self._floor_bytes = floor_bytes
         self._measure = free_bytes
@@ -58,7 +56,7 @@ class DiskReservations:
         self._unmeasured_bytes = 0
 
     def reserve(self, size_bytes: int, *, for_accepted_post: bool = False) -> "DiskReservation":
-        """Reserve space for a transfer, possibly none yet; use the result in a `with`. Raises Unavailable.
+        """Reserve space for a transfer; use the result in a `with`. Raise Unavailable.
 
         The delivery of an accepted post may use half of the floor.
         """
@@ -69,7 +67,7 @@ class DiskReservations:
     # --- called by reservations --------------------------------------------------------------------------------------
 
     def resize(self, reservation: "DiskReservation", size_bytes: int) -> None:
-        """Announce the size, then check it: two processes may both be refused, but never both get the same space."""
+        """Announce the size, then check it. Two processes may both be rejected, but never get the same space."""
         now = self._monotonic()
         with self._lock:
             self._active.add(reservation)
@@ -93,8 +91,8 @@ class DiskReservations:
         with self._lock:
             if reservation not in self._active:
                 raise Unavailable(
-                    f"This transfer brought less than {SLOW_BYTES_PER_SECOND // 1024} KiB a second, and another one "
-                    "needed the room. Send it again.",
+                    f"This transfer was slower than {SLOW_BYTES_PER_SECOND // 1024} KiB per second, and another "
+                    "transfer needed its disk space. Send the file again.",
                     retry_after_seconds=60,
                 )
             if self._unmeasured_bytes >= _ANNOUNCE_BYTES:
@@ -119,7 +117,7 @@ class DiskReservations:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _revoke_slow(self, reservation: "DiskReservation", missing_bytes: int, now: float) -> None:
-        """Release slow reservations, the largest first. Raises Unavailable when that is not enough."""
+        """Release slow reservations, the largest first. Raise Unavailable if they are not enough."""
         slow = sorted(
             (one for one in self._active if one is not reservation and one.is_slow(now)), key=attrgetter("left_bytes")
         )
@@ -127,8 +125,7 @@ class DiskReservations:
             if self._free_bytes - reservation.left_bytes < reservation.floor_bytes:
                 raise disk_full()
             raise Unavailable(
-                "Other transfers are on their way, and the disk has no room for this one beside them. Send it again "
-                "when they have ended.",
+                "Other transfers in progress use the remaining disk space. Send the file again when they have ended.",
                 retry_after_seconds=10,
             )
         while missing_bytes > 0:
@@ -155,29 +152,26 @@ class DiskReservations:
 
 
 class DiskReservation:
-    """Space for one transfer. `left_bytes` may still arrive; leaving the `with` releases them."""
+    """Space for the `left_bytes` of one transfer. Leaving the `with` releases the space."""
 
     def __init__(self, reservations: DiskReservations, floor_bytes: int) -> None:
         self._reservations = reservations
         self.floor_bytes = floor_bytes
-        """This much of the disk stays free."""
         self.left_bytes = 0
         self._marked_at = 0.0
         self._marked_left_bytes = 0
 
     def resize(self, size_bytes: int) -> None:
-        """Reserve this many bytes from now on. Raises Unavailable; then nothing is reserved any more."""
+        """Change the reserved bytes. Raise Unavailable, which releases the reservation."""
         self._reservations.resize(self, size_bytes)
 
     def spend(self, size_bytes: int) -> None:
-        """Take bytes from the reservation; call this before you write them.
-
-        Raises Unavailable when other programs filled the disk, or a quicker transfer got the space.
-        """
+        """Use reserved bytes, before they are written. Raise Unavailable if other programs or transfers got the
+        space."""
         self._reservations.spend(self, size_bytes)
 
     def mark(self, now: float, left_bytes: int) -> None:
-        """Measure the speed of the transfer from here on."""
+        """Measure the speed of the transfer from now on."""
         self.left_bytes = left_bytes
         self._marked_at, self._marked_left_bytes = now, left_bytes
 
@@ -191,14 +185,12 @@ class DiskReservation:
     def __enter__(self) -> "DiskReservation":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._reservations.release(self)
 
 
 def _read_bytes(path: Path) -> int:
     try:
         return int(path.read_bytes() or 0)
-    except (OSError, ValueError):  # it has ended meanwhile, or belongs to another user
+    except (OSError, ValueError):  # the process has ended, or another user owns the file
         return 0

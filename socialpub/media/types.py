@@ -1,7 +1,7 @@
-"""Media types: what is accepted, what a file turned out to be, and what its first bytes say.
+"""Accepted media types, the facts about a file, and the detection of a type by the first bytes.
 
-Quick to import: the child process that decodes files loads it, as does the process that starts the child. The first
-bytes choose the decoder; the decoder has the last word.
+The child process that decodes files also imports this module, so the import must be fast. The first bytes choose the
+decoder, and the decoder decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ ACCEPTED_TYPES: Mapping[str, str] = {
     "video/quicktime": "video",
     "video/webm": "video",
 }
-"""The media types that may be uploaded, and the kind of each."""
+"""The media types that the API accepts, each with its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaLimits:
-    """What one file may measure. Bytes; pixels of one frame, and of all frames of an animation together."""
+    """The limits of one file: bytes, pixels of one frame, and pixels of all frames of an animation."""
 
     image_bytes: int = units.MAX_IMAGE_BYTES
     image_pixels: int = units.MAX_IMAGE_PIXELS
@@ -35,7 +35,7 @@ class MediaLimits:
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
-    """What a fitted image must satisfy. `types` in order of preference, pixels upright, None: no limit."""
+    """The limits of a fitted image. `types` are in order of preference, sides are upright, and None means no limit."""
 
     types: Sequence[str]
     max_bytes: int
@@ -43,22 +43,21 @@ class FitLimits:
     max_height: int | None = None
     max_short_side: int | None = None
     rewrite: bool = False
-    """Also what fits as it is: only pixels and colour profile are kept."""
+    """Rewrite also an image that fits: only pixels and color profile stay."""
 
     def scale(self, width: int, height: int) -> float:
-        """The factor, at most 1, that brings these sides within the limits."""
+        """Return the factor, at most 1, that brings these sides within the limits."""
         bounds = ((self.max_width, width), (self.max_height, height), (self.max_short_side, min(width, height)))
         return min([1.0, *(most / side for most, side in bounds if most is not None)])
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a file turned out to be.
+    """The facts about a file.
 
-    `facts` is JSON; keys that do not apply are missing. Images: width, height (pixels, upright), frames, and
-    orientation (EXIF, only when the file is not stored upright). Videos: width, height (as shown), duration_seconds,
-    frame_rate, frames, rotation (degrees, only when turned), video_codec, has_audio, audio_codec, pixel_format,
-    pixel_aspect ("4:3", only when pixels are not square).
+    `facts` is JSON without empty keys. Images: width, height (upright), frames, orientation (EXIF, if not upright).
+    Videos: width, height (as shown), duration_seconds, frame_rate, frames, rotation (degrees, if rotated), video_codec,
+    has_audio, audio_codec, pixel_format, pixel_aspect ("4:3", if pixels are not square).
     """
 
     kind: str
@@ -67,24 +66,24 @@ class Facts:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class MediaRejected(Exception):
-    """The file is not what it has to be. `reason` is a sentence for the caller; it names no path."""
+class _WithReason(Exception):
+    """An error whose `reason` is a sentence for the caller, without a path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class CannotFit(Exception):
-    """No version of the image satisfies the limits. `reason` is a sentence that names limit and found value."""
+class MediaRejected(_WithReason):
+    """The file is not valid."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+
+class CannotFit(_WithReason):
+    """No version of the image is within the limits."""
 
 
 def canonical_type(mime_type: str) -> str | None:
-    """The accepted type that this one means (`image/jpg` is `image/jpeg`), or None."""
+    """Return the accepted type of this name (`image/jpeg` for `image/jpg`), or None."""
     name = mime_type.strip().lower()
     if name == "image/jpg":
         name = "image/jpeg"
@@ -92,12 +91,12 @@ def canonical_type(mime_type: str) -> str | None:
 
 
 def is_undeclared(mime_type: str) -> bool:
-    """Whether a sender who names this type says nothing about the file: what it is found to be counts then."""
+    """Return whether this type says nothing about the file, so that only its content counts."""
     return mime_type in ("", "application/octet-stream")
 
 
 def media_kind(mime_type: str) -> str | None:
-    """`image` or `video`; None for a type that is not accepted."""
+    """Return `image` or `video`, or None for a type that is not accepted."""
     name = canonical_type(mime_type)
     return None if name is None else ACCEPTED_TYPES[name]
 
@@ -115,23 +114,23 @@ _IMAGES = (
     (b"GIF89a", "image/gif"),
 )
 _BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx"})
-"""How a file of boxes (MP4, QuickTime) begins, but for those of images."""
+"""The first boxes of files (MP4, QuickTime), without those of images."""
 
 EBML = b"\x1a\x45\xdf\xa3"
-"""How Matroska and WebM begin."""
+"""The first bytes of Matroska and WebM."""
 
 _SIGNATURE_BYTES = 12
 
 
 def image_type(head: bytes) -> str | None:
-    """The accepted type of image that begins like this, or None."""
+    """Return the accepted image type with this beginning, or None."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((mime_type for start, mime_type in _IMAGES if head.startswith(start)), None)
 
 
 def is_boxes(head: bytes) -> bool:
-    """Whether it begins like a file of boxes: MP4, QuickTime, or an image that is made of boxes."""
+    """Return whether this is the beginning of a file of boxes: MP4, QuickTime, or an image of boxes."""
     return head[4:8] in _BOXES
 
 
@@ -140,7 +139,7 @@ def is_video(head: bytes) -> bool:
 
 
 def detect_kind(path: Path) -> str | None:
-    """`image`, `video`, or None. Raises OSError."""
+    """Return `image`, `video` or None. Raise OSError."""
     with path.open("rb") as file:
         head = file.read(_SIGNATURE_BYTES)
     if image_type(head) is not None:

@@ -1,7 +1,7 @@
-"""The first tables.
+"""Create the first tables.
 
-Times are text of one form (`clock.stamp`), so that comparing text compares time and SQLite can put them into JSON as
-they are. Ids are UUIDv7 as text. JSON columns hold objects.
+Times are stamps (`clock.stamp`), so a comparison of text compares time, and SQLite can put them into JSON. Ids are
+UUIDv7 as text. JSON columns contain objects.
 """
 
 TABLES = """

@@ -1,8 +1,7 @@
-"""Accounts are connected through the networks' own consent pages, and tokens that nobody uses are kept alive.
+"""Connect accounts through consent pages, and keep unused tokens alive.
 
-An attempt to connect waits for a browser that may come back once. Its state is stored as a hash only: whoever reads
-the database cannot answer for the browser. Of a profile it is now known when its tokens were last renewed, and when its
-owner was last told that something is to be done.
+An attempt to connect waits for one return of the browser. Only a hash of its state is stored, so the database's content
+is not enough to answer. A profile has the instants of its last renewal and of its last warning.
 """
 
 STATEMENTS = """

@@ -1,4 +1,4 @@
-"""Posts that are up and whose id the network has not told yet are looked for every few seconds: they have an index."""
+"""Add an index for published deliveries without an id, because they are read back every few seconds."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

@@ -1,7 +1,6 @@
-"""A hold has a scope: questions may be held while posting goes on, or one step of a network's plans.
+"""Give a hold a scope: read-backs and polls, or one step of a plan, while other steps continue.
 
-What a delivery does next is a column, computed from its plan, so that the lane of a profile can pass what is held. What
-the former version left half-way is brought to what now holds of second calls and of waits.
+The scope of a delivery's next step is a column that SQLite computes from the plan, so a queue can skip held deliveries.
 """
 
 AN_UNKNOWN_OUTCOME = """
@@ -9,13 +8,12 @@ AN_UNKNOWN_OUTCOME = """
         progress = json_set(progress, '$.reading_back', json('true'), '$.looks', 0)
     WHERE state IN ('queued', 'running') AND committed_at IS NULL AND json_extract(progress, '$.commits') > 0
         AND NOT json_extract(progress, '$.reading_back')"""
-"""Two minutes of looks used to be enough for a second call, and the mark of the first was cleared then: they are looked
-for again."""
+"""The former version cleared the mark of the first call after two minutes of read-backs. These calls are read back."""
 
 WAITS_OF_A_DAY = """
     UPDATE not_before SET until = min(until, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 day'))
     WHERE endpoint <> 'commit'"""
-"""Whatever a network named, it is asked again after a day."""
+"""No wait is longer than a day."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

@@ -1,7 +1,7 @@
-"""Sealed tokens belong to their row and column: one that is copied to another cannot be opened there.
+"""Bind sealed tokens to their row and column, so a copied token cannot be opened in another place.
 
-What the former version sealed is sealed again for the place where it lies, also the upload addresses in the memos of
-deliveries on their way. What cannot be opened with this `secret.key` stays as it is, and cannot be opened later either.
+Tokens and upload URLs of the former version are sealed again. A value that this `secret.key` cannot open stays
+unchanged.
 """
 
 PLACES = (("profile", "access_token"), ("profile", "refresh_token"), ("consent", "verifier"))
@@ -13,7 +13,7 @@ MEMOS = """
     SET memo = json_set(memo, '$.upload.address', CAST(
         reseal(CAST(json_extract(memo, '$.upload.address') AS BLOB), 'delivery', id, 'memo') AS TEXT))
     WHERE json_type(memo, '$.upload.address') = 'text'"""
-"""Where TikTok takes a video's bytes."""
+"""The upload URL of a TikTok video."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

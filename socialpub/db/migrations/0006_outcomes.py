@@ -1,9 +1,7 @@
-"""Posts are found by what became of their deliveries, a failed one knows the one that it repeats, and the time from due
-to sent is counted.
+"""Find posts by the outcomes of their deliveries, link retries, and count the delay from due to sent.
 
-A post holds one letter per delivery (`State.letter`), in the order of the profiles' ids, which is that of its audience;
-the counters are kept per audience, status and letters, so that a total stays a short sum. The index of audience and
-status gains the letters in its middle: within each of them the newest still come first.
+A post has one letter per delivery (`State.letter`), in the order of the profiles' ids. Counters by audience, status and
+letters keep a total a short sum. The index contains the letters between status and time.
 """
 
 STATEMENTS = """

@@ -1,7 +1,7 @@
-"""Totals over all audiences: posts by status, and ended deliveries by network and outcome.
+"""Add totals over all audiences: posts by status, and ended deliveries by network and outcome.
 
-Counters per audience and outcomes are as many as there are mixtures of those: a hundred profiles a post make nearly as
-many as there are posts. What is asked without a filter, and what /metrics shows, must not add all of them up.
+There can be nearly as many counters by audience and outcomes as posts. Queries without a filter and /metrics must not
+add all of them.
 """
 
 STATEMENTS = """

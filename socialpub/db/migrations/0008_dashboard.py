@@ -1,7 +1,7 @@
-"""The dashboard: browsers that are signed in, and links that let one in once.
+"""Add sessions and sign-in links for the dashboard.
 
-Of what a browser holds only a digest is stored: whoever reads the database cannot sign in with it. Both belong to this
-installation: a copy restored elsewhere has another instance id, and lets in nobody whom its original knew.
+Only digests are stored, so the database's content is not enough to sign in. Both belong to one instance id, so they are
+not valid in a backup that is restored elsewhere.
 """
 
 STATEMENTS = """

@@ -1,6 +1,6 @@
-"""A trail of what owners and commands did, beside the history of deliveries.
+"""Add an audit log of changes by owners and commands.
 
-It is only ever added to. A trigger that saw to it would have every copy refused: nothing in one may run by itself.
+Rows are only added. No trigger enforces this, because backups with triggers are rejected.
 """
 
 STATEMENTS = (
@@ -11,7 +11,7 @@ STATEMENTS = (
         detail TEXT NOT NULL DEFAULT '{}'
     )""",
     "CREATE INDEX trail_by_action ON trail (action, id)",
-    # A copy of a former version that was restored a moment ago had no trail to note it in.
+    # A restored backup of a former version had no audit log for its restore.
     """INSERT INTO trail (at, actor, action, subject_kind, detail)
         SELECT p.value, 'command', 'publishing.restored', 'appliance', json_object('copied_at', r.value)
         FROM appliance r JOIN appliance p ON p.name = 'paused_at' WHERE r.name = 'restored_from'""",

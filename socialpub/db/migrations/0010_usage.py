@@ -1,4 +1,4 @@
-"""What each key and network used, day by day: requests, calls, and what became of deliveries."""
+"""Count requests, calls and outcomes by day, key and network."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""What failed lately is shown to the owner first: failed deliveries have an index by when they did."""
+"""Add an index for recent failures, which the dashboard shows first."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

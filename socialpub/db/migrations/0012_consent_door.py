@@ -1,4 +1,4 @@
-"""An attempt to connect knows where it was begun, so that its end names what can be done there and leads back."""
+"""Store where an attempt to connect began, so that its end can lead back."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""What was done to one post is found without looking through the whole trail."""
+"""Add an index for the audit log of one post."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]

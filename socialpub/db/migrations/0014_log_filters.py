@@ -1,6 +1,6 @@
-"""The log's rare entries, those that failed or were canceled, and its messages are found without reading all entries.
+"""Add indexes for failed and canceled log entries, and for messages.
 
-What is published without a message, nearly all of it, is in neither index and pays for none.
+Most entries are published without a message and are in neither index.
 """
 
 

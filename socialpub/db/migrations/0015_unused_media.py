@@ -1,7 +1,7 @@
-"""An artifact knows since when no post uses it, and what media take is counted where it changes.
+"""Store since when an artifact is unused, and count the stored bytes at each change.
 
-A file that a post let go of counted as unused since it was verified: it could go within the hour. And a quota must not
-add up all files for each that arrives.
+Without the instant, an artifact of a removed post counted as unused since its verification. A quota check must not add
+all files.
 """
 
 STATEMENTS = (

@@ -1,6 +1,6 @@
-"""Attempts and token refreshes are counted when they happen.
+"""Count attempts and token refreshes when they happen.
 
-Rows of attempts may be removed one day, and adding a million of them up at every scrape would take seconds.
+Rows of attempts may be removed, and a sum over a million rows takes seconds.
 """
 
 

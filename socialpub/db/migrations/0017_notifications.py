@@ -1,7 +1,7 @@
-"""What the owner is told: which causes, in which messages, and how far each service has been sent them.
+"""Store alerts, messages, and the last sent message of each service.
 
-A message is written down in the same transaction that marks its causes as told, and each service has its own place in
-the row of messages: whenever a process dies, at most the message that it was sending is sent once more.
+One transaction stores a message and marks its alerts as sent. If a process dies, at most the current message is sent
+again.
 """
 
 STATEMENTS = (

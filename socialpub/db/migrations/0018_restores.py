@@ -1,8 +1,8 @@
-"""A post names how many restores the database had gone through when the post was accepted or last changed.
+"""Store the number of restores of the database at the acceptance or last change of a post.
 
-After a restore, another installation may publish the posts that came with the backup. The number separates them from
-the posts that the restored installation accepts itself. A clock cannot separate them, because any clock may be wrong.
-A former version that waits for its `resume` did not count: all of its posts are taken for those of the backup.
+After a restore, another installation may publish the posts of the backup. The number separates these posts from new
+posts. A clock cannot separate them, because any clock may be wrong. Before a `resume`, all posts of a former version
+count as posts of the backup.
 """
 
 STATEMENTS = (

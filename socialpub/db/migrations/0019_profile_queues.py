@@ -1,17 +1,13 @@
-"""A wait of a profile's queue is one row, and the next due delivery is found without reading the others.
+"""Store a wait of a profile's queue in one row, and find the next due delivery without reading the others.
 
-The claim of each queued delivery used to write down the same wait: 2,000 writes for each window of a rate limit. The
-oldest due delivery was found by sorting all that were due.
+Before, the claim of each queued delivery stored the same wait: 2,000 writes for each window of a rate limit. An index
+has the queue of each profile, with one line for each `waits_on`. A line whose endpoint must wait is skipped.
 
-Now a delivery knows what its next step waits on (`waits_on`), and the index keeps the queue of each profile in one line
-per value of it. A line whose endpoint must not be called is skipped as a whole.
-
-- `turn_at` is the time that orders a line: `due_at`. A clock that was set back may leave an earlier `run_at`; that one
-  counts then, so that `turn_at <= now` finds everything that is due.
-- `first_endpoint` is the endpoint of the first step, as long as no claim has stored a plan.
-- `waits_on` is the endpoint of the next step. It begins with `+` when the wait between two posts of a profile applies,
-  too: before the first step and before the commit. It is empty for what ends without a call.
-- `not_before.outlasts`: what was due, or has begun, before this instant would wait longer than `give_up_after`.
+- `turn_at` orders a line: `due_at`, or an earlier `run_at` after the clock was set back.
+- `first_endpoint` is the endpoint of the first step, for a delivery without a plan.
+- `waits_on` is the endpoint of the next step. It begins with `+` if the gap between two posts applies: before the first
+  step and before the commit. It is empty for a delivery that ends without a call.
+- `not_before.outlasts`: a delivery that is due or started before this instant would wait longer than `give_up_after`.
 """
 
 ENDPOINT = """CASE WHEN json_extract(progress, '$.reading_back') THEN 'read_back'

@@ -1,7 +1,6 @@
-"""Times in which posts of a profile waited for the profile's own queue: no deadline of a post counts them.
+"""Store waits for a profile's own queue, which do not count against the deadline of a post.
 
-A delivery that waits for the gap between two posts, or for a long step of another post, is not late because of its
-network or because socialpub was down. The reason is known only while it waits, so the times are written down.
+The reason of a wait (the gap between two posts, or a long step of another post) is only known during the wait.
 """
 
 STATEMENTS = """

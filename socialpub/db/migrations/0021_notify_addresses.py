@@ -1,6 +1,6 @@
-"""Addresses for notifications that the owner adds in the dashboard, beside `[notify] urls` of the configuration.
+"""Store URLs for notifications that the owner adds in the dashboard, in addition to `[notify] urls`.
 
-An address holds a password, so it is sealed like a token. `name` shows no more of it than its scheme and its host.
+A URL contains a password, so it is sealed. `name` contains only its scheme and host.
 """
 
 

@@ -1,7 +1,6 @@
-"""Whether a delivery failed because the post itself was refused: the same post would be refused again.
+"""Store whether a delivery failed because the network rejected the content, so that a retry would fail again.
 
-A page can then offer the owner to change the post first. The sentence of the failure says why in words, which no code
-reads. Deliveries that failed before this migration count as failures that may pass.
+The dashboard then suggests to edit the post. Earlier failures count as temporary.
 """
 
 

@@ -1,6 +1,6 @@
-"""What a network calls the values that an account can choose, such as its boards: kept from the last list.
+"""Store the network's labels for values of options, such as boards.
 
-A post names its board by an id of 19 digits. Its page shows the name without a call to the network.
+A post has the id of its board, and its page shows the name without a call to the network.
 """
 
 

@@ -1,9 +1,8 @@
-"""When the account data of a profile was last fetched, and the account's own name.
+"""Store the account's own name, and when the account data of a profile was last fetched.
 
-The data (handle, name, picture, what the account may post) was fetched once, when the account was connected, and went
-stale: an account that got X Premium later was still held to 280 characters. A profile that no fetch is known of is due
-at once. The label of a profile follows the account's name as long as its owner has not changed the label; for
-profiles of older versions it is not known whether they have.
+Before, the data was fetched only when the account was connected: an account with a new X Premium kept the limit of 280
+characters. A profile without an instant is due at once. A profile's name follows the account's name until the owner
+changes it. For profiles of former versions, it is unknown whether the owner has changed it.
 """
 
 

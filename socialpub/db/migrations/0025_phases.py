@@ -1,10 +1,9 @@
-"""An open delivery stores its phase instead of sixteen flags (`db/states.py`).
+"""Store the phase of an open delivery instead of sixteen flags (`db/states.py`).
 
-Only some combinations of the flags occurred. Each of them becomes the phase in which the engine does the same next. A
-delivery that has ended keeps its former `progress`, which no code reads.
+Each combination of flags becomes the phase with the same next action. Ended deliveries keep their former `progress`.
 
-`phase` is a column, computed from `progress`: of a delivery that waits for a reconnection, the phase that it continues
-in. What the next run waits on (`next_scope`, `waits_on`) is computed from it.
+SQLite computes `phase` from `progress`. For a delivery that waits for a reconnection, it is the former phase. SQLite
+computes `next_scope` and `waits_on` from `phase`.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""Decodes files in a child process (`decoder/process.py`), and decides whether a failure is the file's fault.
+"""Decodes files in a child process (`decoder/process.py`), and decides whether the file causes a failure.
 
-Only what nothing but the file can cause counts against it: a verdict of the decoder, a crash inside it, and the limits
-that the child sets for itself. Everything else may be tried again: a child that was killed, suspended, or could not
-start. No decoder is imported here.
+The file causes errors of the decoder, crashes inside the decoder, and the end by the child's own limits. Other failures
+allow a retry: the child was killed, suspended, or could not start. This module imports no decoder.
 """
 
 import asyncio
@@ -32,27 +31,27 @@ from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, Medi
 
 T = TypeVar("T")
 
-# --- how much memory decoding takes, estimated from a file's first bytes ----------------------------------------------
+# --- the memory for decoding, estimated from a file's first bytes -----------------------------------------------------
 #
-# An estimate decides how many children run beside each other. A limit of its own bounds what a child can take. Where a
-# header may give wrong sides, that limit is the estimate (`may_be_too_low`), so a wrong header gains nothing.
+# The estimate decides how many children run at the same time. A separate limit restricts each child. If a header may be
+# wrong (`may_be_too_low`), the estimate is also the limit.
 
 _CHILD_BYTES = 32 * 1024**2
-"""The child itself, with its decoders."""
+"""The child and its decoders."""
 
 _BYTES_PER_PIXEL = {"image/jpeg": 13, "image/gif": 13, "image/png": 17, "image/webp": 22}
-"""Measured with 96 megapixels and the limits of all networks, the worst of inspecting and fitting: a JPEG in CMYK, a
+"""The maximum of inspecting and fitting, measured with 96 megapixels and the limits of all networks: a JPEG in CMYK, a
 GIF, a PNG with transparency, a lossless WebP with transparency."""
 
 _VIDEO_BYTES = 240 * 1024**2
-"""One frame is decoded, on one thread: measured, an 8K video needs half of this."""
+"""One frame on one thread. In a measurement, an 8K video needed half of this."""
 
 _MAX_SEGMENTS = 500
-"""A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""
+"""A JPEG's size follows its metadata, which have segments of at most 64 KiB."""
 
 
 def estimate_memory(path: Path, max_bytes: int) -> int:
-    """Bytes of memory; `max_bytes` when the file says nothing that is understood here. Raises FileNotFoundError."""
+    """Return the estimated bytes, or `max_bytes` for an unknown file. Raise FileNotFoundError."""
     try:
         with path.open("rb") as file:
             head = file.read(32)
@@ -62,7 +61,7 @@ def estimate_memory(path: Path, max_bytes: int) -> int:
             sides = None if mime_type is None else _image_sides(file, head, mime_type)
     except FileNotFoundError:
         raise
-    except OSError:  # the child says what is wrong with it
+    except OSError:  # the child reports the error
         return max_bytes
     if mime_type is None or sides is None:
         return max_bytes
@@ -70,9 +69,9 @@ def estimate_memory(path: Path, max_bytes: int) -> int:
 
 
 def may_be_too_low(path: Path) -> bool:
-    """Whether decoding may take more than estimated. Raises OSError.
+    """Return whether decoding may need more than the estimate. Raise OSError.
 
-    Frames of a GIF or a video may be larger than the header says. Other decoders compare the two first.
+    Frames of a GIF or a video may be larger than the header says. Other decoders check the header first.
     """
     with path.open("rb") as file:
         head = file.read(12)
@@ -80,7 +79,7 @@ def may_be_too_low(path: Path) -> bool:
 
 
 def _image_sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int] | None:
-    """Width and height of a picture, None when they do not stand where they should."""
+    """Return width and height of an image, or None."""
     if len(head) < 32:
         return None
     if mime_type == "image/jpeg":
@@ -123,12 +122,12 @@ def _jpeg_sides(file: IO[bytes]) -> tuple[int, int] | None:
 
 @dataclass(slots=True)
 class LastStart:
-    """How the last child began."""
+    """The result of the last start of a child."""
 
     failure: str | None = None
-    """Why it could not; None when it could, or when none was wanted yet."""
+    """Why the start failed. None: it succeeded, or there was no start."""
     lacks: tuple[str, ...] | None = None
-    """What the kernel lacked to confine it (`confinement.py`); None when no child has answered."""
+    """The features for confinement that the kernel lacks (`confinement.py`). None: no child has answered."""
 
 
 last_start = LastStart()
@@ -137,20 +136,21 @@ last_start = LastStart()
 
 MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
-progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
+progressive JPEG, and 1.75 GiB as WebP. An ordinary photo needs 0.1 GiB."""
 
 VIDEO_CPU_SECONDS = 60.0
-"""Processor time of one video's inspection. Time on the wall says nothing about a file, as a machine may be busy."""
+"""Processor time for inspecting a video. Time on the wall clock depends on the load of the machine."""
 
 IMAGE_CPU_SECONDS = 30.0
-"""The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6 s as WebP, and
-5.1 s with as many scans as a JPEG may have; 500 of an animated WebP take 7.3 s. Old machines are four times as slow."""
+"""Processor time for inspecting an image. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6
+s as WebP, and 5.1 s as JPEG with `MAX_SCANS`. 500 megapixels of an animated WebP take 7.3 s. Old machines need four
+times as long."""
 
 FIT_CPU_SECONDS = 240.0
-"""The same for fitting. Measured: 96 megapixels take up to 35 s, and 123 s when they are noise."""
+"""Processor time for fitting. Measured: 96 megapixels take up to 35 s, or 123 s if they are noise."""
 
 TIMEOUT_SECONDS = 600.0
-"""How long a child may take on the wall clock, and the wait for its turn before that."""
+"""The time of a child on the wall clock, and the timeout of each wait before its start."""
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.media.decoder.process")
 _PROCESS_OPTIONS: Mapping[str, Any] = {
@@ -158,31 +158,31 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
     "stdout": subprocess.PIPE,
     "stderr": subprocess.PIPE,
     "cwd": "/",
-    # Our environment may contain credentials; a decoder needs none.
+    # The environment may contain credentials.
     "env": {"PATH": os.defpath, "LANG": "C.UTF-8"},
-    # A Ctrl-C in the terminal is for us to handle, and says nothing about the file.
+    # This process handles Ctrl-C in the terminal.
     "start_new_session": True,
 }
 _CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "TRAP")}
-"""What a decoder does to itself over a file; its `abort()` may end by SEGV or TRAP. All others come from outside:
-an operator, a stop, and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
+"""The signals of a decoder's crash; its `abort()` may end by SEGV or TRAP. Other signals come from an operator, a stop,
+or the kernel (SIGKILL) if the machine is out of memory. The child's own limits send none of these signals."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDictionary()
 _memory: MemoryBudget | None = None
 
 
 class DecoderFailed(Exception):
-    """The child could not do its work, through no fault of the file. The message is for the log."""
+    """The child failed, and the file did not cause it. The message is for the log."""
 
 
 class _MoreMemory(Exception):
-    """The file may need more memory than the child's turn covered."""
+    """The file may need more memory than the child's reservation."""
 
 
 def share_memory_in(folder: Path) -> None:
-    """Have the children of this process share a budget of memory with those of all processes that name this folder.
+    """Share a memory budget with all processes that use this folder.
 
-    The budget is half of the machine's memory, and no more than one largest child per core can use.
+    The budget is half of the machine's memory, and at most `MEMORY_BYTES` for each core.
     """
     global _memory
     last_start.failure = None
@@ -190,13 +190,13 @@ def share_memory_in(folder: Path) -> None:
 
 
 def try_starting() -> None:
-    """Find out whether a child can begin (`last_start`). Takes a quarter of a second of processor time."""
+    """Test whether a child can start (`last_start`). This takes 0.25 s of processor time."""
     with contextlib.suppress(MediaRejected, DecoderFailed):
         inspect_file(Path(__file__), "image/png", MediaLimits(), timeout_seconds=60.0)
 
 
 def retry_starting() -> None:
-    """Try again if the last child could not start: the next request may be far away."""
+    """Test again if the last start failed, because the next request may come late."""
     if last_start.failure is not None:
         try_starting()
 
@@ -211,11 +211,10 @@ async def inspect_file_async(
     memory_bytes: int = MEMORY_BYTES,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Facts:
-    """What the file is; `declared` None: it counts as what it is found to be.
+    """Return the facts about the file. `declared` None: only the content counts.
 
-    Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError. `seconds` is processor time,
-    by default what its kind may take. About one child per core runs at a time, in turn by the keys of those who ask.
-    Canceled, it kills its child.
+    Raise `MediaRejected` for a bad file, `DecoderFailed` for a failure of the machine, or FileNotFoundError. `seconds`
+    is processor time. About one child per core runs at a time, alternately by `key_id`. A cancellation kills the child.
     """
     path.stat()
     if seconds is None:
@@ -226,7 +225,7 @@ async def inspect_file_async(
 
 
 def inspect_file(path: Path, declared: str | None, limits: MediaLimits, **allowance: Any) -> Facts:
-    """The same outside of an event loop. Blocks."""
+    """Do the same outside of an event loop, and wait."""
     return _wait_for(inspect_file_async(path, declared, limits, **allowance))
 
 
@@ -239,8 +238,9 @@ def fit(
     memory_bytes: int = MEMORY_BYTES,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
-    """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
-    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks: not for the event loop.
+    """Write a version of the image within the limits to `target`; `resize.fit` describes the result.
+
+    Raise `CannotFit`, `DecoderFailed` or FileNotFoundError. Do not call this on the event loop.
     """
     request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
     with _prepared(target):
@@ -248,7 +248,7 @@ def fit(
 
 
 def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run it in a loop and a thread of its own: the caller's thread may have a loop that runs."""
+    """Run the coroutine in a new loop on a new thread, because the caller's thread may have a running loop."""
     ended: Future[T] = Future()
 
     def run() -> None:
@@ -262,8 +262,10 @@ def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
-    """Write a still of an image, or of the beginning of a video, within the limits to `target`: for the event loop, in
-    turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
+    """Write a still of an image or a video within the limits to `target`, on the event loop.
+
+    The errors are those of `fit`; `resize.fit` describes the result.
+    """
     request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
     with _prepared(target):
         return await _run(source, request, TIMEOUT_SECONDS, key_id)
@@ -271,7 +273,7 @@ async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_
 
 @contextlib.contextmanager
 def _prepared(target: Path) -> Iterator[None]:
-    """Around a child that may write this file: it can write one that is there, and create none."""
+    """Create the file, because the child can only write to an existing file."""
     try:
         created = not target.exists()
         target.touch()
@@ -302,8 +304,10 @@ def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
 
 
 def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """How much memory a turn has to cover, and what to ask of a child that has it. Where more may be needed than can be
-    told beforehand, the child gets no more than its turn, and is followed by one that gets all it may."""
+    """Yield the memory to reserve, and the request for the child.
+
+    If the estimate may be too low, the first child has only its reservation. A second child has the full limit.
+    """
     most = request["memory_bytes"]
     need = estimate_memory(path, most)
     if need < most and may_be_too_low(path):
@@ -314,20 +318,20 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
 
 async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_id: str) -> dict[str, Any]:
     async with contextlib.AsyncExitStack() as held:
-        with _our_own_faults():
+        with _start_failures():
             await held.enter_async_context(_fair_slots().slot(key_id, timeout_seconds))
-        # Memory comes after: who has a turn for it and waits would keep others from it.
+        # Reserve memory after the wait for a slot, so that no waiting task holds memory.
         for need, asked in _attempts(path, request):
             with contextlib.suppress(_MoreMemory):
                 return await _run_once(need, asked, timeout_seconds)
-    raise DecoderFailed("The decoder process asked for more memory than it may have.")
+    raise DecoderFailed("The decoder process needs more memory than its limit.")
 
 
 async def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
-    with _our_own_faults():
+    with _start_failures():
         reservation = None if _memory is None else await _memory.reserve(need, timeout_seconds)
         try:
-            # Handed to the child, its slots stay taken as long as it lives, and no longer.
+            # The child inherits the slots, which stay locked until the child ends.
             child = await _start(() if reservation is None else tuple(reservation.descriptors))
         finally:
             if reservation is not None:
@@ -342,7 +346,7 @@ async def _start(descriptors: tuple[int, ...]) -> asyncio.subprocess.Process:
     try:
         await asyncio.wait({starting})
     except asyncio.CancelledError:
-        # Otherwise the child would wait for its request for ever, and keep its memory reserved.
+        # Otherwise, the child would wait for its request without end and keep its reservation.
         await asyncio.wait({starting})
         if starting.exception() is None:
             _kill(starting.result())
@@ -359,7 +363,7 @@ async def _exchange(
         done, _ = await asyncio.wait({answering}, timeout=timeout_seconds)
     except asyncio.CancelledError:
         _kill(child)
-        # Reaped before the cancellation goes on, or the child would stay behind as a zombie.
+        # Without this wait, the child would stay as a zombie.
         await asyncio.wait({answering})
         raise
     if not done:
@@ -369,8 +373,8 @@ async def _exchange(
 
 
 @contextlib.contextmanager
-def _our_own_faults() -> Iterator[None]:
-    """Around what comes before a child begins: the file has no part in it."""
+def _start_failures() -> Iterator[None]:
+    """Turn errors before the start of a child into `DecoderFailed`."""
     try:
         yield
     except (OSError, MemoryError, LockTimeout) as error:
@@ -393,16 +397,16 @@ def _fair_slots() -> FairSemaphore:
 
 
 def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The child's response, or what the way it ended means. Raises as `inspect_file` does, and `_MoreMemory`."""
+    """Return the child's result. Raise the errors of `inspect_file_async`, or `_MoreMemory`."""
     if not output.startswith(READY):
-        last_start.failure = f"its process ended with {code} before it could begin."
+        last_start.failure = f"its process ended with {code} before it could start."
         last = errors.decode(errors="replace").strip()[-500:]
-        raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
+        raise DecoderFailed(f"The decoder process ended with {code} before it could start. {last}".rstrip())
     last_start.failure = None
     if code == -signal.SIGXCPU:
-        raise MediaRejected("The file takes more processor time to decode than one upload may take.")
+        raise MediaRejected("Decoding the file takes more processor time than the limit for an upload.")
     if code < 0 and code not in _CRASHES:
-        raise DecoderFailed(f"The decoder process was ended by signal {-code}.")
+        raise DecoderFailed(f"Signal {-code} ended the decoder process.")
     try:
         response = json.loads(output[len(READY) :] if code not in _CRASHES else b"")
     except ValueError:
@@ -416,5 +420,5 @@ def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any])
 
 
 def _refusal(reason: str, request: Mapping[str, Any]) -> Exception:
-    # A decoder that is refused memory may say anything about the file.
+    # A decoder without enough memory may report any error of the file.
     return _MoreMemory() if "reserved_bytes" in request else MediaRejected(reason)

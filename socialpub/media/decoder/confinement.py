@@ -1,8 +1,8 @@
-"""What a decoder's process may still do once its decoders are loaded: read one file, write one file, and compute.
+"""Confines a decoder's process after its decoders are loaded: it can read one file, write one file, and compute.
 
-A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, and a seccomp filter
-refuses sockets, programs, children and calls about other processes. Neither needs a privilege. Numbers and structures
-are those of Linux' `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; libraries have no functions for them.
+If a hostile file takes over a decoder, Landlock denies every other file, and a seccomp filter denies sockets, programs,
+child processes and calls about other processes. Neither needs a privilege. Numbers and structures are from
+`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries have no functions for them.
 """
 
 import contextlib
@@ -30,26 +30,26 @@ _LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050001, 0x00050026
 """`_REFUSE` is the error EPERM, `_MISSING` is ENOSYS."""
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Where a call has them."""
+"""Offsets in the data of a call."""
 _X32 = 0x40000000
-"""Calls of another numbering begin here on x86-64; none of ours is among them."""
+"""On x86-64, calls of the x32 interface begin here. Decoders do not use them."""
 
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 317, 0), "aarch64": (0xC00000B7, 277, 1)}
 """The audit number, the number of `seccomp`, and the column of `_REFUSED`."""
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
-    # Sockets, also past the filter, and programs.
+    # Sockets, also through io_uring, and programs.
     "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425),
     "execve": (59, 221), "execveat": (322, 281),
-    # Other processes. Landlock keeps signals in since Linux 6.12.
+    # Other processes. Landlock denies signals since Linux 6.12.
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "process_madvise": (440, 440), "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "migrate_pages": (256, 238), "move_pages": (279, 239), "fork": (57, None), "vfork": (58, None),
-    # Files that are named, and not opened. Landlock refuses `truncate` since Linux 6.2, and the others never.
+    # Calls with a path. Landlock denies `truncate` since Linux 6.2, and none of the others.
     "truncate": (76, 45), "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "setxattrat": (463, 463),
@@ -57,20 +57,20 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 
 _CLONE3 = (435, 435)
-"""Its flags are out of the filter's reach. Where it is missing, libraries begin their threads with `clone`."""
+"""The filter cannot read its flags. Without it, libraries start threads with `clone`."""
 _CLONE, _CLONE_THREAD = (56, 220), 0x10000
 _PRLIMIT = (302, 261)
 
 
 def confine(source: Path, target: Path | None) -> list[str]:
-    """Leave this process the file `source` to read, the existing file `target` to write, and the code that it runs.
+    """Confine this process to reading `source`, writing the existing file `target`, and running its code.
 
-    For the process's only thread and all that it begins later; it cannot be undone. A file that cannot be opened stays
-    closed. Returns what this kernel lacks or refuses, among `LANDLOCK` and `SECCOMP`.
+    This applies to the only thread and all later threads, without undo. Return the features that this kernel lacks,
+    among `LANDLOCK` and `SECCOMP`.
     """
     lacks = []
     rules = [(source, _READ_FILE)]
-    # A right to folders is refused for a file: the whole rule is.
+    # The kernel rejects a rule for a file with a right for folders.
     rules += [(path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE) for path in _code()]
     if target is not None:
         rules.append((target, _WRITE_FILE | _TRUNCATE))
@@ -78,7 +78,7 @@ def confine(source: Path, target: Path | None) -> list[str]:
         opened = []
         for path, rights in rules:
             with contextlib.suppress(OSError):
-                opened.append((stack.enter_context(_opened(path)), rights))
+                opened.append((stack.enter_context(_open_path(path)), rights))
         try:
             _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             _restrict_files(opened)
@@ -92,19 +92,19 @@ def confine(source: Path, target: Path | None) -> list[str]:
 
 
 def _code() -> Iterator[Path]:
-    """The places of Python's modules, of ours and of the system's libraries: some are loaded once a file needs them."""
+    """Return the folders of Python modules and system libraries, some of which are loaded later."""
     package = Path(__file__).parents[2]
-    # Of a checkout, only the package: data may lie beside it.
+    # A checkout may contain data next to the package.
     names = {*sys.path} - {str(package.parent)} | {str(package)}
     names |= {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    # Some installers link packages from elsewhere, and the kernel looks at where a link leads.
+    # Some installers link packages, and the kernel checks the target of a link.
     packages = [module for name, module in sys.modules.items() if "." not in name]
     names |= {os.path.realpath(folder) for module in packages for folder in getattr(module, "__path__", ())}
     return (Path(name) for name in (*names, *_LIBRARIES) if Path(name).exists())
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open_path(path: Path) -> Iterator[int]:
     file = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         yield file
@@ -118,7 +118,7 @@ def _restrict_files(rules: Iterable[tuple[int, int]]) -> None:
     handled |= sum(right for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)) if version >= since)
     handled_tcp = _BIND_AND_CONNECT_TCP if version >= 4 else 0
     scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= 6 else 0
-    # An older kernel refuses a structure with fields that it does not know, unless they are zero.
+    # An older kernel rejects a structure with unknown fields, unless they are zero.
     wanted = struct.pack("=QQQ", handled, handled_tcp, scoped)
     ruleset = _syscall(_CREATE_RULESET, wanted, len(wanted), 0)
     try:
@@ -134,20 +134,20 @@ def _filter_calls() -> None:
         raise OSError("No filter is known for this architecture.")
     audit_number, seccomp, column = _ARCHITECTURES[os.uname().machine]
     refused = [number for numbers in _REFUSED.values() if (number := numbers[column]) is not None]
-    # Each line: operation, lines to pass over when true, lines to pass over when false, operand.
+    # Each line: operation, lines to skip if true, lines to skip if false, operand.
     end = [
         (_EQUAL, 8, 0, _CLONE3[column]),
         (_EQUAL, 1, 0, _PRLIMIT[column]),
         (_EQUAL, 2, 4, _CLONE[column]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, 2, 3, 0),  # its own limits, and those of no other process
+        (_EQUAL, 2, 3, 0),  # only its own limits
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_HAS, 0, 1, _CLONE_THREAD),  # a thread, and no process
+        (_HAS, 0, 1, _CLONE_THREAD),  # only threads
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _MISSING),
     ]
-    refusal = len(refused) + 8  # lines after the first one that compares a number
+    refusal = len(refused) + 8  # lines after the first comparison of a number
     lines = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 0, refusal + 2, audit_number), (_LOAD, 0, 0, _NUMBER)]
     lines.append((_AT_LEAST, refusal, 0, _X32))
     lines += [(_EQUAL, refusal - place - 1, 0, number) for place, number in enumerate(refused)]

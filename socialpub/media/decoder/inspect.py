@@ -1,7 +1,7 @@
-"""What a file is, found by decoding it: kind, type, and the figures that the networks ask about.
+"""Finds the kind, type and facts of a file by decoding the file.
 
-Runs in a child process (`decoder_process.py`), as whatever a caller sent is decoded here. A file passes only when
-libmagic, the structure of the file and a decoder agree on what it is; its name and its sender are never believed.
+The module runs in a child process (`process.py`). A file is only valid if libmagic, its structure and a decoder agree
+on the type. Its name is ignored.
 """
 
 import functools
@@ -23,7 +23,7 @@ _MP4_FAMILY = _UNDECIDED | {
     "video/3gpp2",
     "video/quicktime",
     "application/mp4",
-    # PlayStation and some phones write brands that libmagic files under sound; the decoder looks for the video track.
+    # For brands of PlayStation and some phones, libmagic reports audio. The decoder checks the video track.
     "audio/mp4",
     "audio/x-m4a",
 }
@@ -36,19 +36,18 @@ _ALSO_NAMED: Mapping[str, frozenset[str]] = {
     "video/quicktime": _MP4_FAMILY,
     "video/webm": _UNDECIDED | {"video/x-matroska"},
 }
-"""Names of libmagic under which a real file of the declared type is known to appear. The decoder has the last word."""
+"""libmagic's other names for valid files of a type. The decoder decides."""
 
 
 def inspect_file(path: Path, declared: str | None, limits: MediaLimits) -> Facts:
-    """The facts of the file at `path`, which its sender declared as `declared`; None: it counts as what it is.
+    """Return the facts about a file with this declared type. None: only the content counts.
 
-    Raises `MediaRejected` when it is something else, broken, or over a limit; OSError when the file cannot be read at
-    all, which is not the file's fault; MemoryError.
+    Raise `MediaRejected` for a bad file, OSError if the file cannot be read, or MemoryError.
     """
     if declared is not None:
         expected = canonical_type(declared)
         if expected is None:
-            raise MediaRejected(f"The declared type {declared!r} is not accepted; accepted are {_ACCEPTED}.")
+            raise MediaRejected(f"The declared type {declared!r} is not accepted. Accepted types are {_ACCEPTED}.")
         return _inspect_as(path, expected, limits)
     try:
         return _inspect_as(path, _recognize(path), limits)
@@ -57,7 +56,7 @@ def inspect_file(path: Path, declared: str | None, limits: MediaLimits) -> Facts
 
 
 def _recognize(path: Path) -> str:
-    """The accepted type that a file seems to be of. Raises `MediaRejected`."""
+    """Return the accepted type of a file by its beginning. Raise `MediaRejected`."""
     with path.open("rb") as file:
         head = file.read(16)
     if not head:
@@ -66,10 +65,10 @@ def _recognize(path: Path) -> str:
     if found is None:
         found = detect_type(path)
         if types.is_video(head) and not found.startswith("image/"):
-            # Whether Matroska is WebM is for the decoder to say.
+            # The decoder decides whether Matroska is WebM.
             found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
-        raise MediaRejected(f"The file was sent without a type, and its content is {found}; accepted are {_ACCEPTED}.")
+        raise MediaRejected(f"The file has no declared type; its content is {found}. Accepted types are {_ACCEPTED}.")
     return found
 
 
@@ -85,7 +84,7 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
     found = detect_type(path)
     if found != expected and found not in _ALSO_NAMED[expected]:
         raise type_mismatch(found, expected)
-    # Each brings a decoder of its own, and loading both would double the child's start.
+    # Loading the decoders of both kinds would double the time of the child's start.
     if kind == "image":
         from socialpub.media.decoder import images
 
@@ -101,8 +100,8 @@ def detect_type(path: Path) -> str:
 
 @functools.cache
 def load_libmagic() -> Any:
-    """Return libmagic with its data loaded: they are files of their own."""
-    import pylibmagic  # noqa: F401  # makes `magic` load the libmagic that it carries, and its data file
+    """Return libmagic with its data files loaded."""
+    import pylibmagic  # noqa: F401  # makes `magic` load the bundled libmagic and its data file
     import magic  # isort: skip
 
     return magic.Magic(mime=True)

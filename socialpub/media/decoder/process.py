@@ -1,9 +1,8 @@
-"""The child process in which whatever a caller sent is decoded.
+"""The child process that decodes files of callers.
 
-It lives for one request, with limits on memory, processor time and files, so that nothing a file contains may block,
-fill or crash the process that asks (`decoder_client.py`). Its kernel refuses it all files but one, sockets and programs
-(`decoder_confinement.py`). An end before it wrote `READY` is our fault. Decoders are loaded only once its memory is
-limited, and only those that the request needs.
+It runs for one request, with limits on memory, processor time and files, so no file can block or crash its parent
+(`client.py`). The kernel denies it sockets, programs and all files but one (`confinement.py`). If it ends before it
+wrote `READY`, the file is not the cause. It loads only the decoders for the request, after its memory is limited.
 """
 
 import contextlib
@@ -26,24 +25,24 @@ from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaReject
 READY = b"ready\n"
 
 _SPARE_BYTES = 16 * 1024 * 1024
-"""Left out when asking for all the memory that the limit leaves: what lies between may be lost to rounding."""
+"""A tolerance for rounding when the process requests all memory that its limit leaves."""
 
 
 def main() -> None:
     """Read one request from standard input, write the response to standard output."""
     output = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # What a library prints must not become part of the response.
+    os.dup2(nowhere, 1)  # output of a library must not become part of the response
     request = json.load(sys.stdin)
     _confine(int(request["memory_bytes"]), int(request["cpu_seconds"]))
     work = _load_work(request)
     if "reserved_bytes" in request:
         _limit_to_reservation(int(request["reserved_bytes"]))
-    # While the files that tell them can be opened.
-    _promises_are_kept(), _address_space()
+    # Read these files of the kernel before the confinement.
+    _has_strict_overcommit(), _address_space()
     target = Path(request["target"]) if "target" in request else None
     lacks = confinement.confine(Path(request["path"]), target)
-    # From here on what happens is the file's doing. The last limit comes late, as finding libmagic may write.
+    # From here on, the file causes all failures. The last limit comes here because loading libmagic may write files.
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
     os.dup2(nowhere, 2)
@@ -55,13 +54,13 @@ def _confine(memory_bytes: int, cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     os.nice(5)
-    # If the machine runs out of memory, this process ends first. Only Linux asks.
+    # If the machine runs out of memory, Linux ends this process first.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _limit_to_reservation(reserved_bytes: int) -> None:
-    """No more than that on top of what is loaded by now."""
+    """Limit the memory to this reservation, in addition to the memory in use."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (min(_address_space() + reserved_bytes, hard), hard))
 
@@ -75,13 +74,12 @@ def _address_space() -> int:
 
 @functools.cache
 def _open_statm() -> int:
-    """The kernel's figures of this process. A confined process could not open them."""
+    """Open the kernel's memory statistics, which a confined process cannot open."""
     return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _load_work(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-    """Import the decoders that the request needs, so that one that is missing is not taken for a bad file. Return the
-    work on the file."""
+    """Import the decoders for the request, so a missing decoder does not look like a bad file. Return the work."""
     source, limits, declared = Path(request["path"]), request["limits"], request.get("declared")
     if request["do"] == "inspect":
         inspect.load_libmagic()
@@ -102,7 +100,7 @@ def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dic
     out_of_memory = False
     try:
         result = work()
-        # A smaller picture is right only where no more memory can be had.
+        # A smaller image is only correct if no more memory is available.
         if not (result.pop("gave_way", False) and ("reserved_bytes" in request or _memory_is_short())):
             return {"result": result}
         out_of_memory = True
@@ -115,32 +113,31 @@ def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dic
         if not out_of_memory:
             return {"failed": f"The decoder process could not {request['do']} the file: {error.strerror or error}."}
     except ImportError as error:
-        out_of_memory = "reserved_bytes" in request  # it takes memory, and another turn has more
+        out_of_memory = "reserved_bytes" in request  # an import needs memory, and the next child has more
         if not out_of_memory:
             return {"failed": f"The decoder process could not load the module {error.name}."}
     except Exception as error:
-        # Decoders meet hostile bytes with all kinds of errors. Nothing else in this process handles them.
-        reason = f"The file does not decode ({type(error).__name__})."
-    # A machine that is out of memory usually kills (SIGKILL, which is never held against a file) rather than refuse:
-    # what it promised it has to find. A refusal is therefore that of our own limit, unless the machine promises no more
-    # than it has, or has less altogether than was asked for in one piece. It is asked for all that our limit leaves:
-    # that it gives this much shows that it would have given the file less. Where it never promises too much, a decoder
-    # that was refused memory may have called the file broken instead.
-    if (out_of_memory or _promises_are_kept()) and _memory_is_short():
-        return {"failed": "The machine has too little memory at the moment."}
+        # Decoders raise all kinds of errors for hostile bytes.
+        reason = f"The file cannot be decoded ({type(error).__name__})."
+    # A machine without memory usually kills the process (SIGKILL) instead of denying memory. So a denial comes from the
+    # process's own limit, unless the machine has strict overcommit or less memory than the request. To find out, the
+    # process requests all memory that its limit leaves. With strict overcommit, a decoder without memory may report any
+    # error of the file.
+    if (out_of_memory or _has_strict_overcommit()) and _memory_is_short():
+        return {"failed": "The machine has too little memory now."}
     return {"rejected": _TOO_LARGE[request["do"]] if out_of_memory else reason}
 
 
 _TOO_LARGE = {
-    "inspect": "Decoding the file needs more memory than one upload may take.",
-    "fit": "Making the picture fit needs more memory than one picture may take.",
-    "thumbnail": "Making a thumbnail needs more memory than one may take.",
+    "inspect": "Decoding the file needs more memory than the limit for an upload.",
+    "fit": "Resizing the image needs more memory than the limit.",
+    "thumbnail": "Creating the thumbnail needs more memory than the limit.",
 }
 
 
 @functools.cache
-def _promises_are_kept() -> bool:
-    """Whether the kernel refuses memory rather than promise more than there is."""
+def _has_strict_overcommit() -> bool:
+    """Return whether the kernel denies memory that the machine does not have."""
     try:
         return Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2"
     except OSError:
@@ -148,7 +145,7 @@ def _promises_are_kept() -> bool:
 
 
 def _memory_is_short() -> bool:
-    """Whether the machine refuses memory that our own limit would leave us."""
+    """Return whether the machine denies memory that this process's limit leaves."""
     try:
         left = resource.getrlimit(resource.RLIMIT_AS)[0] - _address_space() - _SPARE_BYTES
         if left > 0:

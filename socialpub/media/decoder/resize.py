@@ -1,7 +1,8 @@
-"""Fits an image to a network's limits, and makes thumbnails.
+"""Fits an image to a network's limits, and creates thumbnails.
 
-Runs in a child process, and loads Pillow; PyAV only for the thumbnail of a video. The result is upright, of an accepted
-type, and as large and as good as the limits allow. If removing metadata is enough, the pixels stay as they are.
+The module runs in a child process and loads Pillow, and PyAV for the thumbnail of a video. The result is upright, has
+an accepted type, and is as large and as good as the limits allow. If removing metadata is enough, the pixels do not
+change.
 """
 
 import io
@@ -21,56 +22,53 @@ from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaReject
 
 
 def detach_image(opened: Image.Image) -> Image.Image:
-    """Decode the first frame, and return its pixels without their decoder.
-
-    A decoder may hold a multiple of the pixels: that of WebP keeps three copies.
-    """
+    """Decode the first frame, and return its pixels without the decoder, which may hold three copies of them."""
     opened.load()
     return opened._new(opened.im)
 
 
-def normalize_colors(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    """The pixels as L, RGB or RGBA of 8 bits; RGBA only when something is transparent."""
-    if picture.mode in ("I", "F") or picture.mode.startswith("I;16"):
-        # `convert` alone would clip everything above 255 to white.
-        return picture.convert("I").point(lambda value: value * (1 / 257) + 0).convert("L")
-    if picture.mode == "CMYK":
-        return _from_cmyk(picture, profile)
-    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        clear = picture if picture.mode == "RGBA" else picture.convert("RGBA")
+def normalize_colors(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Return the pixels as L, RGB or, if pixels are transparent, RGBA with 8 bits."""
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        # `convert` alone would change all values above 255 to white.
+        return image.convert("I").point(lambda value: value * (1 / 257) + 0).convert("L")
+    if image.mode == "CMYK":
+        return _from_cmyk(image, profile)
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        clear = image if image.mode == "RGBA" else image.convert("RGBA")
         lowest = clear.getchannel("A").getextrema()[0]
         return clear if isinstance(lowest, (int, float)) and lowest < 255 else clear.convert("RGB")
-    if picture.mode in ("L", "RGB"):
-        return picture  # A copy of a large one would be a fifth of the child's memory.
-    return picture.convert("L" if picture.mode == "1" else "RGB")
+    if image.mode in ("L", "RGB"):
+        return image  # a copy could need a fifth of the child's memory
+    return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _from_cmyk(picture: Image.Image, profile: bytes | None) -> Image.Image:
+def _from_cmyk(image: Image.Image, profile: bytes | None) -> Image.Image:
     if profile is not None and profile[16:20] == b"CMYK":
         try:
             inks = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            shown = ImageCms.profileToProfile(picture, inks, ImageCms.createProfile("sRGB"), outputMode="RGB")
+            shown = ImageCms.profileToProfile(image, inks, ImageCms.createProfile("sRGB"), outputMode="RGB")
             if shown is not None:
                 return shown
         except (ImageCms.PyCMSError, OSError, ValueError):
-            pass  # A profile that cannot be read is as good as none.
-    return picture.convert("RGB")
+            pass  # ignore an invalid profile
+    return image.convert("RGB")
 
 
 def profile_for(mode: str, profile: bytes | None) -> dict[str, Any]:
-    """What the encoder needs to keep the colour profile, if it is one for images of this mode."""
+    """Return the encoder's option for the color profile, if the profile is for this mode."""
     space = b"GRAY" if mode == "L" else b"RGB "
     return {"icc_profile": profile} if profile is not None and profile[16:20] == space else {}
 
 
-def scale_image(picture: Image.Image, sides: tuple[int, int]) -> Image.Image:
-    if picture.size == sides:
-        return picture
-    return picture.resize(sides, Image.Resampling.LANCZOS, reducing_gap=3.0)
+def scale_image(image: Image.Image, sides: tuple[int, int]) -> Image.Image:
+    if image.size == sides:
+        return image
+    return image.resize(sides, Image.Resampling.LANCZOS, reducing_gap=3.0)
 
 
-def set_upright(picture: Image.Image, turned: int) -> Image.Image:
-    """The image upright; `turned` is its EXIF orientation, 1 to 8."""
+def set_upright(image: Image.Image, turned: int) -> Image.Image:
+    """Return the image upright. `turned` is its EXIF orientation, 1 to 8."""
     method = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,
         3: Image.Transpose.ROTATE_180,
@@ -80,39 +78,40 @@ def set_upright(picture: Image.Image, turned: int) -> Image.Image:
         7: Image.Transpose.TRANSVERSE,
         8: Image.Transpose.ROTATE_90,
     }.get(turned)
-    return picture if method is None else picture.transpose(method)
+    return image if method is None else image.transpose(method)
 
 
 # --- encoding --------------------------------------------------------------------------------------------------------
 
 _BEST, _LEAST = 95, 60
-"""JPEG and WebP quality: above, files only grow; below, it shows, and fewer pixels look better."""
+"""JPEG and WebP quality. A higher quality only makes files larger; below the lowest quality, fewer pixels look
+better."""
 
 _NO_MEMORY = ("encoding error 1", "encoding error 2")
-"""How Pillow names libwebp's two errors of that kind, VP8_ENC_ERROR_OUT_OF_MEMORY and ..._BITSTREAM_OUT_OF_MEMORY."""
+"""Pillow's messages for libwebp's VP8_ENC_ERROR_OUT_OF_MEMORY and VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY."""
 
 _MAX_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 - 1}
-"""What the encoders take (libjpeg a little less than the format)."""
+"""The limits of the encoders. libjpeg's limit is below the limit of the format."""
 
 _HOLDS_TRANSPARENCY = ("image/png", "image/webp")
 
 
 def candidate_types(own: str, types: Sequence[str], *, transparent: bool) -> list[str]:
-    """Types to try, in order: its own, then as preferred; those that keep transparency before those that lose it.
+    """Return the types to try, in order: types with transparency first, then the image's own type, then `types`.
 
-    The last one is that which gives way to scaling, so a lossy type is put there when there is one.
+    The image is scaled for the last type, so this is a lossy type if possible.
     """
     able = [name for name in types if name in _MAX_SIDE]
     able.sort(key=lambda name: (transparent and name not in _HOLDS_TRANSPARENCY, name != own))
     lossy = [name for name in able if name != "image/png"]
     if not lossy:
         return able
-    # One lossless try at most, and only when that is where the picture comes from or transparency would be lost.
+    # PNG is only useful if the image is a PNG or has transparency.
     return [name for name in able[:1] if name == "image/png" and (transparent or own == name)] + lossy[:1]
 
 
 class TooLarge(Exception):
-    """No encoding of an image at this size is small enough. `scale` is how far to scale it down next."""
+    """No encoding of an image with this size is small enough. `scale` is the next factor."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -120,33 +119,33 @@ class TooLarge(Exception):
 
 
 def encode_best(
-    picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any], *, may_be_small: bool = True
+    image: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any], *, may_be_small: bool = True
 ) -> bytes:
-    """Return the best encoding within `max_bytes` at this size.
+    """Return the best encoding of this size within `max_bytes`.
 
-    `may_be_small` False: it hardly fits, so the least quality is tried first. Raises `TooLarge`, `CannotFit`, and
-    MemoryError when the encoder needs more than it may have.
+    `may_be_small` False: the image hardly fits, so the lowest quality is tried first. Raise `TooLarge`, `CannotFit` or
+    MemoryError.
     """
-    longest = max(picture.size)
+    longest = max(image.size)
     if longest > _MAX_SIDE[mime_type]:
         raise TooLarge(_MAX_SIDE[mime_type] / longest)
-    if mime_type not in _HOLDS_TRANSPARENCY and picture.mode == "RGBA":
-        picture = _on_white(picture)
+    if mime_type not in _HOLDS_TRANSPARENCY and image.mode == "RGBA":
+        image = _on_white(image)
     above = _BEST + 1
     if may_be_small or mime_type == "image/png":
-        data = _encode(picture, mime_type, _BEST, extra)
+        data = _encode(image, mime_type, _BEST, extra)
         if len(data) <= max_bytes:
             return data
         above = _BEST
     if mime_type != "image/png":
-        data = _encode(picture, mime_type, _LEAST, extra)
+        data = _encode(image, mime_type, _LEAST, extra)
     if len(data) > max_bytes:
-        # Bytes go with the area, so few steps are needed.
+        # Bytes are proportional to the area, so few steps are enough.
         raise TooLarge(min(0.9, math.sqrt(max_bytes / len(data)) * 0.98))
     quality = _LEAST
     while above - quality > 1:
         middle = (quality + above) // 2
-        attempt = _encode(picture, mime_type, middle, extra)
+        attempt = _encode(image, mime_type, middle, extra)
         if len(attempt) <= max_bytes:
             quality, data = middle, attempt
         else:
@@ -154,37 +153,37 @@ def encode_best(
     return data
 
 
-def _encode(picture: Image.Image, mime_type: str, quality: int, extra: dict[str, Any]) -> bytes:
+def _encode(image: Image.Image, mime_type: str, quality: int, extra: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     options = extra if mime_type == "image/png" else {"quality": quality, **extra}
     try:
-        picture.save(buffer, FORMATS[mime_type], **options)
+        image.save(buffer, FORMATS[mime_type], **options)
     except (OSError, ValueError) as error:
         reason = str(error)
         if reason in _NO_MEMORY or reason.startswith("out of memory"):
             raise MemoryError from None
-        raise CannotFit(f"The picture cannot be written as {mime_type} ({reason}).") from None
+        raise CannotFit(f"The image cannot be written as {mime_type} ({reason}).") from None
     return buffer.getvalue()
 
 
-def _on_white(picture: Image.Image) -> Image.Image:
-    background = Image.new("RGB", picture.size, (255, 255, 255))
-    background.paste(picture, mask=picture.getchannel("A"))
+def _on_white(image: Image.Image) -> Image.Image:
+    background = Image.new("RGB", image.size, (255, 255, 255))
+    background.paste(image, mask=image.getchannel("A"))
     return background
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
 WITH_LESS_MEMORY = 0.7
-"""How far a picture is scaled down when an encoder runs out of memory: to half of the pixels."""
+"""The factor (half of the pixels) after an encoder runs out of memory."""
 
 
 def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
-    """Write a version of the picture `source` within the limits to `target`.
+    """Write a version of the image `source` within the limits to `target`.
 
-    Returns mime_type, width, height, size_bytes, `changed` and `reencoded`. Not changed: the source fits as it is, has
-    no metadata, and nothing was written. Changed and not re-encoded: only its metadata were removed. Raises
-    `CannotFit`, and MemoryError.
+    Return mime_type, width, height, size_bytes, `changed` and `reencoded`. `changed` is False if the source fits and
+    has no metadata, so nothing was written. `reencoded` is False if only metadata were removed. Raise `CannotFit` or
+    MemoryError.
     """
     mime_type = _image_type(source)
     try:
@@ -200,33 +199,33 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
             if mime_type == "image/gif" and "image/gif" in limits.types and getattr(opened, "n_frames", 1) > 1:
                 raise CannotFit(_gif_too_large(limits, width, height, source.stat().st_size))
             if factor < 1:
-                # The JPEG decoder can leave out what would be scaled away anyway; it never goes below the size asked
-                # for.
+                # The JPEG decoder can decode at a lower size, which is never below the given size.
                 opened.draft(None, (math.ceil(opened.width * factor), math.ceil(opened.height * factor)))
-            picture = detach_image(opened)
+            image = detach_image(opened)
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
     del opened
-    profile = picture.info.get("icc_profile")
-    picture = normalize_colors(picture, profile)
-    picture = scale_image(picture, _sides((width, height), factor, turned))
-    picture = set_upright(picture, turned)
-    picture.info = {}  # Pillow would write comments and a profile of another colour space from there.
-    candidates = candidate_types(mime_type, limits.types, transparent=picture.mode == "RGBA")
+    profile = image.info.get("icc_profile")
+    image = normalize_colors(image, profile)
+    image = scale_image(image, _sides((width, height), factor, turned))
+    image = set_upright(image, turned)
+    image.info = {}  # otherwise, Pillow writes comments and a profile of another color space
+    candidates = candidate_types(mime_type, limits.types, transparent=image.mode == "RGBA")
     if not candidates:
-        raise CannotFit(f"The picture cannot be written as {' or '.join(limits.types)}.")
-    return write_within(picture, candidates, target, limits.max_bytes, profile_for(picture.mode, profile))
+        raise CannotFit(f"The image cannot be written as {' or '.join(limits.types)}.")
+    return write_within(image, candidates, target, limits.max_bytes, profile_for(image.mode, profile))
 
 
-def _shows_as_it_is(picture: Image.Image, turned: int, factor: float) -> bool:
-    """Whether its pixels can stay: upright, small enough, and in colours that every viewer shows alike."""
-    return turned == 1 and factor == 1 and picture.mode != "CMYK"
+def _shows_as_it_is(image: Image.Image, turned: int, factor: float) -> bool:
+    """Return whether the pixels can stay: upright, small enough, and in colors that every viewer supports."""
+    return turned == 1 and factor == 1 and image.mode != "CMYK"
 
 
 def _copy_pixels(source: Path, target: Path, mime_type: str, max_bytes: int) -> tuple[int, bool] | None:
-    """Write the file without its metadata to `target`, unless it has none.
+    """Write the file without its metadata to `target`, unless it has no metadata.
 
-    Return its size and whether it was written. None: it is too large that way, or its parts do not add up."""
+    Return its size and whether it was written, or None for a file that is too large or invalid.
+    """
     data = source.read_bytes()
     plain = structure.strip_metadata(data, mime_type)
     if plain is None or len(plain) > max_bytes:
@@ -254,7 +253,7 @@ def _image_type(source: Path) -> str:
     with source.open("rb") as file:
         mime_type = types.image_type(file.read(12))
     if mime_type is None:
-        raise CannotFit("The file is not a picture that can be made to fit.")
+        raise CannotFit("The file is not an image of an accepted type.")
     return mime_type
 
 
@@ -264,38 +263,40 @@ def _gif_too_large(limits: FitLimits, width: int, height: int, size: int) -> str
         f"{side} pixels {name}" for side, name in ((limits.max_width, "wide"), (limits.max_height, "high")) if side
     ]
     return (
-        f"An animated GIF is not made smaller: it has {size} bytes and {width} × {height} pixels; "
-        f"at most {', '.join(most)} are taken."
+        f"socialpub does not resize animated GIFs. This GIF has {size} bytes and {width} × {height} pixels; "
+        f"at most {', '.join(most)} are accepted."
     )
 
 
 def write_within(
-    picture: Image.Image, candidates: Sequence[str], target: Path, max_bytes: int, extra: dict[str, Any]
+    image: Image.Image, candidates: Sequence[str], target: Path, max_bytes: int, extra: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write the picture as the first of these types that takes no more than that, smaller where it has to be. Returns
-    what `fit` does, and `gave_way` when an encoder ran out of memory at a larger size. Raises `CannotFit`."""
-    whole, ran_out = picture.size, False
+    """Write the image as the first of these types that fits, with fewer pixels if necessary. Raise `CannotFit`.
+
+    Return the result of `fit`, and `gave_way` if an encoder ran out of memory at a larger size.
+    """
+    whole, ran_out = image.size, False
     while True:
         for candidate in candidates:
-            may_be_small = ran_out or picture.size == whole
+            may_be_small = ran_out or image.size == whole
             try:
-                data = encode_best(picture, candidate, max_bytes, extra, may_be_small=may_be_small)
+                data = encode_best(image, candidate, max_bytes, extra, may_be_small=may_be_small)
             except TooLarge as too_large:
                 scale = too_large.scale
             except MemoryError:
                 scale, ran_out = WITH_LESS_MEMORY, True
             else:
                 target.write_bytes(data)
-                result = _result(candidate, picture.width, picture.height, len(data))
+                result = _result(candidate, image.width, image.height, len(data))
                 return result | ({"gave_way": True} if ran_out else {})
-        width, height = int(picture.width * scale), int(picture.height * scale)
+        width, height = int(image.width * scale), int(image.height * scale)
         if width < 1 or height < 1:
-            raise CannotFit(f"No version of the picture has at most {max_bytes} bytes.")
-        picture = scale_image(picture, (width, height))
+            raise CannotFit(f"No version of the image has at most {max_bytes} bytes.")
+        image = scale_image(image, (width, height))
 
 
 def _sides(shown: tuple[int, int], factor: float, turned: int) -> tuple[int, int]:
-    """The scaled sides, as stored. Rounded down: a limit is a limit."""
+    """Return the scaled sides in the stored orientation, rounded down."""
     if factor == 1:
         width, height = shown
     else:
@@ -307,12 +308,11 @@ def _sides(shown: tuple[int, int], factor: float, turned: int) -> tuple[int, int
 # --- thumbnails ------------------------------------------------------------------------------------------------------
 
 _TURNS = {90: 8, 180: 3, 270: 6}
-"""What degrees against the clock are as an EXIF orientation."""
+"""The EXIF orientation for counterclockwise degrees."""
 
 
 def write_thumbnail(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
-    """Write a still of `source` within the limits to `target`; returns what `resize.fit` does. Raises `CannotFit`, and
-    MemoryError."""
+    """Write a still of `source` within the limits to `target`. Return the result of `fit`. Raise `CannotFit`."""
     if types.detect_kind(source) != "video":
         return fit(source, target, limits)
     try:
@@ -330,11 +330,11 @@ def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[st
         track = videos.find_track(container, "video")
         frame = videos.first_frame(container, track)
         if frame is None:
-            raise CannotFit("The film begins with no picture that can be decoded.")
+            raise CannotFit("No frame at the beginning of the video can be decoded.")
         turned = _TURNS.get(frame.rotation % 360, 1)
         shown = (frame.width, frame.height) if turned < 5 else (frame.height, frame.width)
         factor = limits.scale(*shown)
-        # Scaled before it becomes a picture, so that a large video takes no more memory than its one frame.
+        # Scale the frame before its conversion, so a large video needs only the memory of one frame.
         width, height = (max(2, int(side * factor)) for side in (frame.width, frame.height))
         still: Image.Image = frame.to_image(width=width, height=height)  # type: ignore[no-untyped-call]
     return write_within(set_upright(still, turned), limits.types, target, limits.max_bytes, {})

@@ -1,4 +1,4 @@
-"""The structure of image and video files, read without a decoder: where they end, what else they hide, metadata."""
+"""The structure of image and video files, read without a decoder: their end, hidden content and metadata."""
 
 import io
 import re
@@ -16,8 +16,8 @@ from socialpub.media.types import MediaRejected
 # --- parts of an image ------------------------------------------------------------------------------------------------
 
 MAX_SCANS = 100
-"""Each scan of a JPEG makes the decoder go over the whole image, however little it adds: a small file could take hours.
-Programs write about ten."""
+"""The decoder processes the whole image for each scan of a JPEG, so a small file could take hours. Programs write about
+ten scans."""
 
 JPEG_SCAN, JPEG_END = 0xDA, 0xD9
 _JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
@@ -27,13 +27,16 @@ GIF_EXTENSION, GIF_IMAGE, GIF_END = 0x21, 0x2C, 0x3B
 
 
 class Broken(Exception):
-    """The file ends too early, or its parts do not add up or are far too many; the message is half a sentence."""
+    """The file is incomplete or has invalid parts. The message ends a sentence about the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`name`: a JPEG's marker, a PNG's or a WebP's chunk type, the first bytes of a GIF's block; empty for what comes
-    before the first. `start` and `stop`: where it is in the file."""
+    """A part of a file between `start` and `stop`.
+
+    `name` is a JPEG's marker, a PNG's or WebP's chunk type, or the first bytes of a GIF's block. It is empty for the
+    bytes before the first part.
+    """
 
     name: bytes
     start: int
@@ -41,12 +44,12 @@ class Part:
 
 
 def image_parts(data: bytes, mime_type: str) -> Iterator[Part]:
-    """Yield the parts in the order of the file. Raises `Broken`."""
+    """Yield the parts in the order of the file. Raise `Broken`."""
     return _PARTS[mime_type](data)
 
 
 def image_end(data: bytes, mime_type: str) -> int:
-    """Return where the image ends. Raises `Broken`."""
+    """Return where the image ends. Raise `Broken`."""
     if mime_type == "image/webp":
         return _end_of_webp(data)
     last = 0
@@ -56,8 +59,8 @@ def image_end(data: bytes, mime_type: str) -> int:
 
 
 def _of_jpeg(data: bytes) -> Iterator[Part]:
-    """Thumbnails are inside of segments, later images (MPF) are behind the first end marker. The compressed pixels
-    belong to the header of their scan."""
+    """Yield the parts up to the first end marker, before further images (MPF). A scan includes its compressed
+    pixels."""
     yield Part(b"", 0, 2)
     at, scans = 2, 0
     while True:
@@ -71,9 +74,7 @@ def _of_jpeg(data: bytes) -> Iterator[Part]:
         if marker == JPEG_SCAN:
             scans += 1
             if scans > MAX_SCANS:
-                raise Broken(
-                    f"has more than {MAX_SCANS} scans, far more than any camera or program writes; save it again"
-                )
+                raise Broken(f"has more than {MAX_SCANS} scans, more than cameras and programs write; save it again")
             at, _ = _jpeg_marker(data, at)
         yield Part(bytes((marker,)), start, at)
 
@@ -81,7 +82,7 @@ def _of_jpeg(data: bytes) -> Iterator[Part]:
 def _jpeg_marker(data: bytes, at: int) -> tuple[int, int]:
     match = _JPEG_MARKER.search(data, at)
     if match is None:
-        raise Broken("has no end marker: it was cut off")
+        raise Broken("has no end marker; it is incomplete")
     return match.start(), data[match.end() - 1]
 
 
@@ -99,11 +100,11 @@ def _of_png(data: bytes) -> Iterator[Part]:
         if name == b"IEND":
             return
         at = stop
-    raise Broken("has no end chunk: it was cut off")
+    raise Broken("has no end chunk; it is incomplete")
 
 
 def _of_gif(data: bytes) -> Iterator[Part]:
-    """An extension is named by its introducer, its label and, of an application, its name."""
+    """Yield the parts. The name of an extension is its introducer, its label and, for an application, its name."""
 
     def table(flags: int) -> int:
         return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
@@ -118,18 +119,18 @@ def _of_gif(data: bytes) -> Iterator[Part]:
             elif data[at] == GIF_IMAGE:
                 at += 11 + table(data[at + 9])
             else:
-                raise Broken("has bytes between its blocks that belong to none")
+                raise Broken("has bytes between its blocks")
             while length := data[at]:
                 at += length + 1
             at += 1
             yield Part(data[start : min(start + 14, at)], start, at)
     except IndexError:
-        raise Broken("has no end: it was cut off") from None
+        raise Broken("has no end; it is incomplete") from None
     yield Part(data[at : at + 1], at, at + 1)
 
 
 def _of_webp(data: bytes) -> Iterator[Part]:
-    """A chunk of an odd length is followed by a byte that is not counted."""
+    """Yield the parts. An extra byte follows a chunk of odd length."""
     stop = _end_of_webp(data)
     yield Part(b"", 0, 12)
     at = 12
@@ -137,7 +138,7 @@ def _of_webp(data: bytes) -> Iterator[Part]:
         length = int.from_bytes(data[at + 4 : at + 8], "little")
         following = at + 8 + length + (length & 1)
         if at + 8 + length > stop:
-            raise Broken("has a chunk that reaches beyond its end")
+            raise Broken("has a chunk that continues after its end")
         yield Part(data[at : at + 4], at, min(following, stop))
         at = following
 
@@ -145,7 +146,7 @@ def _of_webp(data: bytes) -> Iterator[Part]:
 def _end_of_webp(data: bytes) -> int:
     stop = 8 + int.from_bytes(data[4:8], "little")
     if stop > len(data):
-        raise Broken("is shorter than its header says: it was cut off")
+        raise Broken("is shorter than its header says; it is incomplete")
     return stop + (stop & 1 if stop < len(data) else 0)
 
 
@@ -162,15 +163,15 @@ _PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
 _JPEG_HEADERS = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0), JPEG_END))
 """Frames, tables, scans, restart intervals."""
 _JPEG_SEGMENTS = {0xE0: b"JFIF\0", 0xE2: b"ICC_PROFILE\0", 0xEE: b"Adobe"}
-"""How the application segments begin without which colours would change."""
+"""The beginnings of application segments that colors depend on."""
 
 _PNG_ANCILLARY = frozenset(
     b"tRNS gAMA cHRM sRGB iCCP sBIT bKGD pHYs cICP mDCV cLLI acTL fcTL fdAT".split()
 )  # fmt: skip
-"""Transparency, colours, size and animation (PNG 3, 2025). Chunks that every decoder needs begin with a capital."""
+"""Transparency, colors, size and animation (PNG 3, 2025). Critical chunks begin with a capital letter."""
 
 _GIF_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
-"""Repetition and colour profile."""
+"""Repetition and color profile."""
 _GIF_COMMENT, _GIF_APPLICATION = 0xFE, 0xFF
 
 _WEBP_CHUNKS = frozenset((b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"))
@@ -179,7 +180,7 @@ _WEBP_HAS_EXIF, _WEBP_HAS_XMP = 0x08, 0x04
 
 
 def strip_metadata(data: bytes, mime_type: str) -> bytes | None:
-    """Return the image file without metadata: the same bytes when it has none, None when its parts do not add up."""
+    """Return the image file without metadata, or None for an invalid file."""
     try:
         kept = [
             data[part.start : part.stop]
@@ -212,15 +213,13 @@ def _is_needed_in_webp(_: bytes, part: Part) -> bool:
 
 
 def _join_webp(kept: list[bytes]) -> bytes:
-    """Join the chunks under a header that says what is there."""
-    chunks = [_without_flags(chunk) if chunk.startswith(b"VP8X") else chunk for chunk in kept[1:]]
-    whole = b"".join(chunks)
+    """Join the chunks below a new header, without the flags of metadata."""
+    whole = bytearray()
+    for chunk in kept[1:]:
+        if chunk.startswith(b"VP8X"):
+            chunk = chunk[:8] + bytes((chunk[8] & ~(_WEBP_HAS_EXIF | _WEBP_HAS_XMP),)) + chunk[9:]
+        whole += chunk
     return b"RIFF" + (len(whole) + 4).to_bytes(4, "little") + b"WEBP" + whole
-
-
-def _without_flags(chunk: bytes) -> bytes:
-    flags = chunk[8] & ~(_WEBP_HAS_EXIF | _WEBP_HAS_XMP)
-    return chunk[:8] + bytes((flags,)) + chunk[9:]
 
 
 _IS_NEEDED: Mapping[str, Callable[[bytes, Part], bool]] = {
@@ -248,16 +247,14 @@ _SEGMENT = b"\x18\x53\x80\x67"
 @dataclass(frozen=True, slots=True)
 class Container:
     mime_type: str
-    """Not necessarily an accepted one: it may be `video/x-matroska`, or the type of an image that is made of boxes."""
-
+    """Perhaps not accepted, such as `video/x-matroska` or an image of boxes."""
     matroska: bool
-
     end: int
-    """How many bytes from the beginning of the file it ends."""
+    """The position of the end in the file."""
 
 
 def read_container(path: Path, found: str) -> Container:
-    """The file's container; `found` is libmagic's name for it. Raises `MediaRejected` when the file was cut off."""
+    """Return the file's container. `found` is libmagic's type. Raise `MediaRejected` for an incomplete file."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(4096)
@@ -267,7 +264,7 @@ def read_container(path: Path, found: str) -> Container:
 
 
 def _type_by_brand(head: bytes, found: str) -> str:
-    """Which of the family the file is, by the major brand; QuickTime is older than brands."""
+    """Return the type by the major brand. QuickTime files may have no brand."""
     if not types.is_boxes(head):
         return found
     first, brand = head[4:8], head[8:12]
@@ -279,7 +276,7 @@ def _type_by_brand(head: bytes, found: str) -> str:
 
 
 def _end_of_boxes(file: BinaryIO, size: int) -> int:
-    """Behind the last whole box. Raises `MediaRejected` when the pictures' own box reaches beyond the file."""
+    """Return the end of the last complete box. Raise `MediaRejected` if a box with frames is incomplete."""
     at = 0
     while at + 8 <= size:
         file.seek(at)
@@ -294,7 +291,7 @@ def _end_of_boxes(file: BinaryIO, size: int) -> int:
         if at + length > size:
             if name in (b"mdat", b"moov", b"moof"):
                 raise MediaRejected(
-                    f"The video was cut off: it has {size} bytes, but its {name.decode()} box ends at {at + length}."
+                    f"The video is incomplete: it has {size} bytes, but its {name.decode()} box ends at {at + length}."
                 )
             break
         at += length
@@ -321,18 +318,18 @@ def _end_of_matroska(head: bytes, size: int) -> int:
     unknown = (1 << 7 * width) - 1
     length = int.from_bytes(head[at + 4 : at + 4 + width]) & unknown
     if length == unknown:
-        return size  # A live recording: its length was never filled in.
+        return size  # a live recording has no length
     end = at + 4 + width + length
     if end > size:
-        raise MediaRejected(f"The video was cut off: it has {size} bytes, but its segment ends at {end}.")
+        raise MediaRejected(f"The video is incomplete: it has {size} bytes, but its segment ends at {end}.")
     return end
 
 
-# --- what is hidden --------------------------------------------------------------------------------------------------
+# --- hidden content --------------------------------------------------------------------------------------------------
 
 _PAGE_OR_SCRIPT = re.compile(rb"<(?i:\?php|script[\s>/]|html[\s>]|!doctype\s+html)")
-# Long enough that megabytes of compressed video behind a picture do not hold them by chance. Each begins with a fixed
-# text of its own: one expression for all of them would be ten times slower.
+# The patterns are long, so megabytes of compressed video after an image do not contain them by chance. Each begins with
+# a fixed text: one pattern for all of them would be ten times slower.
 _BEHIND_THE_END = tuple(
     (re.compile(pattern), label)
     for pattern, label in (
@@ -360,17 +357,17 @@ _AT_THE_START_BEHIND_THE_END = (
     (re.compile(rb"MZ|\xca\xfe\xba\xbe|[\xce\xcf]\xfa\xed\xfe"), "a program"),
 )
 
-# A GIF or JPEG whose length fields spell "/*" or "=" is a JavaScript comment or assignment to a browser that reads it
-# as a script: https://portswigger.net/research/bypassing-csp-using-polyglot-jpegs
+# A browser that reads a file as a script reads the length fields "/*" or "=" of a GIF or JPEG as JavaScript:
+# https://portswigger.net/research/bypassing-csp-using-polyglot-jpegs
 _GIF_AS_SCRIPT = re.compile(rb"GIF8[79]a(?:/\*|=[ -~])")
 _AFTER_A_COMMENT = re.compile(rb"\*/[\t\n\r -~]{6}")
 
 _HEAD_BYTES = 1024
-"""PDF readers look for their header this far into a file (PDF 1.7, appendix H)."""
+"""PDF readers search for their header in this part of a file (PDF 1.7, appendix H)."""
 
 
 def hidden_in_image(data: bytes, mime_type: str) -> str | None:
-    """What else the picture is ("a ZIP archive"), or None. Raises `Broken` for a picture that was cut off."""
+    """Return the image's hidden content ("a ZIP archive"), or None. Raise `Broken` for an incomplete image."""
     end = image_end(data, mime_type)
     if _GIF_AS_SCRIPT.match(data) or (data[4:6] == b"/*" and _AFTER_A_COMMENT.search(data)):
         return "a script"
@@ -378,7 +375,7 @@ def hidden_in_image(data: bytes, mime_type: str) -> str | None:
 
 
 def hidden_in_video(path: Path, end: int) -> str | None:
-    """What else the video is; `end` is where its container ends (bytes)."""
+    """Return the video's hidden content, or None. `end` is the end of its container."""
     with path.open("rb") as file:
         head = file.read(4096)
         file.seek(end)
@@ -401,7 +398,7 @@ def _behind(tail: bytes) -> str | None:
 
 
 def _archive(file: BinaryIO) -> str | None:
-    # An archive is read from its end, so that it may begin anywhere, inside a comment of the picture as well.
+    # An archive is read from its end, so it may begin anywhere, also inside a comment of the image.
     try:
         with zipfile.ZipFile(file) as archive:
             return "a ZIP archive" if archive.namelist() else None

@@ -1,7 +1,7 @@
-"""Videos, inspected through their container: tracks, duration, frame rate, the first frame.
+"""Inspects videos through their container: tracks, duration, frame rate, and the first frame.
 
-Runs in a child process, and loads PyAV. Only the demuxers of MP4/QuickTime and Matroska/WebM are ever opened, whatever
-the file's content suggests, and none of them may reach another file.
+The module runs in a child process and loads PyAV. It only opens the demuxers of MP4/QuickTime and Matroska/WebM, and a
+demuxer cannot open another file.
 """
 
 import contextlib
@@ -25,19 +25,20 @@ from socialpub.media.types import MediaRejected, type_mismatch
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})
 _WEBM_AUDIO = frozenset({"vorbis", "opus"})
 _MAX_PACKETS_TO_TRY = 60
-"""So many packets may pass without a picture before the track counts as undecodable."""
+"""A track without a frame in this number of packets cannot be decoded."""
 
 
 def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
-    """The facts of a video (see `Facts`). Raises `MediaRejected`."""
+    """Return the facts about a video (see `Facts`). Raise `MediaRejected`."""
     container = read_container(path, found)
     matroska_as_webm = container.mime_type == "video/x-matroska" and mime_type == "video/webm"
     if container.mime_type != mime_type and not matroska_as_webm:
         raise type_mismatch(container.mime_type, mime_type)
     other = structure.hidden_in_video(path, container.end)
     if other is not None:
-        raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}; send the video alone.")
-    facts = _demux(path, "matroska" if container.matroska else "mov", mime_type)
+        raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}. Send only the video.")
+    with open_video(path, "matroska" if container.matroska else "mov", mime_type) as opened:
+        facts = _facts(opened, mime_type)
     if matroska_as_webm and not (
         facts["video_codec"] in _WEBM_VIDEO and facts.get("audio_codec", "opus") in _WEBM_AUDIO
     ):
@@ -46,41 +47,36 @@ def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
     return facts
 
 
-def _demux(path: Path, demuxer: str, mime_type: str) -> dict[str, Any]:
-    with open_video(path, demuxer, mime_type) as container:
-        return _facts(container, mime_type)
-
-
 @contextlib.contextmanager
 def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContainer]:
-    """The container (`mov` or `matroska`); whatever is said against it is a `MediaRejected`."""
+    """Open the container (`mov` or `matroska`). Raise `MediaRejected` for all its errors."""
     av.logging.set_level(av.logging.PANIC)
     options = {"protocol_whitelist": "file"}
     if demuxer == "mov":
         options |= {"enable_drefs": "0", "use_absolute_path": "0"}
     try:
-        # The prefix keeps a file name from being read as the address of something else.
+        # With the prefix, FFmpeg cannot read a file name as a URL.
         with av.open(f"file:{path}", format=demuxer, container_options=options, metadata_errors="replace") as container:
             yield container
     except av.error.MemoryError:
         raise MemoryError from None
     except (av.error.FFmpegError, ValueError, OverflowError) as error:
-        detail = getattr(error, "strerror", None) or "its header makes no sense"
+        detail = getattr(error, "strerror", None) or "its header is not valid"
         raise MediaRejected(
             f"The file was declared as {mime_type}, but its container cannot be read ({detail})."
         ) from None
 
 
 def find_track(container: InputContainer, mime_type: str) -> VideoStream:
-    """The video's track. Raises `MediaRejected`."""
-    # A track without a decoder has no context at all, and a cover picture is not a video.
+    """Return the video's track. Raise `MediaRejected`."""
+    # A track without a decoder has no context, and a cover image is not a video.
     tracks = [t for t in container.streams.video if not t.disposition & Disposition.attached_pic]
     if not tracks:
         raise MediaRejected(f"The file was declared as {mime_type}, but has no video track.")
     track = next((t for t in tracks if t.codec_context), None)
     if track is None:
-        raise MediaRejected(f"The file was declared as {mime_type}, but nothing here can decode its video track.")
-    track.thread_count = 1  # Each further thread would reserve address space, of which there is little.
+        raise MediaRejected(f"The file was declared as {mime_type}, but no decoder supports its video track.")
+    track.thread_count = 1  # each further thread would need address space
     return track
 
 
@@ -94,7 +90,7 @@ def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
     if seconds > 0:
         facts["duration_seconds"] = round(seconds, 3)
     declared = float(track.average_rate or 0)
-    # The header's rate is exact where time stamps are rounded, and wrong in recordings that were never closed.
+    # The header's rate is exact if time stamps are rounded, and wrong in incomplete recordings.
     if declared and (not rate or abs(declared - rate) <= 0.01 * rate):
         rate = declared
     if rate:
@@ -117,9 +113,9 @@ def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
 def _read_packets(
     container: InputContainer, track: VideoStream, mime_type: str
 ) -> tuple[int, float, float, VideoFrame]:
-    """Packets of the track, seconds of the whole video, frames per second (0.0: cannot tell), and the first picture.
+    """Return the number of packets, the seconds of the video, the frame rate (0.0: unknown), and the first frame.
 
-    Every packet is read, as headers of live recordings and fragments say nothing, or lie, about the duration.
+    Headers of live recordings and fragments have no duration or a wrong duration, so every packet is read.
     """
     first: VideoFrame | None = None
     shown: list[float] = []
@@ -142,7 +138,7 @@ def _read_packets(
         raise MediaRejected(f"The file was declared as {mime_type}, but its video track is empty.")
     first = first or _decode_frame(track, None)
     if first is None:
-        raise MediaRejected(f"The video track ({track.codec_context.name}) holds no picture that can be decoded.")
+        raise MediaRejected(f"No frame of the video track ({track.codec_context.name}) can be decoded.")
     seconds = max(0.0, ended - began)
     if container.duration and abs(container.duration / 1_000_000 - seconds) < 1:
         seconds = container.duration / 1_000_000
@@ -151,7 +147,7 @@ def _read_packets(
 
 
 def first_frame(container: InputContainer, track: VideoStream) -> VideoFrame | None:
-    """The first picture of the track, read no further than that."""
+    """Return the first frame of the track, or None."""
     for packets, packet in enumerate(container.demux(track)):
         if packets >= _MAX_PACKETS_TO_TRY:
             return None
@@ -167,4 +163,4 @@ def _decode_frame(track: VideoStream, packet: "Packet[Any] | None") -> VideoFram
     except av.error.MemoryError:
         raise
     except av.error.FFmpegError:
-        return None  # A recording may begin in the middle of a scene.
+        return None  # a recording may begin between two key frames

@@ -78,7 +78,7 @@ def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
     assert storage.release_free_pages(rt) == 0
 
 
-def test_little_that_is_free_stays_for_what_comes_next(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_free_pages_stay_for_new_rows(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
     fill_and_empty(rt, 2)
     assert storage.release_free_pages(rt) == 0
@@ -97,7 +97,7 @@ def old_database(tmp_path: Path, clock: HandClock) -> Runtime:
     return open_appliance(tmp_path / "old", clock)
 
 
-def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database: Runtime) -> None:
+def test_an_old_database_is_compacted_once_and_then_shrinks_in_steps(old_database: Runtime) -> None:
     rt = old_database
     post = accept(rt, add_profile(rt))
     fill_and_empty(rt)
@@ -117,7 +117,7 @@ def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database
     rt.close()
 
 
-def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None:
+def test_compacting_is_rejected_while_another_process_runs(rt: Runtime) -> None:
     other = ProcessLock(rt.settings.run_dir / "owners", "worker-1")
     with pytest.raises(OperatorError) as refused:
         storage.compact(rt)
@@ -126,7 +126,7 @@ def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None
     other.close()
 
 
-def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compacting_is_rejected_without_disk_space(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
     with pytest.raises(OperatorError, match=r"above health\.disk_floor_bytes"):
         storage.compact(rt)
@@ -134,7 +134,7 @@ def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: p
 
 MB = 1_000_000
 USUAL = 1000 * 4096
-"""What SQLite itself lets the log grow to before it begins anew."""
+"""The size at which SQLite restarts the log by default."""
 
 
 @pytest.fixture
@@ -160,17 +160,17 @@ def log_bytes(rt: Runtime) -> int:
 
 
 def round_of(rt: Runtime) -> bytes:
-    """Changes when the log begins anew: the salt in its header."""
+    """The salt in the header of the log, which changes when the log restarts."""
     with log_of(rt).open("rb") as file:
         return file.read(24)[16:]
 
 
-def test_the_log_begins_anew_when_nobody_reads(rt: Runtime) -> None:
+def test_the_log_restarts_without_a_reader(rt: Runtime) -> None:
     write(rt, 20)
     assert log_bytes(rt) < 2 * USUAL
 
 
-def test_a_long_reader_lets_the_log_grow_and_its_room_comes_back(
+def test_a_long_reader_lets_the_log_grow_until_the_reader_ends(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = 2 * USUAL
@@ -189,8 +189,8 @@ def test_a_long_reader_lets_the_log_grow_and_its_room_comes_back(
         rt.close()
 
 
-def test_a_replica_finds_everything_in_the_log_whenever_it_looks(rt: Runtime, replicated: Runtime) -> None:
-    """It lets go of its own lock for a moment at each of its checkpoints."""
+def test_a_replica_always_finds_all_changes_in_the_log(rt: Runtime, replicated: Runtime) -> None:
+    """It releases its lock for a moment at each checkpoint."""
     for one, is_kept in ((rt, False), (replicated, True)):
         write(one, 1)
         before = round_of(one)
@@ -198,7 +198,7 @@ def test_a_replica_finds_everything_in_the_log_whenever_it_looks(rt: Runtime, re
         assert (round_of(one) == before) is is_kept
 
 
-def test_a_replica_that_is_gone_does_not_fill_the_disk(
+def test_a_missing_replica_does_not_fill_the_disk(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "REPLICATED_LOG_PAGES", 2000)

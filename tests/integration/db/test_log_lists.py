@@ -49,7 +49,7 @@ def test_entries_are_found_by_network_profile_type_time_and_error(rt: Runtime, p
     assert told(rt, provider="pinterest") == []
 
 
-def test_an_error_is_found_by_its_words(rt: Runtime, profile: str) -> None:
+def test_a_log_entry_is_found_by_a_part_of_its_error(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="b" * 300)
     rt.write(posts.stop, post)
     for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
@@ -59,9 +59,7 @@ def test_an_error_is_found_by_its_words(rt: Runtime, profile: str) -> None:
     assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
 
 
-def test_pages_follow_one_another_though_entries_are_added_meanwhile(
-    rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_new_entries_do_not_change_the_next_page(rt: Runtime, profile: str, clock: HandClock) -> None:
     for number in range(5):
         accept(rt, profile, body=str(number))
     first = log_list.load_page(rt.reader, LogFilter(per_page=2))
@@ -93,7 +91,7 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     assert list(log_export.export_csv(rt, LogFilter(provider="tiktok"))) == [read[0]]
 
 
-def test_nothing_is_held_open_between_two_slices(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_holds_no_transaction_open(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         accept(rt, profile)
     monkeypatch.setattr(log_export, "SLICE", 1)
@@ -125,7 +123,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
 
 
 @pytest.mark.parametrize("filters", [{"type": "failed"}, {"type": "canceled"}, {"error": "refused"}])
-def test_what_is_rare_is_not_looked_for_among_all_entries(rt: Runtime, filters: dict[str, str]) -> None:
+def test_rare_entries_are_found_by_an_index(rt: Runtime, filters: dict[str, str]) -> None:
     steps = list[str]()
     rt.reader.connection.set_trace_callback(steps.append)
     log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]

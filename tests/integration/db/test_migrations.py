@@ -87,7 +87,7 @@ def test_every_table_has_a_model(rt: Runtime) -> None:
     assert tables - {"schema_migration"} == {model._meta.table_name for model in MODELS}
 
 
-def test_a_restored_copy_of_a_former_version_is_told_once(tmp_path: Path, clock: HandClock) -> None:
+def test_the_restore_of_a_former_backup_is_logged_once(tmp_path: Path, clock: HandClock) -> None:
     new = tmp_path / "new"
     new.mkdir()
     with former_version(tmp_path, clock, "000[1-7]_*.py") as rt:
@@ -114,7 +114,7 @@ POSTS = {
 """Status, and the states of the deliveries to the profiles b and a, in this order."""
 
 
-def test_posts_of_the_former_version_are_found_by_what_became_of_them(tmp_path: Path, clock: HandClock) -> None:
+def test_posts_of_the_former_version_are_found_by_their_outcomes(tmp_path: Path, clock: HandClock) -> None:
     with former_version(tmp_path, clock, "000[1-5]_*.py") as rt:
         database = rt.settings.database_file
     with sqlite3.connect(database) as rows:
@@ -251,7 +251,7 @@ def upgraded(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
     now.close()
 
 
-def test_every_combination_lands_in_the_phase_that_does_the_same_next(upgraded: Runtime) -> None:
+def test_every_combination_of_flags_becomes_the_phase_with_the_same_next_action(upgraded: Runtime) -> None:
     for number, (step, flags, phase) in enumerate(FORMER):
         delivery = delivery_rows.find(upgraded.reader, f"d{number}")
         assert delivery is not None
@@ -261,7 +261,7 @@ def test_every_combination_lands_in_the_phase_that_does_the_same_next(upgraded: 
         assert delivery.past_commit or not delivery.unknown_calls
 
 
-def test_what_has_ended_is_read_as_before(upgraded: Runtime) -> None:
+def test_ended_deliveries_do_not_change(upgraded: Runtime) -> None:
     delivery = delivery_rows.find(upgraded.reader, f"d{len(FORMER)}")
     assert delivery is not None and delivery.phase == states.Preparing()
 

@@ -21,7 +21,7 @@ def midnights(first: datetime, days: int) -> list[str]:
     return [stamp(first + timedelta(days=day)) for day in range(days + 1)]
 
 
-def test_posts_stand_on_the_day_of_their_time_with_what_became_of_them(
+def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
     rt: Runtime, profile: str, clock: HandClock, tmp_path: Path
 ) -> None:
     other = add_profile(rt, account_id="other", name="Second")
@@ -79,7 +79,7 @@ def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile
     assert [[post.id for post in day.posts] for day in found] == [[late], [first]]
 
 
-def test_of_very_many_posts_only_so_many_are_counted(rt: Runtime, profile: str) -> None:
+def test_posts_of_a_day_are_counted_up_to_a_limit(rt: Runtime, profile: str) -> None:
     for _ in range(6):
         accept(rt, profile)
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)

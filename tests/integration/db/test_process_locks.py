@@ -28,9 +28,7 @@ def before_next_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
 BeforeNextFlock = Callable[[Callable[[], object]], None]
 
 
-def test_a_process_that_is_just_starting_is_not_taken_for_dead(
-    tmp_path: Path, before_next_flock: BeforeNextFlock
-) -> None:
+def test_a_starting_process_is_alive(tmp_path: Path, before_next_flock: BeforeNextFlock) -> None:
     other = ProcessLock(tmp_path, "web-1")
 
     def looks() -> None:
@@ -47,7 +45,7 @@ def test_a_process_that_is_just_starting_is_not_taken_for_dead(
     assert other.ended_in_order("worker-1")
 
 
-def test_what_a_process_left_that_died_while_it_started_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_the_next_process_removes_unfinished_lock_files(tmp_path: Path) -> None:
     (tmp_path / "worker-1.0a1b.new").touch()
     starting = FileLock(tmp_path / "worker-2.0a1b.new")
     assert starting.try_acquire()
@@ -55,7 +53,7 @@ def test_what_a_process_left_that_died_while_it_started_is_removed_by_the_next_o
     assert sorted(path.name for path in tmp_path.iterdir()) == ["web-1.lock", "worker-2.0a1b.new"]
 
 
-def test_a_process_that_ends_in_order_while_another_looks_has_not_died(
+def test_a_process_that_ends_in_order_during_a_check_has_not_died(
     tmp_path: Path, before_next_flock: BeforeNextFlock
 ) -> None:
     other, command = ProcessLock(tmp_path, "web-1"), ProcessLock(tmp_path, "cli-1")
@@ -64,9 +62,7 @@ def test_a_process_that_ends_in_order_while_another_looks_has_not_died(
     assert other.ended_in_order("cli-1")
 
 
-def test_two_that_look_at_the_same_time_do_not_take_each_other_for_the_dead_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_simultaneous_checks_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = ProcessLock(tmp_path, "web-1"), ProcessLock(tmp_path, "web-2")
     (tmp_path / "worker-1.lock").touch()
     flock, found = fcntl.flock, list[bool]()
@@ -99,9 +95,7 @@ def test_a_lock_file_that_is_replaced_before_it_is_locked_has_one_holder(
     assert lock.is_held, "it holds the file that others see"
 
 
-def test_who_waits_for_a_lock_that_is_broken_meanwhile_waits_for_the_new_one(
-    tmp_path: Path, before_next_flock: BeforeNextFlock
-) -> None:
+def test_a_waiter_of_a_broken_lock_waits_for_the_new_lock(tmp_path: Path, before_next_flock: BeforeNextFlock) -> None:
     suspended, breaker, waits = (FileLock(tmp_path / "one.lock") for _ in range(3))
     assert suspended.try_acquire()
     file = suspended.file
@@ -124,7 +118,7 @@ def test_who_waits_for_a_lock_that_is_broken_meanwhile_waits_for_the_new_one(
     assert order == ["the breaker is done", "the next one begins"]
 
 
-def test_of_two_that_break_the_same_lock_one_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_of_two_processes_breaks_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suspended, one, other = (FileLock(tmp_path / "one.lock") for _ in range(3))
     assert suspended.try_acquire()
     file, unlink, taken = suspended.file, Path.unlink, list[bool]()
@@ -142,7 +136,7 @@ def test_of_two_that_break_the_same_lock_one_holds_it(tmp_path: Path, monkeypatc
     assert not suspended.is_held
 
 
-def test_a_lock_file_that_another_process_took_for_a_leftover_is_made_once_more(
+def test_a_lock_file_that_another_process_removed_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     move_to, moves = FileLock.move_to, list[Path]()

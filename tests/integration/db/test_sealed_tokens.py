@@ -1,4 +1,4 @@
-"""Sealed tokens belong to their row and column, and those of a former version are sealed anew where they lie."""
+"""Sealed tokens belong to their row and column, and the upgrade seals tokens of a former version again."""
 
 import base64
 import json
@@ -60,7 +60,7 @@ def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, pro
         tokens.load_fresh(rt, profile)
 
 
-def test_the_form_of_the_former_version_is_not_opened_any_more(rt: Runtime, profile: str) -> None:
+def test_sealed_texts_of_the_former_version_are_rejected(rt: Runtime, profile: str) -> None:
     """It knows no place: one of an old copy would fit everywhere."""
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = ?", (former("access-0"),)))
     with pytest.raises(OperatorError, match="cannot be decrypted"):
@@ -108,7 +108,7 @@ def former_database(folder: Path) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-def test_what_the_former_version_sealed_is_sealed_anew_where_it_lies(old: Callable[[], Runtime]) -> None:
+def test_the_upgrade_seals_tokens_of_the_former_version_again(old: Callable[[], Runtime]) -> None:
     rt = old()
     try:
         good, bad = rt.reader.all("SELECT * FROM profile ORDER BY account_id <> 'acct'")
@@ -129,7 +129,7 @@ def test_what_the_former_version_sealed_is_sealed_anew_where_it_lies(old: Callab
         rt.close()
 
 
-def test_posts_go_on_after_the_upgrade(old: Callable[[], Runtime], network: ScriptedNetwork, clock: HandClock) -> None:
+def test_an_upgrade_keeps_posts(old: Callable[[], Runtime], network: ScriptedNetwork, clock: HandClock) -> None:
     rt = old()
     try:
         drain(rt, clock)
@@ -180,7 +180,7 @@ def test_nothing_is_changed_under_a_process_of_the_former_version(
     old().close()
 
 
-def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
+def test_a_backup_of_the_former_version_is_upgraded_at_its_first_start(
     old: Callable[[], Runtime], tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rt = old()

@@ -1,4 +1,4 @@
-"""Posts found by what their text holds: whatever its script, and without any letter meaning something else."""
+"""Posts are found by a part of their text, in any script and without wildcards."""
 
 from datetime import timedelta
 
@@ -74,9 +74,7 @@ def found(rt: Runtime, stock: list[str], text: str, **filters: object) -> list[i
         ("e", [5, 4, 3, 2, 0]),
     ],
 )
-def test_a_text_is_found_as_it_stands_whatever_its_case(
-    rt: Runtime, stock: list[str], text: str, places: list[int]
-) -> None:
+def test_a_text_is_found_in_any_case(rt: Runtime, stock: list[str], text: str, places: list[int]) -> None:
     assert found(rt, stock, text) == places
 
 
@@ -87,14 +85,12 @@ def test_letters_of_foreign_scripts_match_in_both_cases_and_no_others_do(rt: Run
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\0", "a" * 60_000, "ä" * 60_000, "%" * 10_000, "𐐀" * 10_000])
-def test_what_no_post_can_hold_is_found_nowhere(rt: Runtime, profile: str, text: str) -> None:
+def test_a_text_that_no_post_can_contain_is_not_found(rt: Runtime, profile: str, text: str) -> None:
     accept(rt, profile, body="a")
     assert post_list.load_page(rt.reader, PostFilter(text=text)).total == 0
 
 
-def test_the_text_goes_together_with_every_other_filter_and_with_pages(
-    rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_the_text_filter_combines_with_other_filters_and_pages(rt: Runtime, profile: str, clock: HandClock) -> None:
     other = add_profile(rt, "tiktok", account_id="other")
     made = []
     for number in range(6):
@@ -123,7 +119,7 @@ def test_the_text_goes_together_with_every_other_filter_and_with_pages(
     assert ids(scheduled_after=after)[0] == [made[5], made[3]]
 
 
-def test_many_posts_that_hold_it_are_paged_like_few(
+def test_many_matching_posts_have_the_same_pages_as_few(
     rt: Runtime, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(7):
@@ -140,14 +136,14 @@ def test_many_posts_that_hold_it_are_paged_like_few(
     assert pages() == few
 
 
-def test_a_text_that_was_changed_is_found_at_once_and_the_former_one_is_not(rt: Runtime, profile: str) -> None:
+def test_a_changed_text_replaces_the_former_text_at_once(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="Before", at=rt.now() + timedelta(hours=1))
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="Afterwards"), OWNER)
     assert post_list.load_page(rt.reader, PostFilter(text="before")).total == 0
     assert post_list.load_page(rt.reader, PostFilter(text="afterw")).total == 1
 
 
-def test_a_search_is_long_and_an_empty_one_is_none(rt: Runtime, profile: str) -> None:
+def test_a_search_is_slow_and_an_empty_text_is_not_a_search(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
     assert PostFilter(text="a").is_slow
     assert not PostFilter(text="").is_slow

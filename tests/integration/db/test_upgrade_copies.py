@@ -76,12 +76,12 @@ def posts_in(database: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM post").fetchone()[0])
 
 
-def test_a_new_installation_and_an_unchanged_one_make_no_copy(upgrading: Upgrading, tmp_path: Path) -> None:
+def test_no_backup_is_made_without_an_upgrade(upgrading: Upgrading, tmp_path: Path) -> None:
     upgrading.start()
     assert upgrading.in_folder == 0
 
 
-def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
+def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Upgrading) -> None:
     upgrading.add("9001_next", NEXT)
     newest = max(upgrading.applied)
     upgrading.start()
@@ -97,9 +97,7 @@ def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
     assert upgrading.in_folder == 1
 
 
-def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went(
-    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "current", lambda: "1.2.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
@@ -113,9 +111,7 @@ def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went
     assert before.path.name.endswith("@1.0.0-to-1.2.0.db")
 
 
-def test_a_database_without_a_version_is_of_1_0_0_and_the_names_that_it_gave_are_known(
-    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_without_a_version_is_of_1_0_0(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = upgrade_backups.backup_folder(upgrading.settings.database_file)
     folder.mkdir()
     (folder / "0012_consent_door@20260101T000000.000Z.db").touch()
@@ -135,7 +131,7 @@ def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandC
         assert upgrade_backups.read_version(Reader(connection)) == version.current()
 
 
-def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgrading) -> None:
+def test_a_version_with_a_path_is_not_part_of_a_file_name(upgrading: Upgrading) -> None:
     with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
         appliance_state.put(connection, appliance_state.VERSION, "../../1.0")
     upgrading.add("9001_next", NEXT)
@@ -144,7 +140,7 @@ def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgra
     assert copy.version == "unknown"
 
 
-def test_the_last_few_are_kept_and_each_schema_once(upgrading: Upgrading) -> None:
+def test_the_last_backups_are_kept_one_for_each_schema(upgrading: Upgrading) -> None:
     for number in range(5):
         upgrading.clock.forward(60)
         upgrading.add(f"900{number}_next", NEXT.replace("extra", f"extra{number}"))
@@ -158,7 +154,7 @@ def test_the_last_few_are_kept_and_each_schema_once(upgrading: Upgrading) -> Non
     assert upgrading.copies == ["9004_next", "9003_next", "9002_next"]
 
 
-def test_a_migration_that_fails_changes_nothing_and_tells_how_to_go_back(upgrading: Upgrading) -> None:
+def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgrading: Upgrading) -> None:
     before = upgrading.applied
     upgrading.add("9001_next", FAILING)
     with pytest.raises(OperatorError) as refused:
@@ -172,7 +168,7 @@ def test_a_migration_that_fails_changes_nothing_and_tells_how_to_go_back(upgradi
     assert "9001_next" in upgrading.applied
 
 
-def test_without_room_for_the_copy_nothing_begins(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upgrade_does_not_begin_without_disk_space(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     with monkeypatch.context() as patch:
@@ -184,7 +180,7 @@ def test_without_room_for_the_copy_nothing_begins(upgrading: Upgrading, monkeypa
     upgrading.start()
 
 
-def test_a_copy_that_cannot_be_written_is_taken_away(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_backup_is_removed(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
 
@@ -224,7 +220,7 @@ def killed(upgrading: Upgrading, patch: str = "") -> None:
 
 
 @pytest.mark.parametrize("where", ["flush", "flush_folder"])
-def test_killed_while_copying_it_begins_again(upgrading: Upgrading, where: str) -> None:
+def test_an_upgrade_that_was_killed_during_the_backup_begins_again(upgrading: Upgrading, where: str) -> None:
     before = upgrading.applied
     upgrading.add("9001_next", NEXT)
     killed(upgrading, DIE_WHEN_COPIED.format(where))
@@ -237,7 +233,7 @@ def test_killed_while_copying_it_begins_again(upgrading: Upgrading, where: str) 
     assert "9001_next" in upgrading.applied
 
 
-def test_killed_in_a_migration_the_ones_before_it_stay_and_it_has_left_nothing(upgrading: Upgrading) -> None:
+def test_an_upgrade_that_was_killed_in_a_migration_keeps_earlier_migrations(upgrading: Upgrading) -> None:
     upgrading.add("9001_next", NEXT)
     upgrading.add("9002_dying", DYING.replace("extra", "more"))
     before = upgrading.applied

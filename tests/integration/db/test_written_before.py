@@ -23,14 +23,12 @@ def jump(rt: Runtime, clock: HandClock, days: float) -> None:
     rt.db.follow_clock()
 
 
-def test_with_a_clock_that_nobody_sets_it_is_a_subtraction(rt: Runtime) -> None:
+def test_without_jumps_the_result_is_a_subtraction(rt: Runtime) -> None:
     assert before(rt) == stamp(rt.now() - KEPT)
 
 
 @pytest.mark.parametrize("jumps", [*itertools.product((-900.0, -20.0, 20.0, 900.0), repeat=2), (20.0, 20.0, -10.0)])
-def test_whenever_something_is_written_it_is_not_old_before_its_time(
-    rt: Runtime, clock: HandClock, jumps: tuple[float, ...]
-) -> None:
+def test_no_row_becomes_old_too_early(rt: Runtime, clock: HandClock, jumps: tuple[float, ...]) -> None:
     written = [rt.stamp()]
     for days in jumps:
         clock.forward(DAY)
@@ -42,7 +40,7 @@ def test_whenever_something_is_written_it_is_not_old_before_its_time(
     assert all(at <= before(rt) for at in written)
 
 
-def test_a_wrong_date_that_was_put_right_delays_nothing(rt: Runtime, clock: HandClock) -> None:
+def test_a_corrected_wrong_date_delays_nothing(rt: Runtime, clock: HandClock) -> None:
     at = rt.stamp()
     jump(rt, clock, 900)
     clock.forward(3600)

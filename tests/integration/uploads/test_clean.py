@@ -1,4 +1,4 @@
-"""What nobody needs any more goes; what a post needs stays, however old it is (contract 5.7)."""
+"""Unused files are removed, and files of posts stay (contract 5.7)."""
 
 from datetime import timedelta
 
@@ -79,7 +79,7 @@ def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
     assert status_of(rt, reservation) is None
 
 
-def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png, monkeypatch):
+def test_an_artifact_that_a_post_uses_after_the_search_stays(rt, clock, caller, profile, png, monkeypatch):
     artifact = caller.upload(png)
     clock.forward(31 * DAY)
     delete = artifact_rows.delete_unused
@@ -95,7 +95,7 @@ def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png
     assert status_of(rt, artifact) == "verified"
 
 
-def test_files_that_no_row_names_are_swept(rt, caller, png):
+def test_files_without_a_row_are_removed(rt, caller, png):
     caller.upload(png)
     row = rt.reader.one("SELECT storage_key FROM artifact")
     stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
@@ -104,7 +104,7 @@ def test_files_that_no_row_names_are_swept(rt, caller, png):
     assert files_of(rt) == [rt.files.path(row[0])]
 
 
-def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
+def test_more_files_than_one_write_allows_are_removed(rt, clock, caller):
     for _ in range(120):
         caller.reserve(10)
     clock.forward(DAY)
@@ -155,7 +155,7 @@ def test_the_bytes_of_a_settled_post_stay_while_an_open_one_names_them_in_its_op
     assert len(files_of(tidy)) == 1
 
 
-def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, tidy_caller, png):
+def test_the_bytes_of_settled_posts_are_removed_if_configured(tidy, clock, tidy_caller, png):
     artifact = tidy_caller.upload(png)
     profile = add_profile(tidy)
     post = accept(tidy, profile, media=(DraftMedia(artifact["artifactId"]),))
@@ -192,11 +192,11 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
 
 
 def ages(rt, clock, days):
-    """So many days pass, with housekeeping in each of them."""
+    """This number of days pass, with housekeeping on each day."""
     return sum(retention.remove_unused_media(rt) for _ in range(days) if clock.forward(DAY) is None)
 
 
-def test_what_a_change_of_a_post_lets_go_of_counts_as_unused_from_then_on(rt, clock, caller, profile, png):
+def test_media_that_an_edit_removes_are_unused_from_then_on(rt, clock, caller, profile, png):
     kept, dropped = caller.upload(png)["artifactId"], caller.upload(png)["artifactId"]
     both = [{"artifactId": kept}, {"artifactId": dropped}]
     at = (clock.now() + timedelta(days=300)).isoformat()
@@ -212,9 +212,7 @@ def test_what_a_change_of_a_post_lets_go_of_counts_as_unused_from_then_on(rt, cl
 
 
 @pytest.mark.parametrize("ending", ["patch", "cancel", "settle"])
-def test_what_only_options_name_counts_as_unused_once_they_name_it_no_more_or_the_post_has_ended(
-    rt, clock, caller, png, ending
-):
+def test_media_in_options_are_unused_after_an_edit_or_the_end_of_the_post(rt, clock, caller, png, ending):
     artifact = caller.upload(png)["artifactId"]
     pinterest = add_profile(rt, "pinterest")
     at = clock.now() + timedelta(days=100)
@@ -231,7 +229,7 @@ def test_what_only_options_name_counts_as_unused_once_they_name_it_no_more_or_th
     assert ages(rt, clock, 1) == 1
 
 
-def test_a_clock_that_is_set_makes_nothing_older_that_a_post_let_go_of(rt, clock, caller, profile, png):
+def test_setting_the_clock_does_not_age_unused_media(rt, clock, caller, profile, png):
     artifact = caller.upload(png)["artifactId"]
     post = accept(rt, profile, at=clock.now() + timedelta(days=300), media=(DraftMedia(artifact),), body="Hello")
     assert ages(rt, clock, 100) == 0

@@ -59,7 +59,7 @@ def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
     assert caller.upload(data, "image/jpg", "a.jpg")["mimeType"] == "image/jpeg"
 
 
-def test_a_film_is_an_artifact_too(rt, caller, tmp_path):
+def test_a_video_is_an_artifact(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
     row = artifact_rows.find(rt.reader, artifact["artifactId"])
@@ -111,7 +111,7 @@ def test_a_bad_id_is_a_400(caller, body):
         (lambda path: hostile.cut(media.png(path, noise=True)), "image/png", ""),
     ],
 )
-def test_a_liar_is_rejected_its_bytes_go_and_the_answer_says_why(rt, caller, tmp_path, make, mime_type, reason):
+def test_a_file_of_another_type_is_rejected_with_a_reason(rt, caller, tmp_path, make, mime_type, reason):
     data = make(tmp_path / "liar").read_bytes()
     reservation = caller.reserve(data, mime_type)
     assert caller.put(reservation, data).status == 200
@@ -150,7 +150,7 @@ def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
     assert [path.read_bytes() for path in files_of(rt)] == [b"later"]
 
 
-def test_a_liar_that_was_replaced_while_it_was_examined_rejects_nothing(rt, caller, monkeypatch):
+def test_a_bad_file_that_was_replaced_during_inspection_is_not_rejected(rt, caller, monkeypatch):
     reservation = caller.reserve(5)
     caller.put(reservation, b"liar!")
 
@@ -164,7 +164,7 @@ def test_a_liar_that_was_replaced_while_it_was_examined_rejects_nothing(rt, call
     assert caller.complete(reservation).status == 200
 
 
-def test_a_child_whose_file_was_replaced_under_it_is_no_failure(rt, caller, monkeypatch):
+def test_replacing_a_file_during_inspection_is_not_a_failure(rt, caller, monkeypatch):
     reservation = caller.reserve(5)
     caller.put(reservation, b"first")
 
@@ -191,7 +191,7 @@ def test_bytes_that_never_stop_changing_are_a_conflict(rt, caller, monkeypatch):
     assert caller.complete(reservation).status == 409
 
 
-def test_a_decoder_that_fails_is_our_fault_and_can_be_asked_again(rt, caller, png, monkeypatch):
+def test_a_failed_decoder_allows_a_retry(rt, caller, png, monkeypatch):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
 
@@ -206,7 +206,7 @@ def test_a_decoder_that_fails_is_our_fault_and_can_be_asked_again(rt, caller, pn
     assert caller.complete(reservation).status == 200
 
 
-def test_bytes_that_the_disk_lost_can_be_sent_again(rt, caller, png):
+def test_lost_bytes_can_be_sent_again(rt, caller, png):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
     files_of(rt)[0].unlink()
@@ -250,13 +250,13 @@ def test_each_kind_has_its_own_largest_file(caller, mime_type, size, status):
 
 
 @pytest.mark.parametrize("mime_type", ["image/svg+xml", "application/pdf", "video/x-msvideo", "png"])
-def test_other_types_are_refused_at_mime_type(caller, mime_type):
+def test_other_types_are_rejected_at_mime_type(caller, mime_type):
     reply = caller.post("/uploads", {"fileName": "a", "mimeType": mime_type, "fileSize": 1})
     assert (reply.status, reply.paths()) == (400, [["mimeType"]])
     assert "image/png" in reply.json()["errors"][0]["message"]
 
 
-def test_a_repeated_reservation_is_replayed_with_a_url_signed_anew(rt, clock, caller, png):
+def test_a_repeated_reservation_has_a_new_signed_url(rt, clock, caller, png):
     body = {"fileName": "a.png", "mimeType": "image/png", "fileSize": len(png)}
     first = caller.post("/uploads", body, idempotency_key="k")
     clock.forward(7200)
@@ -267,7 +267,7 @@ def test_a_repeated_reservation_is_replayed_with_a_url_signed_anew(rt, clock, ca
     assert caller.put(again.data, png).status == 200
 
 
-# --- Examination is fair: who has a lot examined makes nobody with another key wait for it ----------------------------
+# --- fairness between keys --------------------------------------------------------------------------------------------
 
 
 CORES = os.cpu_count() or 1
@@ -335,7 +335,7 @@ def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller
         (media.video_webm, None, client.VIDEO_CPU_SECONDS),
     ],
 )
-def test_a_picture_may_take_less_time_than_a_film(tmp_path, monkeypatch, make, declared, seconds):
+def test_an_image_has_less_processor_time_than_a_video(tmp_path, monkeypatch, make, declared, seconds):
     asked, run = [], client._run
 
     def noted(path, request, *rest):
@@ -348,7 +348,7 @@ def test_a_picture_may_take_less_time_than_a_film(tmp_path, monkeypatch, make, d
     assert client.IMAGE_CPU_SECONDS < client.VIDEO_CPU_SECONDS
 
 
-def test_a_bomb_of_scans_is_refused_with_what_is_wrong(caller, tmp_path):
+def test_the_error_for_too_many_scans_names_the_limit(caller, tmp_path):
     data = hostile.jpeg_scans(tmp_path / "a.jpg", 2000).read_bytes()
     reservation = caller.reserve(data, "image/jpeg", "a.jpg")
     caller.put(reservation, data)

@@ -105,7 +105,7 @@ def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 5, 7])
-def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_starts_no_program(
+def test_a_compromised_decoder_cannot_read_secrets_open_sockets_or_start_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...], version: int
 ) -> None:
     """`version` is that of Landlock: each one refuses more than the one before."""
@@ -122,7 +122,7 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
     assert len(tried) == 29
 
 
-def test_what_it_made_to_fit_is_the_only_file_it_writes(
+def test_a_decoder_can_write_only_its_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...]
 ) -> None:
     if confinement.LANDLOCK in lacks:
@@ -171,7 +171,7 @@ def decoder_findings(rt: Runtime) -> list[Finding]:
          ("Landlock", "seccomp")),
     ],
 )  # fmt: skip
-def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
+def test_without_kernel_support_media_are_inspected_and_doctor_reports_it(
     rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str, lacking: tuple[str, ...],
     lacks: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -193,9 +193,7 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     assert f"does not offer {' and '.join(lacking)}" in found.message
 
 
-def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_module_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = "process._load_work = lambda request: lambda: __import__('no_such_decoder')"
     monkeypatch.setattr(client, "_COMMAND", child(lost))
     with pytest.raises(client.DecoderFailed, match="could not load the module no_such_decoder"):

@@ -23,7 +23,7 @@ LITTLE = 512 * 1024 * 1024
 """Memory enough for a photo, and not for what a bomb unpacks to."""
 
 REFUSES_MEMORY = "resource.setrlimit(resource.RLIMIT_DATA, (90 * 2**20, 90 * 2**20))"
-"""Stands in for a machine that has no more: to the child the kernel's answer is the same."""
+"""Simulates a machine without more memory: the kernel's answer to the child is the same."""
 
 
 def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
@@ -33,23 +33,23 @@ def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
 
 
 def test_a_relative_path_means_the_same_to_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    media.video_webm(tmp_path / "a: film.webm", 0.25)
+    media.video_webm(tmp_path / "a: video.webm", 0.25)
     monkeypatch.chdir(tmp_path)
-    assert client.inspect_file(Path("a: film.webm"), "video/webm", MediaLimits()).facts["video_codec"] == "vp8"
+    assert client.inspect_file(Path("a: video.webm"), "video/webm", MediaLimits()).facts["video_codec"] == "vp8"
 
 
-def test_a_liar_is_refused_in_the_same_words(tmp_path: Path) -> None:
+def test_the_child_rejects_a_bad_file_with_the_same_message(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="declared as image/png, but its content is text/html"):
         client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
 
 
-def test_the_limits_travel_to_the_child(tmp_path: Path) -> None:
+def test_the_child_applies_the_limits(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="at most 10"):
         client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(image_bytes=10))
 
 
-def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
-    photo, film = media.jpeg(tmp_path / "a.jpg"), media.video_mp4(tmp_path / "b.mp4", 0.25)
+def test_the_event_loop_is_free_while_children_decode(tmp_path: Path) -> None:
+    photo, video = media.jpeg(tmp_path / "a.jpg"), media.video_mp4(tmp_path / "b.mp4", 0.25)
     html = hostile.html(tmp_path / "c.png")
 
     async def story() -> tuple[list[object], int]:
@@ -64,7 +64,7 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
         counting = asyncio.ensure_future(count())
         answers = await asyncio.gather(
             client.inspect_file_async(photo, "image/jpeg", MediaLimits()),
-            client.inspect_file_async(film, "video/mp4", MediaLimits()),
+            client.inspect_file_async(video, "video/mp4", MediaLimits()),
             client.inspect_file_async(html, "image/png", MediaLimits()),
             return_exceptions=True,
         )
@@ -78,7 +78,7 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path, new_loop: Any) -> None:
+def test_a_canceled_inspection_leaves_no_child(tmp_path: Path, new_loop: Any) -> None:
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)
 
     async def story() -> None:
@@ -107,14 +107,14 @@ def _children() -> list[str]:
         (hostile.webp_bomb, "image/webp"),
     ],
 )
-def test_a_bomb_is_refused_with_little_memory_and_little_time(tmp_path: Path, make: object, mime_type: str) -> None:
+def test_a_bomb_is_rejected_with_little_memory_and_little_time(tmp_path: Path, make: object, mime_type: str) -> None:
     path = make(tmp_path / "bomb")  # type: ignore[operator]
     with pytest.raises(MediaRejected) as caught:
         client.inspect_file(path, mime_type, MediaLimits(), seconds=5, memory_bytes=LITTLE)
     assert "pixels" in caught.value.reason or "too large" in caught.value.reason
 
 
-def test_what_needs_more_memory_than_allowed_is_refused_not_suffered(tmp_path: Path) -> None:
+def test_a_file_above_the_memory_limit_is_rejected(tmp_path: Path) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 30_000, 30_000)
     with pytest.raises(MediaRejected, match="memory"):
         client.inspect_file(
@@ -127,7 +127,7 @@ def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
     assert client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
 
 
-def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_above_the_processor_time_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client, "_COMMAND", _confined_child("while True: pass"))
     with pytest.raises(MediaRejected, match="more processor time"):
@@ -135,7 +135,7 @@ def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypat
     assert not _children()
 
 
-def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suspended_child_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
     with pytest.raises(client.DecoderFailed):
@@ -145,7 +145,7 @@ def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, m
     assert not _children()
 
 
-def test_what_a_child_answered_while_we_were_suspended_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_during_a_suspension_of_the_parent_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is over before we come to look, and the child is as quick as we are."""
     monkeypatch.setattr(client, "_kill", lambda child: None)
     found = client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(), timeout_seconds=0)
@@ -170,7 +170,7 @@ def test_a_child_that_crashes_over_a_file_refuses_it(tmp_path: Path, monkeypatch
         "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGUSR1)",
     ],
 )
-def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
+def test_a_child_that_cannot_start_or_is_killed_is_not_the_files_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     path = media.png(tmp_path / "a.png")
@@ -181,9 +181,7 @@ def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
 
 
-def test_a_machine_that_refuses_memory_says_nothing_about_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_memory_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
     monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
     with pytest.raises(client.DecoderFailed, match="too little memory"):
@@ -192,7 +190,7 @@ def test_a_machine_that_refuses_memory_says_nothing_about_the_file(
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
 
 
-def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
+def test_with_strict_overcommit_a_decoding_error_may_be_missing_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
@@ -208,9 +206,7 @@ def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
         client.inspect_file(path, "image/png", MediaLimits())
 
 
-def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_processes_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_process(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
@@ -220,7 +216,7 @@ def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
 
 
-def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_does_not_start_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client, "_COMMAND", (str(tmp_path / "no-python"),))
     with pytest.raises(client.DecoderFailed, match="could not be started"):
@@ -271,7 +267,7 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
         runner.run(story())
 
 
-def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryBudget) -> None:
+def test_a_timeout_before_the_start_is_not_the_files_fault(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
     with closing(asyncio.run(one_slot.reserve(SLOT_BYTES, 0))):
         with pytest.raises(client.DecoderFailed, match="memory"):
@@ -290,7 +286,7 @@ def test_an_image_is_fitted_for_a_caller_whose_thread_has_a_running_loop(tmp_pat
     assert asyncio.run(fit())["changed"]
 
 
-def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_then_another_turn(
+def test_a_file_with_an_understated_size_gets_a_second_reservation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.gif_understated(tmp_path / "a.gif")
@@ -312,7 +308,7 @@ def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_
     assert len(needs) == 1, "its turn was enough"
 
 
-def test_a_film_keeps_to_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_video_stays_within_its_reservation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, width=1920, height=1080)
     monkeypatch.setattr(locks, "in_slots", lambda _: 2 * 2**20)
     tries = list(client._attempts(path, {"memory_bytes": client.MEMORY_BYTES}))
@@ -320,14 +316,14 @@ def test_a_film_keeps_to_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920
 
 
-def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         client.inspect_file(tmp_path / "gone", "image/png", MediaLimits())
     with pytest.raises(client.DecoderFailed):
         client.inspect_file(tmp_path, "image/png", MediaLimits())
 
 
-def test_the_child_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_does_not_inherit_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOCIALPUB_PROVIDERS__X__CLIENT_SECRET", "hush")
     monkeypatch.setattr(client, "_COMMAND", _child("sys.exit(repr(sorted(os.environ)))"))
     with pytest.raises(client.DecoderFailed) as caught:
@@ -335,7 +331,7 @@ def test_the_child_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: 
     assert "PATH" in str(caught.value) and "SOCIALPUB" not in str(caught.value)
 
 
-def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
+def test_a_child_fits_an_image(tmp_path: Path) -> None:
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240, 6), tmp_path / "b.jpg"
     answer = client.fit(source, target, FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert answer == {
@@ -350,7 +346,7 @@ def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()
 
 
-def test_what_cannot_be_made_to_fit_says_why(tmp_path: Path) -> None:
+def test_the_error_says_why_an_image_cannot_fit(tmp_path: Path) -> None:
     source = media.gif_animated(tmp_path / "a.gif")
     with pytest.raises(CannotFit, match="animated GIF"):
         client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
@@ -360,7 +356,7 @@ def test_what_cannot_be_made_to_fit_says_why(tmp_path: Path) -> None:
         client.fit(media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000))
 
 
-def test_asking_imports_no_decoder() -> None:
+def test_the_client_imports_no_decoder() -> None:
     code = (
         "import sys, socialpub.media.decoder.client;"
         "print([name for name in sys.modules if name.split('.')[0] in ('PIL', 'av', 'magic', 'pylibmagic')])"
@@ -370,7 +366,7 @@ def test_asking_imports_no_decoder() -> None:
 
 
 def _child(ends: str) -> tuple[str, ...]:
-    """A child in the real one's place, which reads the request and then does as told."""
+    """A replacement of the child, which reads the request and then runs this code."""
     return (sys.executable, "-I", "-c", f"import os, signal, sys; sys.stdin.read(); {ends}")
 
 
@@ -405,7 +401,7 @@ def clear_webp(path: Path, side: int) -> Path:
     return path
 
 
-def test_memory_that_is_enough_to_examine_an_image_is_enough_to_make_it_fit(tmp_path: Path) -> None:
+def test_the_memory_for_inspecting_an_image_is_enough_to_fit_it(tmp_path: Path) -> None:
     path, little = clear_webp(tmp_path / "a.webp", 4000), 460 * 2**20
     client.inspect_file(path, "image/webp", MediaLimits(), memory_bytes=little)
     fitted = client.fit(path, tmp_path / "b.webp", WEBP, memory_bytes=little)
@@ -454,7 +450,7 @@ def test_an_encoder_without_memory_gets_a_smaller_image(tmp_path: Path) -> None:
     assert fitted["gave_way"]
 
 
-def test_an_encoder_that_meets_another_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_of_an_encoder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("encoding error 4")
 

@@ -62,7 +62,7 @@ def nothing_arrived(rt):
     return not any(path.is_file() for path in rt.settings.media_dir.rglob("*"))
 
 
-def unavailable(reply, words="room"):
+def unavailable(reply, words="disk"):
     assert (reply.status, reply.json()["code"]) == (503, "unavailable"), reply.body
     assert words in reply.json()["detail"]
     assert int(reply.headers["retry-after"]) > 0
@@ -79,7 +79,7 @@ def half_sent(caller, reservation, size, meanwhile, **more):
 # --- two at a time ---------------------------------------------------------------------------------------------------
 
 
-def test_a_third_put_of_one_reservation_is_a_409_and_the_two_others_go_on(rt, caller):
+def test_a_third_put_of_one_reservation_is_a_409(rt, caller):
     reservation, other = caller.reserve(1000), caller.reserve(1000)
     seen = []
 
@@ -93,7 +93,7 @@ def test_a_third_put_of_one_reservation_is_a_409_and_the_two_others_go_on(rt, ca
     assert caller.run(half_sent(caller, reservation, 1000, second)).status == 200
     assert [reply.status for reply in seen] == [409, 200]
     assert seen[0].json()["code"] == "conflict"
-    assert "PUTs" in seen[0].json()["detail"]
+    assert "PUT requests" in seen[0].json()["detail"]
     assert caller.put(reservation, b"e" * 1000).status == 200, "they have ended"
 
 
@@ -121,7 +121,7 @@ def test_puts_through_another_process_count_as_well_until_it_dies(rt, caller, an
 # --- reserved --------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_transfer_may_still_bring_is_kept_for_it(rt, caller, disk):
+def test_the_remaining_bytes_of_a_transfer_are_reserved(rt, caller, disk):
     first, second, small = caller.reserve(6000), caller.reserve(6000), caller.reserve(4000)
     seen = []
 
@@ -135,7 +135,7 @@ def test_what_a_transfer_may_still_bring_is_kept_for_it(rt, caller, disk):
     assert min(disk.measured) >= disk.floor_bytes
 
 
-def test_a_transfer_that_breaks_gives_its_room_back_at_once(rt, caller, disk):
+def test_a_broken_transfer_releases_its_space_at_once(rt, caller, disk):
     first, second = caller.reserve(6000), caller.reserve(6000)
     with pytest.raises(Gone):
         told = first["requiredHeaders"]
@@ -143,7 +143,7 @@ def test_a_transfer_that_breaks_gives_its_room_back_at_once(rt, caller, disk):
     assert caller.put(second, b"b" * 6000).status == 200
 
 
-def test_a_file_that_would_reach_into_the_floor_is_refused_before_it_is_sent(rt, caller, disk):
+def test_a_file_that_needs_the_floor_is_rejected_before_it_is_sent(rt, caller, disk):
     reply = caller.put(caller.reserve(ROOM + 1), [b"x"] * 1000)
     assert unavailable(reply, "disk")
     assert caller.taken <= 1000
@@ -151,7 +151,7 @@ def test_a_file_that_would_reach_into_the_floor_is_refused_before_it_is_sent(rt,
     assert caller.put(caller.reserve(ROOM), b"x" * ROOM).status == 200
 
 
-def test_other_programs_that_fill_the_disk_meanwhile_end_a_transfer_that_no_longer_fits(rt, caller, disk, monkeypatch):
+def test_a_transfer_ends_if_other_programs_fill_the_disk(rt, caller, disk, monkeypatch):
     monkeypatch.setattr(reservations, "_ANNOUNCE_BYTES", 1)
 
     async def fill():
@@ -207,7 +207,7 @@ def test_many_at_once_never_reach_into_the_floor(rt, caller, disk):
     assert disk.free_bytes() == disk.floor_bytes
 
 
-def test_a_promise_that_cannot_be_read_stops_nobody(rt, caller, disk, monkeypatch):
+def test_an_unreadable_reservation_blocks_no_transfer(rt, caller, disk, monkeypatch):
     theirs = rt.files.root / "incoming" / f"theirs{reservations.RESERVATION_SUFFIX}"
     theirs.write_bytes(b"9000")
     real = os.open
@@ -225,7 +225,7 @@ def test_a_promise_that_cannot_be_read_stops_nobody(rt, caller, disk, monkeypatc
 # --- slow ------------------------------------------------------------------------------------------------------------
 
 
-def test_who_is_slow_gives_way_to_whoever_needs_the_room(rt, clock, caller, disk):
+def test_a_slow_transfer_loses_its_space_to_another_transfer(rt, clock, caller, disk):
     slow, other = caller.reserve(ROOM), caller.reserve(900)
     seen = []
 
@@ -237,11 +237,11 @@ def test_who_is_slow_gives_way_to_whoever_needs_the_room(rt, clock, caller, disk
     pieces = [b"a" * 100, b"a" * (ROOM - 100)]
     told = slow["requiredHeaders"]
     reply = caller.run(caller.asking("PUT", slow["uploadUrl"], pieces, told, before_last=meanwhile))
-    assert seen == [503, 200], "nobody is slow at once"
-    assert unavailable(reply, "KiB a second")
+    assert seen == [503, 200], "no transfer is slow at once"
+    assert unavailable(reply, "KiB per second")
 
 
-def test_who_is_slow_is_left_alone_as_long_as_there_is_room(clock, caller, disk):
+def test_a_slow_transfer_continues_while_there_is_space(clock, caller, disk):
     slow, other = caller.reserve(6000), caller.reserve(4000)
 
     async def meanwhile():
@@ -251,7 +251,7 @@ def test_who_is_slow_is_left_alone_as_long_as_there_is_room(clock, caller, disk)
     assert caller.run(half_sent(caller, slow, 6000, meanwhile)).status == 200
 
 
-def test_who_keeps_bringing_bytes_is_not_slow_however_long_it_takes(rt, clock, caller, disk):
+def test_a_long_transfer_with_enough_speed_is_not_slow(rt, clock, caller, disk):
     pace = reservations.SLOW_BYTES_PER_SECOND
     disk.room_bytes = 100 * 60 * pace
     with rt.files.reservations.reserve(disk.room_bytes) as space:
@@ -318,7 +318,7 @@ def test_a_version_for_an_accepted_post_may_use_half_of_the_floor(rt, tmp_path, 
     assert renditions.fit_media(rt, "d1", photo, limits).size_bytes <= 30_000
 
 
-def test_a_disk_on_which_nothing_can_be_said_is_full(rt, caller, monkeypatch):
+def test_a_disk_without_space_for_a_reservation_file_is_full(rt, caller, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""The media folder: what is there, what is on its way, and what nobody needs."""
+"""The media folder: stored files, incoming files, and orphans."""
 
 import asyncio
 import errno
@@ -57,7 +57,7 @@ def test_bytes_are_on_the_disk_before_they_get_their_name(files, monkeypatch):
     assert calls == ["flush", "rename", "flush"]
 
 
-def test_what_is_never_recorded_leaves_no_trace(files):
+def test_a_file_without_a_row_is_removed(files):
     with files.receive() as incoming:
         incoming.write(b"never whole")
     kept(files, record=False)
@@ -65,7 +65,7 @@ def test_what_is_never_recorded_leaves_no_trace(files):
 
 
 def test_a_file_whose_write_was_canceled_is_left_to_the_removal_of_orphans(files):
-    # The write that was to name the file may still happen, or not: only the removal of orphans can tell.
+    # The write of the row may still happen, so only the removal of orphans decides.
     key = files.new_key(ARTIFACT, "image/png")
     with pytest.raises(asyncio.CancelledError), files.receive() as incoming:
         incoming.write(b"bytes")
@@ -78,7 +78,7 @@ def test_a_file_whose_write_was_canceled_is_left_to_the_removal_of_orphans(files
     assert there(files) == []
 
 
-def test_what_a_dead_process_left_is_an_orphan_and_what_somebody_holds_is_not(files):
+def test_a_file_of_a_dead_process_is_an_orphan_and_a_locked_file_is_not(files):
     stray = files.root / "incoming" / "0123456789abcdef01234567.part"
     stray.write_bytes(b"half")
     recorded = kept(files)
@@ -91,7 +91,7 @@ def test_what_a_dead_process_left_is_an_orphan_and_what_somebody_holds_is_not(fi
         assert set(there(files)) == {recorded} | held
 
 
-def test_an_orphan_is_asked_for_again_as_its_row_may_just_have_been_written(files):
+def test_the_row_of_an_orphan_is_checked_again_after_locking(files):
     key = kept(files)
     asked = []
 
@@ -103,7 +103,7 @@ def test_an_orphan_is_asked_for_again_as_its_row_may_just_have_been_written(file
     assert there(files) == [key]
 
 
-def test_files_that_are_not_ours_are_left_alone(files):
+def test_foreign_files_stay(files):
     foreign = [files.root / "ab" / "holiday.png", files.root / "notes.txt", files.root / "incoming" / "README"]
     for path in foreign:
         path.parent.mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ def test_every_generation_gets_a_key_of_its_own(files):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_full_disk_is_said_and_leaves_nothing(files, monkeypatch, call, code):
+def test_a_full_disk_is_reported_and_leaves_nothing(files, monkeypatch, call, code):
     def full(*_):
         raise OSError(code, "no room")
 
@@ -145,5 +145,5 @@ def test_reading_goes_on_while_the_file_is_removed(files):
         files.open(key)
 
 
-def test_nobody_else_on_the_machine_can_read_the_bytes(files):
+def test_other_users_cannot_read_the_bytes(files):
     assert files.path(kept(files)).stat().st_mode & 0o077 == 0

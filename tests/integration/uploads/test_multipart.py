@@ -141,7 +141,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize("undeclared", [None, "application/octet-stream", "Application/Octet-Stream; charset=binary"])
-def test_what_is_sent_without_a_type_counts_as_what_it_is(rt, caller, profile, tmp_path, undeclared):
+def test_a_file_without_a_declared_type_has_the_type_of_its_content(rt, caller, profile, tmp_path, undeclared):
     """curl declares application/octet-stream for .mp4 and .webp."""
     samples = FOUND if undeclared is None else FOUND[::5]
     parts = [
@@ -160,13 +160,13 @@ def test_what_is_sent_without_a_type_counts_as_what_it_is(rt, caller, profile, t
         (hostile.html, "text/html"),
         (hostile.pdf, "application/pdf"),
         (hostile.empty, "empty"),
-        (lambda path: hostile.cut(media.png(path, noise=True)), "cut off"),
+        (lambda path: hostile.cut(media.png(path, noise=True)), "incomplete"),
         (media.sound_mp4, "was found to be video/mp4, but has no video track"),
         (lambda path: media.video_matroska(path, 0.25, codec="libx264", audio_codec="aac"), "h264"),
         (lambda path: media.video_mp4(path, 0.25, brand="heic"), "image/heic"),
     ],
 )
-def test_what_is_sent_without_a_type_is_examined_like_everything_else(rt, caller, profile, tmp_path, make, words):
+def test_a_file_without_a_declared_type_is_inspected(rt, caller, profile, tmp_path, make, words):
     data = make(tmp_path / "liar").read_bytes()
     reply = send(caller, payload(profile, {"fileField": "one"}), file("one", data, None))
     assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
@@ -176,15 +176,15 @@ def test_what_is_sent_without_a_type_is_examined_like_everything_else(rt, caller
 
 
 def test_a_wrong_type_that_is_declared_stays_an_error(rt, caller, profile, tmp_path):
-    film = media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes()
+    video = media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes()
     for declared in ("video/webm", "image/png", "video/quicktime"):
-        reply = send(caller, payload(profile, {"fileField": "one"}), file("one", film, declared))
+        reply = send(caller, payload(profile, {"fileField": "one"}), file("one", video, declared))
         assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
         assert declared in reply.json()["errors"][0]["message"]
     assert nothing_left(rt)
 
 
-def test_a_picture_without_a_type_has_the_limit_of_pictures(rt, caller, profile, png):
+def test_an_image_without_a_declared_type_has_the_limit_of_images(rt, caller, profile, png):
     data = png + bytes(int(rt.settings.uploads.max_image_bytes))
     reply = send(caller, payload(profile, {"fileField": "one"}), file("one", data, None))
     assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
@@ -216,7 +216,7 @@ def test_a_media_item_has_exactly_one_of_the_two(rt, caller, profile, png, item)
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_liar_among_the_files_leaves_no_post_and_no_file(rt, caller, profile, png, order):
+def test_one_bad_file_leaves_no_post_and_no_file(rt, caller, profile, png, order):
     parts = [payload(profile, {"fileField": "good"}, {"fileField": "bad"}), file("good", png), file("bad", b"<html>")]
     reply = send(caller, *parts[::order])
     assert (reply.status, reply.paths()) == (400, [["media", 1, "fileField"]])
@@ -224,12 +224,12 @@ def test_a_liar_among_the_files_leaves_no_post_and_no_file(rt, caller, profile, 
     assert nothing_left(rt)
 
 
-def test_all_files_that_lie_are_named_in_one_answer(rt, caller, profile):
+def test_one_response_names_all_bad_files(rt, caller, profile):
     reply = send(caller, payload(profile, {"fileField": "a"}, {"fileField": "b"}), file("b", b"b"), file("a", b""))
     assert sorted(reply.paths()) == [["media", 0, "fileField"], ["media", 1, "fileField"]]
 
 
-def test_a_type_that_is_not_accepted_is_told_at_its_item(rt, caller, profile, png):
+def test_the_error_for_a_type_names_its_item(rt, caller, profile, png):
     reply = send(
         caller,
         payload(profile, {"fileField": "one"}, {"fileField": "two"}),
@@ -240,14 +240,14 @@ def test_a_type_that_is_not_accepted_is_told_at_its_item(rt, caller, profile, pn
     assert nothing_left(rt)
 
 
-def test_a_bad_payload_is_told_with_the_paths_inside_it_and_leaves_nothing(rt, caller, profile, png):
+def test_the_errors_of_a_payload_have_their_paths(rt, caller, profile, png):
     reply = send(caller, payload("nobody", {"fileField": "one", "alt": ""}, surplus=1), file("one", png))
     assert reply.status == 400
     assert {tuple(path) for path in reply.paths()} >= {("media", 0, "alt"), ("profiles", 0), ("surplus",)}
     assert nothing_left(rt)
 
 
-def test_a_profile_that_nobody_has_leaves_nothing(rt, caller, png):
+def test_an_unknown_profile_leaves_nothing(rt, caller, png):
     reply = send(caller, payload("019aa5c0-0000-7000-8000-000000000001", {"fileField": "one"}), file("one", png))
     assert (reply.status, reply.paths()) == (400, [["profiles", 0]])
     assert nothing_left(rt)
@@ -361,7 +361,7 @@ def test_a_full_disk_is_a_503_and_leaves_nothing(rt, caller, profile, png, monke
     assert send(caller, *parts).status == 201
 
 
-def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, caller, profile, png, monkeypatch):
+def test_a_stop_during_an_inspection_leaves_nothing(rt, caller, profile, png, monkeypatch):
     from socialpub.media.decoder import client
 
     async def story():

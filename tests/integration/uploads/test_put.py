@@ -53,7 +53,7 @@ def test_a_put_is_answered_with_an_etag_once_the_bytes_are_on_the_disk(rt, calle
     assert [path.read_bytes() for path in files_of(rt)] == [png]
 
 
-def test_no_key_is_asked_for_and_one_that_is_sent_does_not_matter(caller, png):
+def test_a_put_needs_no_key_and_ignores_a_key(caller, png):
     assert caller.put(caller.reserve(png), png, authorization="Bearer nonsense").status == 200
 
 
@@ -167,7 +167,7 @@ def test_a_caller_who_goes_away_leaves_nothing_and_may_come_back(rt, caller, png
     assert caller.complete(reservation).status == 200
 
 
-def test_of_repeated_puts_the_last_whole_one_counts(rt, caller, png, tmp_path):
+def test_the_last_complete_put_counts(rt, caller, png, tmp_path):
     other = bytearray(media.png(tmp_path / "b.png", 64, 48, noise=True).read_bytes())
     reservation = caller.reserve(bytes(other))
     assert caller.put(reservation, b"\0" * len(other)).status == 200
@@ -233,7 +233,7 @@ def test_a_full_disk_is_a_503_after_which_the_reservation_still_works(rt, caller
     assert caller.complete(reservation).status == 200
 
 
-def test_a_file_for_which_there_is_no_room_is_refused_before_it_is_sent(rt, caller, monkeypatch):
+def test_a_file_without_disk_space_is_rejected_before_it_is_sent(rt, caller, monkeypatch):
     reservation = caller.reserve(1000)
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda self: 999)
     reply = caller.put(reservation, [b"x" * 500, b"x" * 500])
@@ -241,7 +241,7 @@ def test_a_file_for_which_there_is_no_room_is_refused_before_it_is_sent(rt, call
     assert reply.headers["connection"] == "close"
 
 
-def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
+def test_a_stalled_caller_is_disconnected(rt, caller, monkeypatch):
     monkeypatch.setattr("socialpub.web.http.problems.STALL_SECONDS", 0.01)
     reservation = caller.reserve(100)
 
@@ -270,7 +270,7 @@ def test_every_answer_of_storage_has_a_request_id_and_echoes_the_callers_own(cal
     assert caller.put(reservation, png + b"!").headers["x-request-id"]
 
 
-def test_a_base_url_with_a_path_is_taken_away_by_the_proxy(tmp_path, clock, png):
+def test_the_proxy_removes_the_path_of_base_url(tmp_path, clock, png):
     from socialpub.accounts import api_keys
     from socialpub.web.http.app import create_app
     from tests.integration.uploads.caller import Caller
@@ -290,7 +290,7 @@ def test_a_base_url_with_a_path_is_taken_away_by_the_proxy(tmp_path, clock, png)
     rt.close()
 
 
-def test_what_is_signed_is_told_to_nobody_who_reads_the_log(caller, png, caplog):
+def test_the_log_contains_no_signature(caller, png, caplog):
     caplog.set_level("DEBUG")
     reservation = caller.reserve(png)
     caller.put(reservation, png)
@@ -341,7 +341,7 @@ def reply(wire):
     return int(line.split()[1]), rest
 
 
-def test_whoever_asks_before_sending_is_refused_before_sending(wire, caller):
+def test_expect_100_continue_is_rejected_before_the_body(wire, caller):
     reservation = caller.reserve(100)
     wire.sendall(head(reservation, {"content-length": "101"}, expect="100-continue"))
     status, rest = reply(wire)
@@ -350,7 +350,7 @@ def test_whoever_asks_before_sending_is_refused_before_sending(wire, caller):
     assert b"connection: close" in rest
 
 
-def test_whoever_asks_before_sending_is_asked_for_a_welcome_body(wire, caller):
+def test_expect_100_continue_is_accepted_for_a_valid_body(wire, caller):
     reservation = caller.reserve(4)
     wire.sendall(head(reservation, {"content-length": "4"}, expect="100-continue", connection="close"))
     assert wire.recv(65536).startswith(b"HTTP/1.1 100 Continue")
@@ -358,7 +358,7 @@ def test_whoever_asks_before_sending_is_asked_for_a_welcome_body(wire, caller):
     assert reply(wire)[0] == 200
 
 
-def test_whoever_sends_too_much_without_asking_can_still_read_why(wire, caller):
+def test_a_caller_that_sends_too_much_can_read_the_reason(wire, caller):
     reservation = caller.reserve(100)
     wire.sendall(head(reservation, {"transfer-encoding": "chunked"}))
     for _ in range(32):
@@ -369,7 +369,7 @@ def test_whoever_sends_too_much_without_asking_can_still_read_why(wire, caller):
     assert b'"payloadTooLarge"' in rest
 
 
-def test_a_connection_that_breaks_leaves_nothing_and_the_server_goes_on(rt, address, caller):
+def test_a_broken_connection_leaves_nothing(rt, address, caller):
     reservation = caller.reserve(1000)
     with closing(socket.create_connection(address, timeout=60)) as broken:
         broken.sendall(head(reservation, {"content-length": "1000"}) + b"x" * 500)
@@ -390,7 +390,7 @@ def test_a_connection_that_breaks_leaves_nothing_and_the_server_goes_on(rt, addr
         (lambda path: media.video_mov(path, 0.25), "clip.MOV", "video/quicktime"),
     ],
 )
-def test_curl_need_not_be_told_what_a_file_is(address, caller, profile, tmp_path, make, name, found):
+def test_curl_needs_no_type_of_a_file(address, caller, profile, tmp_path, make, name, found):
     make(tmp_path / name)
     draft = {"post": {"body": "Hi"}, "profiles": [profile], "media": [{"fileField": "v"}]}
     url = f"http://{address[0]}:{address[1]}/api/v1/posts"

@@ -42,7 +42,7 @@ def test_no_key_is_needed_and_a_key_alone_is_not_enough(caller, artifact):
     assert (reply.status, reply.json()["code"]) == (403, "forbidden")
 
 
-def test_head_tells_the_same_without_the_bytes(caller, artifact, png):
+def test_head_returns_the_same_headers_without_the_bytes(caller, artifact, png):
     head, whole = get(caller, artifact, "HEAD"), get(caller, artifact)
     assert (head.status, head.body) == (200, b"")
     assert {**head.headers, "x-request-id": ""} == {**whole.headers, "x-request-id": ""}
@@ -75,14 +75,14 @@ def test_several_ranges_are_answered_with_the_whole_file(caller, artifact, png):
     assert get(caller, artifact, range="bytes=0-1,5-6").body == png
 
 
-def test_a_part_is_given_only_of_the_file_that_the_caller_began_with(caller, artifact, png):
+def test_a_range_needs_the_etag_of_the_same_file(caller, artifact, png):
     etag = get(caller, artifact).headers["etag"]
     assert get(caller, artifact, range="bytes=0-9", if_range=etag).status == 206
     assert get(caller, artifact, range="bytes=0-9", if_range='"another"').body == png
     assert get(caller, artifact, range="bytes=0-9", if_range="Mon, 12 Oct 2026 09:00:00 GMT").body == png
 
 
-def test_who_has_the_file_already_is_told_so(caller, artifact):
+def test_a_caller_with_the_same_etag_gets_a_304(caller, artifact):
     etag = get(caller, artifact).headers["etag"]
     reply = get(caller, artifact, if_none_match=etag)
     assert (reply.status, reply.body) == (304, b"")
@@ -122,7 +122,7 @@ def test_a_file_that_is_gone_is_a_404(rt, caller, artifact):
     assert str(rt.settings.media_dir) not in reply.body.decode()
 
 
-def test_bytes_that_were_not_verified_are_read_by_nobody(rt, caller, png):
+def test_unverified_bytes_cannot_be_read(rt, caller, png):
     from socialpub.core.secrets import signed_urls
 
     reservation = caller.reserve(png)
@@ -133,10 +133,10 @@ def test_bytes_that_were_not_verified_are_read_by_nobody(rt, caller, png):
 
 
 def test_a_large_file_comes_in_pieces_and_whole(caller, tmp_path, monkeypatch):
-    film = media.pad(media.video_mp4(tmp_path / "a.mp4", 0.25), 1_000_003).read_bytes()
-    artifact = caller.upload(film, "video/mp4", "a.mp4")
-    assert get(caller, artifact).body == film
-    # Where the file system cannot say what lies in memory, another thread waits for the disk.
+    video = media.pad(media.video_mp4(tmp_path / "a.mp4", 0.25), 1_000_003).read_bytes()
+    artifact = caller.upload(video, "video/mp4", "a.mp4")
+    assert get(caller, artifact).body == video
+    # If the file system does not support cached reads, another thread waits for the disk.
     monkeypatch.setattr("socialpub.media.files._NOWAIT", None)
-    assert get(caller, artifact).body == film
-    assert get(caller, artifact, range="bytes=262143-786433").body == film[262143:786434]
+    assert get(caller, artifact).body == video
+    assert get(caller, artifact, range="bytes=262143-786433").body == video[262143:786434]

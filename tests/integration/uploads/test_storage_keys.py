@@ -47,20 +47,20 @@ def artifact(rt, caller, png, foreign_key):
     return artifact
 
 
-def test_what_is_no_key_is_a_file_that_does_not_exist_inside_the_folder(rt, foreign_key):
+def test_an_invalid_key_is_a_missing_file_inside_the_folder(rt, foreign_key):
     path = rt.files.path(foreign_key)
     assert path.resolve().is_relative_to(rt.files.root.resolve())
     with pytest.raises(FileNotFoundError):
         rt.files.open(foreign_key)
 
 
-def test_nothing_outside_is_removed_and_the_log_says_so(rt, victim, foreign_key, caplog):
+def test_no_file_outside_is_removed_and_a_warning_is_logged(rt, victim, foreign_key, caplog):
     rt.files.remove(foreign_key)
     assert victim.exists()
-    assert "no storage key" in caplog.text
+    assert "invalid storage key" in caplog.text
 
 
-def test_nothing_outside_is_written(rt, victim, foreign_key):
+def test_no_file_outside_is_written(rt, victim, foreign_key):
     with pytest.raises(ValueError, match="storage key"), rt.files.receive() as incoming:
         incoming.write(b"hostile")
         incoming.keep(foreign_key)
@@ -85,7 +85,7 @@ def test_a_delivery_with_such_a_file_fails_naming_it(rt, artifact, profile):
     assert "missing" in message_of(rt, post)
 
 
-def test_bytes_that_such_a_row_says_arrived_are_gone(rt, caller, png, victim, foreign_key):
+def test_completing_such_a_row_reports_missing_bytes(rt, caller, png, victim, foreign_key):
     reservation = caller.reserve(len(b"precious"))
     caller.put(reservation, b"precious")
     rt.db.write(lambda tx: tx.execute("UPDATE artifact SET storage_key = ?", (foreign_key,)))
@@ -96,7 +96,7 @@ def test_bytes_that_such_a_row_says_arrived_are_gone(rt, caller, png, victim, fo
 
 
 @pytest.mark.parametrize("delivery_id", ["../..", "../../..", "..", ".", "", "a/../../.."])
-def test_a_delivery_of_a_stranger_names_no_folder_either(rt, victim, delivery_id):
+def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     folder = rt.settings.media_dir / files.RENDITIONS / "mine"
     folder.mkdir(parents=True)
     (folder / "version").write_bytes(b"kept")
@@ -106,13 +106,13 @@ def test_a_delivery_of_a_stranger_names_no_folder_either(rt, victim, delivery_id
     assert (folder / "version").exists()
 
 
-def test_no_mark_is_left_under_such_an_id(rt, monkeypatch):
+def test_no_file_is_created_for_such_an_id(rt, monkeypatch):
     monkeypatch.setattr(type(rt.process), "follows_a_death", True)
     with claim.mark_examination(rt, "../../../mark"):
         assert not list(rt.settings.data_dir.parent.rglob("mark*"))
 
 
-def test_keys_of_our_own_are_keys(rt):
+def test_new_keys_are_valid(rt):
     for mime_type in ("image/jpeg", "video/quicktime", "video/webm"):
         key = rt.files.new_key("019aa5c0-0000-7000-8000-0000000000ab", mime_type)
         assert files.is_storage_key(key)
@@ -149,9 +149,7 @@ def elsewhere(rt: Runtime, folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and not any(map(path.is_relative_to, own))}
 
 
-def test_a_file_is_stored_under_a_name_of_ours_whatever_it_was_called(
-    caller: Caller, rt: Runtime, tmp_path: Path
-) -> None:
+def test_a_file_is_stored_under_a_generated_name(caller: Caller, rt: Runtime, tmp_path: Path) -> None:
     content = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     before = elsewhere(rt, tmp_path)
     reserved = [caller.reserve(content, "image/png", name) for name in HOSTILE]
@@ -166,7 +164,7 @@ def test_a_file_is_stored_under_a_name_of_ours_whatever_it_was_called(
         assert not path.stat().st_mode & 0o177
     reply = caller.ask("GET", artifact["url"])
     assert (reply.headers["content-type"], reply.body) == ("image/png", content)
-    assert "content-disposition" not in reply.headers, "no browser is told another name"
+    assert "content-disposition" not in reply.headers, "no browser gets another name"
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "\ud800.png"])

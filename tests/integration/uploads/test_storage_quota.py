@@ -57,7 +57,7 @@ def stored(rt: Runtime) -> tuple[int, int]:
     return counted
 
 
-def test_beyond_the_quota_no_room_is_reserved_and_what_was_accepted_goes_out(
+def test_above_the_quota_uploads_are_rejected_and_accepted_posts_are_published(
     rt: Runtime, clock: HandClock, caller: Caller, profile: str, picture: bytes
 ) -> None:
     artifacts = [caller.upload(picture)["artifactId"] for _ in range(2)]
@@ -78,9 +78,7 @@ def test_beyond_the_quota_no_room_is_reserved_and_what_was_accepted_goes_out(
     assert reserve(caller, len(picture)).status == 201
 
 
-def test_reservations_hold_no_room_and_so_their_bytes_are_looked_at_again(
-    rt: Runtime, caller: Caller, picture: bytes
-) -> None:
+def test_the_quota_is_checked_again_when_bytes_arrive(rt: Runtime, caller: Caller, picture: bytes) -> None:
     reservations = [caller.reserve(picture) for _ in range(3)]
     assert [caller.put(one, picture).status for one in reservations[:2]] == [200, 200]
     assert is_refused(caller.put(reservations[2], picture))
@@ -88,7 +86,7 @@ def test_reservations_hold_no_room_and_so_their_bytes_are_looked_at_again(
     assert stored(rt) == (2, 2 * len(picture))
 
 
-def test_of_two_files_at_once_for_which_there_is_room_for_one_the_first_to_be_announced_is_taken(
+def test_the_first_of_two_simultaneous_files_gets_the_remaining_quota(
     rt: Runtime, caller: Caller, picture: bytes
 ) -> None:
     caller.upload(picture)
@@ -109,9 +107,7 @@ def test_of_two_files_at_once_for_which_there_is_room_for_one_the_first_to_be_an
     assert rt.media.arriving_bytes == 0
 
 
-def test_what_another_process_stored_meanwhile_counts_when_the_row_is_written(
-    rt: Runtime, caller: Caller, picture: bytes
-) -> None:
+def test_files_of_another_process_count_at_the_write_of_the_row(rt: Runtime, caller: Caller, picture: bytes) -> None:
     caller.upload(picture)
     reservation = caller.reserve(picture)
 
@@ -130,7 +126,7 @@ def test_what_another_process_stored_meanwhile_counts_when_the_row_is_written(
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("large", [False, True])
-def test_a_post_that_brings_its_files_is_refused_as_a_whole(
+def test_a_post_that_brings_its_files_is_rejected_as_a_whole(
     rt: Runtime, caller: Caller, profile: str, picture: bytes, chunked: bool, large: bool
 ) -> None:
     for _ in range(2):
@@ -151,7 +147,7 @@ def test_a_post_that_brings_its_files_is_refused_as_a_whole(
 @pytest.mark.parametrize(
     ("used", "level"), [(0, "ok"), (QUOTA * 8 // 10, "ok"), (QUOTA * 9 // 10, "note"), (QUOTA, "problem")]
 )
-def test_the_doctor_tells_how_much_of_the_quota_is_used(rt: Runtime, used: int, level: str) -> None:
+def test_doctor_reports_the_use_of_the_quota(rt: Runtime, used: int, level: str) -> None:
     rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = ?", (used,)))
     (found,) = storage.check_quota(rt)
     assert (found.level, found.subject) == (level, "media")

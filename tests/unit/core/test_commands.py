@@ -51,12 +51,12 @@ def add_container(process: Process, *started: str, host: str = CONTAINER_ID, mou
     return replace(process, environ={**process.environ, "container": "podman"}, host=host)
 
 
-def test_a_checkout_names_its_program_by_the_way_from_this_folder(process: Process) -> None:
+def test_a_checkout_has_a_relative_path_of_its_program(process: Process) -> None:
     assert TerminalCommands() == TerminalCommands(("socialpub",))
     assert REAL_DISCOVER(process).line("admin", "list-keys") == ".venv/bin/socialpub admin list-keys"
 
 
-def test_a_program_outside_of_this_folder_is_named_whole_and_quoted(process: Process, tmp_path: Path) -> None:
+def test_a_program_outside_this_folder_has_an_absolute_quoted_path(process: Process, tmp_path: Path) -> None:
     folder = tmp_path / "my checkout"
     process.folder.rename(folder)
     elsewhere = replace(process, folder=tmp_path / "elsewhere", executable=folder / ".venv/bin/python3")
@@ -65,7 +65,7 @@ def test_a_program_outside_of_this_folder_is_named_whole_and_quoted(process: Pro
     assert REAL_DISCOVER(inside).line("doctor") == "./socialpub doctor"
 
 
-def test_a_program_that_the_path_leads_to_needs_its_name_alone(process: Process, tmp_path: Path) -> None:
+def test_a_program_on_the_path_needs_only_its_name(process: Process, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/socialpub").symlink_to(process.executable.with_name("socialpub"))
     found = replace(process, environ={"PATH": str(tmp_path / "bin")})
@@ -75,13 +75,13 @@ def test_a_program_that_the_path_leads_to_needs_its_name_alone(process: Process,
     assert REAL_DISCOVER(found).line("install-service") == f"sudo {script} install-service"
 
 
-def test_another_program_of_that_name_on_the_path_is_not_this_one(process: Process, tmp_path: Path) -> None:
+def test_another_program_with_the_same_name_on_the_path_does_not_count(process: Process, tmp_path: Path) -> None:
     put(tmp_path / "bin/socialpub", "#!/bin/sh\n")
     found = replace(process, environ={"PATH": str(tmp_path / "bin")})
     assert REAL_DISCOVER(found).line("doctor") == ".venv/bin/socialpub doctor"
 
 
-def test_python_runs_the_module_where_there_is_no_script(process: Process) -> None:
+def test_python_runs_the_module_without_a_script(process: Process) -> None:
     process.executable.with_name("socialpub").unlink()
     assert REAL_DISCOVER(process).line("doctor") == ".venv/bin/python3 -m socialpub doctor"
 
@@ -102,7 +102,7 @@ def test_config_is_named_where_a_command_without_it_finds_another_file(process: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_command_typed_in_a_folder_that_its_user_must_not_enter_names_the_configuration(tmp_path: Path) -> None:
+def test_a_command_in_an_inaccessible_folder_names_the_configuration(tmp_path: Path) -> None:
     """`sudo socialpub` runs as the service's user, often in a home that is closed to it."""
     tmp_path.chmod(0o700)
     process = Process(Path("/etc/passwd"), {"PATH": ""}, Path("/opt/python3"), tmp_path)
@@ -129,7 +129,7 @@ def test_a_service_is_named_by_the_command_of_the_machine(process: Process) -> N
     assert place.system_line("chmod", "600", "/x", root=False) == "sudo chmod 600 /x"
 
 
-def test_a_service_whose_command_is_another_programs_is_named_whole(process: Process) -> None:
+def test_a_service_without_its_own_command_has_an_absolute_path(process: Process) -> None:
     service = add_service(process, own_command=False)
     program = "/opt/socialpub/.venv/bin/socialpub"
     place = REAL_DISCOVER(service)
@@ -137,14 +137,14 @@ def test_a_service_whose_command_is_another_programs_is_named_whole(process: Pro
     assert place.line("install-service") == f"sudo {program} install-service"
 
 
-def test_an_appliance_beside_the_service_is_no_part_of_it(process: Process) -> None:
+def test_an_appliance_next_to_the_service_is_not_the_service(process: Process) -> None:
     add_service(process)
     config = put(process.folder / "config.toml", "")
     assert isinstance(REAL_DISCOVER(replace(process, config=config)), TerminalCommands)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_user_who_must_not_read_the_services_configuration_learns_the_services_line(
+def test_a_user_without_access_to_the_configuration_gets_the_services_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with tempfile.TemporaryDirectory() as root:
@@ -161,7 +161,7 @@ def test_a_user_who_must_not_read_the_services_configuration_learns_the_services
         assert place.line("doctor") == "sudo socialpub doctor"
 
 
-def test_a_container_is_entered_by_its_id_and_with_a_terminal_for_what_asks(process: Process) -> None:
+def test_a_container_has_its_id_and_a_terminal_for_interactive_commands(process: Process) -> None:
     place = REAL_DISCOVER(add_container(process, "python3", "/opt/socialpub/.venv/bin/socialpub", "serve", "--init"))
     assert place == ContainerCommands("podman", CONTAINER_ID, "posts")
     assert place.line("doctor") == f"podman exec {CONTAINER_ID} socialpub doctor"
@@ -174,7 +174,7 @@ def test_a_container_is_entered_by_its_id_and_with_a_terminal_for_what_asks(proc
 @pytest.mark.parametrize(
     "words", [("restore", "FILE"), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact")]
 )
-def test_what_needs_a_stopped_container_runs_in_one_of_its_own(process: Process, words: tuple[str, ...]) -> None:
+def test_a_command_for_a_stopped_appliance_runs_in_a_new_container(process: Process, words: tuple[str, ...]) -> None:
     place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "serve"))
     line = f"podman run --rm --volume posts:/data socialpub {' '.join(words)}"
     assert place.line(*words) == line
@@ -183,12 +183,12 @@ def test_what_needs_a_stopped_container_runs_in_one_of_its_own(process: Process,
     )
 
 
-def test_a_container_that_runs_one_command_names_the_one_that_stays(process: Process) -> None:
+def test_a_container_for_one_command_names_the_lasting_container(process: Process) -> None:
     place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "admin", "compact"))
     assert place.line("doctor") == "podman exec appliance socialpub doctor"
 
 
-def test_a_folder_in_place_of_a_volume_is_left_to_the_reader(process: Process) -> None:
+def test_a_folder_instead_of_a_volume_is_a_placeholder(process: Process) -> None:
     mounts = "540 530 0:40 /srv/posts /data rw - ext4 /dev/sda1 rw\n"
     place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "serve", mounts=mounts))
     assert place.line("restore", "FILE") == "podman run --rm --volume FOLDER:/data socialpub restore FILE"
@@ -199,7 +199,7 @@ def test_a_container_with_its_own_name_is_called_as_in_the_manual(process: Proce
     assert place.line("doctor") == "podman exec appliance socialpub doctor"
 
 
-def test_docker_is_told_by_its_file(process: Process) -> None:
+def test_docker_is_detected_by_its_file(process: Process) -> None:
     container = replace(add_container(process, "/sbin/docker-init", "--", "socialpub", "serve"), environ={})
     put(process.root / ".dockerenv", "")
     assert REAL_DISCOVER(container).line("doctor") == f"docker exec {CONTAINER_ID} socialpub doctor"
@@ -209,7 +209,7 @@ def test_a_checkout_in_a_container_for_something_else_is_a_terminal(process: Pro
     assert isinstance(REAL_DISCOVER(add_container(process, "/bin/bash")), TerminalCommands)
 
 
-def test_owners_of_files_are_changed_by_root(process: Process) -> None:
+def test_root_changes_owners_of_files(process: Process) -> None:
     chown = ("chown", "-R", "10001:10001", "/data/data")
     assert TerminalCommands().system_line(*chown, root=True) == "sudo chown -R 10001:10001 /data/data"
     assert ServiceCommands().system_line(*chown, root=True) == "sudo chown -R 10001:10001 /data/data"
@@ -219,7 +219,7 @@ def test_owners_of_files_are_changed_by_root(process: Process) -> None:
     assert ContainerCommands().system_line("chmod", "600", "/x", root=False) == "podman exec appliance chmod 600 /x"
 
 
-def test_a_process_finds_out_once_and_every_sentence_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_detects_its_environment_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert commands.line("serve") == "socialpub serve"
     assert commands.here().restart() == "Stop `socialpub serve` and start it again"
     monkeypatch.setattr(commands, "discover", lambda _: ServiceCommands())

@@ -27,9 +27,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_a_key_that_root_copied_there_is_given_to_the_user_by_one_command(
-    key_file: Path, denied: pytest.MonkeyPatch
-) -> None:
+def test_the_hint_gives_a_key_of_root_to_the_user(key_file: Path, denied: pytest.MonkeyPatch) -> None:
     denied.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)
@@ -38,7 +36,7 @@ def test_a_key_that_root_copied_there_is_given_to_the_user_by_one_command(
     assert refused.value.hint == f"Run `sudo chown 54321: {key_file}`."
 
 
-def test_a_key_of_the_own_user_that_cannot_be_read_has_a_wrong_mode(key_file: Path, denied: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_key_of_this_user_has_a_wrong_mode(key_file: Path, denied: pytest.MonkeyPatch) -> None:
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)
     assert refused.value.hint == f"Run `chmod 600 {key_file}`."
@@ -54,7 +52,7 @@ def test_the_error_says_why_a_file_is_not_a_key(key_file: Path, content: bytes, 
         crypto.load(key_file)
 
 
-def test_a_missing_key_names_where_it_may_be(key_file: Path) -> None:
+def test_the_error_about_a_missing_key_names_its_possible_places(key_file: Path) -> None:
     key_file.unlink()
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)

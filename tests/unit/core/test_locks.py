@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Story:
-    """Work that goes on until the test ends it; `begun` tells in which order it began."""
+    """Tasks that run until the test ends them. `begun` has the order of their starts."""
 
     def __init__(self, at_once: int) -> None:
         self.slots = FairSemaphore(at_once)

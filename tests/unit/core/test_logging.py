@@ -65,7 +65,7 @@ def test_a_json_line_is_one_object_with_everything_in_it(written):
     }
 
 
-def test_what_is_bound_shows_up_in_every_line_inside_and_in_none_outside(written):
+def test_bound_fields_are_in_every_line_inside_and_in_no_line_outside(written):
     lines = written(format="json")
     with logs.bind(request_id="r1"):
         with logs.bind(post_id="p1"):
@@ -149,7 +149,7 @@ def test_no_secret_is_read_in_a_message_a_field_or_a_traceback(written, text, fo
 
 
 @pytest.mark.parametrize("name", ["access_token", "refreshToken", "client_secret", "authorization", "token", "Cookie"])
-def test_a_field_named_like_a_secret_is_not_shown_whatever_it_holds(written, name):
+def test_a_field_with_the_name_of_a_secret_is_hidden(written, name):
     lines = written(format="json")
     ours.info("named", **{name: "hush"})
     ours.info("named", inner={name: ["hush"]})
@@ -185,7 +185,7 @@ def test_a_caller_cannot_forge_a_line(written, format):
 
 
 @pytest.mark.parametrize("format", ["human", "json"])
-def test_strange_values_never_lose_the_line(written, format):
+def test_unusual_values_are_logged(written, format):
     lines = written(format=format)
     log.info("wrong arguments %d", "x")
     ours.info("odd", nan=float("nan"), surrogate="\ud800", obj=object(), long="a b " * 100_000)

@@ -24,12 +24,12 @@ def lay(root: Path, **files: str) -> None:
         path.write_text(text)
 
 
-def test_the_machine_says_what_it_has(tmp_path: Path) -> None:
+def test_the_memory_of_the_machine_is_read(tmp_path: Path) -> None:
     lay(tmp_path, **{"proc/meminfo": "MemTotal:        4194304 kB\nMemFree: 1 kB\n"})
     assert machine.memory_bytes(tmp_path) == 4 * GIB
 
 
-def test_the_narrowest_group_counts(tmp_path: Path) -> None:
+def test_the_lowest_limit_of_the_control_groups_counts(tmp_path: Path) -> None:
     lay(
         tmp_path,
         **{
@@ -54,7 +54,7 @@ def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
     assert machine.memory_bytes(tmp_path) == GIB
 
 
-def test_where_nobody_says_little_is_assumed(tmp_path: Path) -> None:
+def test_without_information_a_low_memory_is_assumed(tmp_path: Path) -> None:
     assert machine.memory_bytes(tmp_path) == 2 * GIB
     assert machine.memory_bytes() > 0
 
@@ -138,7 +138,7 @@ def systemd(address: str) -> Iterator[Hearing]:
     hearing.close()
 
 
-def test_the_first_sign_of_life_says_ready_and_the_next_ones_come_in_time(address: str, systemd: Hearing) -> None:
+def test_the_first_report_says_ready_and_further_reports_follow(address: str, systemd: Hearing) -> None:
     now = [1000.0]
     manager = ServiceManager(address, watchdog_seconds=20, monotonic=lambda: now[0])
     manager.alive("Serving")
@@ -146,12 +146,12 @@ def test_the_first_sign_of_life_says_ready_and_the_next_ones_come_in_time(addres
     now[0] += 4.9
     manager.alive("Serving")
     assert systemd.silent(), "ten times a second would be a report too many"
-    now[0] += 0.2  # a quarter of its patience
+    now[0] += 0.2  # a quarter of its timeout
     manager.alive("Nothing is due")
     assert systemd.next() == ["WATCHDOG=1", "STATUS=Nothing is due"]
 
 
-def test_a_stop_is_told_and_its_status_stays(address: str, systemd: Hearing) -> None:
+def test_a_stop_is_reported_and_its_status_stays(address: str, systemd: Hearing) -> None:
     now = [0.0]
     manager = ServiceManager(address, monotonic=lambda: now[0])
     manager.alive("Serving")
@@ -163,13 +163,13 @@ def test_a_stop_is_told_and_its_status_stays(address: str, systemd: Hearing) -> 
     assert systemd.next() == ["WATCHDOG=1"]
 
 
-def test_a_start_that_takes_long_asks_for_time_as_long_as_it_lasts(address: str, systemd: Hearing) -> None:
+def test_a_long_start_asks_for_more_time_until_it_ends(address: str, systemd: Hearing) -> None:
     with ServiceManager(address).starting("Opening the database"):
         assert systemd.next() == ["STATUS=Opening the database", "EXTEND_TIMEOUT_USEC=120000000"]
     assert not any(thread.name == "start" for thread in threading.enumerate())
 
 
-def test_an_abstract_address_is_one_too() -> None:
+def test_an_abstract_address_works() -> None:
     name = f"socialpub-test-{os.getpid()}"
     hearing = Hearing(f"\0{name}")
     ServiceManager(f"@{name}").alive("Serving")
@@ -177,23 +177,23 @@ def test_an_abstract_address_is_one_too() -> None:
     hearing.close()
 
 
-def test_nobody_listening_is_no_failure(address: str) -> None:
+def test_a_missing_listener_is_not_an_error(address: str) -> None:
     for manager in (ServiceManager(), ServiceManager(address)):
         with manager.starting("Opening"):
             manager.alive("Serving")
         manager.stopping()
 
 
-def test_a_report_that_cannot_be_taken_at_once_is_left_out(address: str, systemd: Hearing) -> None:
+def test_a_report_that_would_block_is_dropped(address: str, systemd: Hearing) -> None:
     now = [0.0]
     manager = ServiceManager(address, monotonic=lambda: now[0])
-    for _ in range(2000):  # more than the socket holds, and nobody reads
+    for _ in range(2000):  # more than the socket buffers, without a reader
         now[0] += 60
         manager.alive("Serving")
     assert systemd.next() == ["READY=1", "STATUS=Serving"]
 
 
-def test_what_was_given_is_taken_from_the_environment() -> None:
+def test_systemds_variables_are_removed_from_the_environment() -> None:
     environ = {
         "NOTIFY_SOCKET": "@somewhere",
         "WATCHDOG_USEC": "60000000",
@@ -216,7 +216,7 @@ def test_sockets_for_another_process_are_left_alone(count: str) -> None:
     assert count == "2" or find_service_manager(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
-def test_where_the_sockets_are_is_told_as_it_is_configured() -> None:
+def test_addresses_of_sockets_have_the_form_of_listen() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as four,
         socket.create_server(("::1", 0), family=socket.AF_INET6) as six,

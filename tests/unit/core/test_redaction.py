@@ -71,7 +71,7 @@ def test_a_field_is_hidden_by_its_name_or_by_name_and_value():
         "code: a1B2c3D4e5F6g7H8",
     ],
 )
-def test_redaction_takes_time_in_step_with_the_length(piece):
+def test_redaction_takes_linear_time(piece):
     text = piece * (100_000 // len(piece))
     started = time.process_time()
     redact(text)
@@ -88,7 +88,7 @@ def steers(text: str) -> set[str]:
     return {char for char in text if unicodedata.category(char) in STEERS}
 
 
-def test_every_character_that_steers_is_spelled_out() -> None:
+def test_every_control_character_is_escaped() -> None:
     for code in range(0x110000):
         char = chr(code)
         if unicodedata.category(char) in STEERS:
@@ -106,28 +106,28 @@ def test_every_character_that_steers_is_spelled_out() -> None:
         "naïve café [red]x[/red] \\x1b",
     ],
 )
-def test_what_people_write_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_does_not_change(text: str) -> None:
     assert visible(text) == text
 
 
-def test_line_breaks_stay_only_where_they_are_wanted() -> None:
+def test_line_breaks_stay_only_if_they_are_kept() -> None:
     assert visible("a\nb") == "a\\nb"
     assert visible("a\nb\rc", keep="\n") == "a\nb\\rc"
 
 
-def test_a_joiner_between_letters_is_seen() -> None:
+def test_a_joiner_between_letters_is_escaped() -> None:
     assert visible("pay\u200dpal") == "pay\\u200dpal"
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
-def test_json_means_the_same_and_steers_nothing(value: object) -> None:
+def test_json_keeps_its_meaning_without_control_characters(value: object) -> None:
     shown = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(shown) == value
     assert steers(shown) <= {"\n"}
 
 
 @pytest.mark.parametrize("piece", ["\x1b", "\u200d", "👩\u200d", "\ufe0f\u200d", "👩\ufe0f"])
-def test_it_takes_time_in_step_with_the_length(piece: str) -> None:
+def test_escaping_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = piece * (length // len(piece))
         started = time.process_time()

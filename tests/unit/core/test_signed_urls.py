@@ -28,20 +28,20 @@ def media_query(**more):
     return urlsplit(signed_urls.media_url(settings(**more), SECRETS, KEY, NOW)).query
 
 
-def test_an_upload_url_is_good_for_its_reservation_until_the_hour_is_over():
+def test_an_upload_url_is_valid_for_an_hour():
     query = upload_query()
     signed_urls.check_upload(SECRETS, ARTIFACT, "image/png", query, NOW + timedelta(minutes=59, seconds=59))
     with pytest.raises(Forbidden, match="expired"):
         signed_urls.check_upload(SECRETS, ARTIFACT, "image/png", query, NOW + timedelta(hours=1))
 
 
-def test_a_read_url_tells_how_long_it_still_lasts():
+def test_checking_a_read_url_returns_the_remaining_seconds():
     assert signed_urls.check_media(SECRETS, KEY, media_query(), NOW + timedelta(minutes=50)) == 600
     with pytest.raises(Forbidden, match="expired"):
         signed_urls.check_media(SECRETS, KEY, media_query(), NOW + timedelta(hours=2))
 
 
-def test_a_read_url_can_be_made_to_live_as_long_as_a_provider_needs():
+def test_a_read_url_can_have_another_lifetime():
     url = signed_urls.media_url(settings(), SECRETS, KEY, NOW, timedelta(hours=49))
     assert signed_urls.check_media(SECRETS, KEY, urlsplit(url).query, NOW + timedelta(hours=48)) == 3600
 
@@ -54,7 +54,7 @@ def test_the_form_of_the_urls():
     assert urlsplit(signed_urls.media_url(settings(), SECRETS, KEY, NOW)).path == f"/storage/media/{KEY}"
 
 
-def test_signatures_carry_their_purpose_even_where_the_paths_are_the_same():
+def test_a_signature_includes_the_method():
     expires = int((NOW + timedelta(hours=1)).timestamp())
     put = SECRETS.sign("PUT", f"/storage/media/{KEY}", str(expires))
     with pytest.raises(Forbidden):
@@ -98,12 +98,12 @@ def test_the_expiry_is_part_of_what_is_signed():
         "&" * 5000,
     ],
 )
-def test_whatever_is_no_signature_is_refused_the_same_way(query):
+def test_every_invalid_signature_has_the_same_error(query):
     with pytest.raises(Forbidden, match="signature is not valid"):
         signed_urls.check_media(SECRETS, KEY, query, NOW)
 
 
-def test_a_path_with_a_line_break_is_never_signed_for():
+def test_a_path_with_a_line_break_is_never_valid():
     # Parts are joined by line breaks: such a path could spell the parts of another signature.
     expires = str(int(NOW.timestamp()) + 60)
     forged = SECRETS.sign("GET", "/storage/media/a", "b", expires)

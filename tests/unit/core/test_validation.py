@@ -94,7 +94,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_one_beside_it() -> None:
     }
 
 
-def test_a_known_name_at_another_place_is_told_where_it_belongs() -> None:
+def test_a_known_name_in_the_wrong_place_gets_its_right_place() -> None:
     found = errors_in(alt_text="a", required={"count": 1}, AltText="a", alt_txet="a", items=[{"title": "a"}])
     assert found == {
         ("alt_text",): "belongs in items[].alt_text or required.alt_text",
@@ -132,7 +132,7 @@ def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_cou
     )
 
 
-def test_what_is_wrong_is_told_in_one_sentence_that_names_the_field() -> None:
+def test_an_error_is_one_sentence_with_the_field() -> None:
     def told(**given: Any) -> str:
         return validation.parse(Order, {"required": {}, **given})[1].refusal().detail
 
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_told_in_one_sentence_that_names_the_field() -> None:
     assert validation.parse(Order, [])[1].refusal("The order").detail == "The order must be an object, not an array."
 
 
-def test_no_message_holds_what_was_given() -> None:
+def test_no_message_contains_the_given_value() -> None:
     found = errors_in(title="hush-hush", count="hush", loud="hush", colour="hush", items="hush", required="hush")
     assert len(found) == 6
     assert "hush" not in "".join(found.values())
@@ -169,5 +169,5 @@ KEYS = ("accessToken", "refreshToken", "expiresAt")
         ("", None),
     ],
 )
-def test_the_nearest_name_is_found_whatever_its_case_and_underscores(given: str, meant: str | None) -> None:
+def test_the_nearest_name_ignores_case_and_underscores(given: str, meant: str | None) -> None:
     assert nearest(given, KEYS) == meant

@@ -102,7 +102,7 @@ def test_changed_files_are_no_release(checkout: Path, git: Git) -> None:
     assert version.read_source(checkout) == f"1.1.1.dev0+g{head}.dirty"
 
 
-def test_a_repository_that_the_environment_names_is_not_asked(
+def test_a_repository_in_the_environment_is_ignored(
     checkout: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("tag", "v1.1.0")
@@ -139,7 +139,7 @@ def test_a_checkout_without_the_program_git_is_a_development_version(
     assert version.read_source(checkout) == "1.1.0.dev0"
 
 
-def test_an_installed_copy_states_what_its_metadata_says_whatever_else_is_installed(tmp_path: Path) -> None:
+def test_an_installed_package_has_the_version_of_its_metadata(tmp_path: Path) -> None:
     site = tmp_path / "site-packages"
     for name in ("socialpub/__init__.py", "socialpub/core/__init__.py", "socialpub/core/version.py"):
         (site / name).parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def test_the_frames_of_an_animation_are_counted(tmp_path: Path, make: Make, mime
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_width_and_height_are_those_of_the_upright_picture(tmp_path: Path, orientation: int) -> None:
+def test_width_and_height_are_those_of_the_upright_image(tmp_path: Path, orientation: int) -> None:
     facts = inspected(media.jpeg(tmp_path / "phone.jpg", 320, 240, orientation), "image/jpeg").facts
     assert (facts["width"], facts["height"]) == (320, 240)
     assert facts.get("orientation", 1) == orientation
@@ -65,7 +65,7 @@ def test_a_damaged_chunk_of_a_png_is_noticed(tmp_path: Path) -> None:
     assert "checksum" in rejection(path, "image/png")
 
 
-def test_one_pixel_too_many_is_refused_and_none_too_many_is_not(tmp_path: Path) -> None:
+def test_one_pixel_too_many_is_rejected_and_none_too_many_is_not(tmp_path: Path) -> None:
     path = media.png(tmp_path / "a.png", 100, 100)
     assert inspected(path, "image/png", MediaLimits(image_pixels=10_000))
     assert "9999 pixels" in rejection(path, "image/png", MediaLimits(image_pixels=9_999))
@@ -82,7 +82,7 @@ def test_a_jpeg_may_have_a_hundred_scans_and_not_one_more(tmp_path: Path) -> Non
     assert "more than 100 scans" in rejection(hostile.jpeg_scans(tmp_path / "b.jpg", 101), "image/jpeg")
 
 
-def test_a_bomb_of_scans_is_refused_before_it_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_of_scans_is_rejected_before_it_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image
 
     monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("it was decoded"))
@@ -90,13 +90,13 @@ def test_a_bomb_of_scans_is_refused_before_it_is_decoded(tmp_path: Path, monkeyp
     assert "more than 100 scans" in rejection(path, "image/jpeg")
 
 
-def test_scans_of_a_picture_within_or_behind_the_picture_do_not_count(tmp_path: Path) -> None:
+def test_scans_of_embedded_and_appended_images_do_not_count(tmp_path: Path) -> None:
     path = media.jpeg(tmp_path / "a.jpg")
     hostile.with_tail(path, hostile.jpeg_scans(tmp_path / "b.jpg", 150).read_bytes())
     assert inspected(path, "image/jpeg").facts["frames"] == 1
 
 
-def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
+def test_the_limits_do_not_change_the_decoder(tmp_path: Path) -> None:
     from PIL import Image
 
     before = Image.MAX_IMAGE_PIXELS
@@ -104,7 +104,7 @@ def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
     assert before == Image.MAX_IMAGE_PIXELS
 
 
-# --- A thumbnail shows what the file shows, upright and small, whatever kind of file it is ----------------------------
+# --- thumbnails -------------------------------------------------------------------------------------------------------
 
 
 LIMITS = FitLimits(("image/jpeg",), 64 * 1024, 320, 320, rewrite=True)
@@ -120,7 +120,7 @@ def made_of(source: Path) -> Image.Image:
 
 
 @pytest.mark.parametrize("make", [media.jpeg, media.png, media.webp, media.gif, media.png_alpha])
-def test_a_picture_becomes_a_small_jpeg(tmp_path: Path, make: Callable[..., Path]) -> None:
+def test_an_image_becomes_a_small_jpeg(tmp_path: Path, make: Callable[..., Path]) -> None:
     assert made_of(make(tmp_path / "a", 1280, 960)).size == (320, 240)
 
 
@@ -128,13 +128,13 @@ def test_noise_fits_as_well(tmp_path: Path) -> None:
     assert max(made_of(media.png(tmp_path / "a.png", 1000, 1000, noise=True)).size) <= 320
 
 
-def test_a_photo_of_a_phone_held_upright_stands_upright(tmp_path: Path) -> None:
+def test_a_rotated_photo_becomes_upright(tmp_path: Path) -> None:
     image = made_of(media.jpeg(tmp_path / "a.jpg", 960, 1280, orientation=6))
     assert image.size == (240, 320)
     assert all(map(looks_like, corners(image), (media.RED, media.GREEN, media.BLUE, media.WHITE)))
 
 
-def test_an_animation_shows_its_first_picture(tmp_path: Path) -> None:
+def test_an_animation_shows_its_first_image(tmp_path: Path) -> None:
     assert made_of(media.gif_animated(tmp_path / "a.gif", 64, 48)).size == (64, 48)
 
 
@@ -142,13 +142,13 @@ FILMS = [media.video_mp4, media.video_mov, media.video_webm, media.video_fragmen
 
 
 @pytest.mark.parametrize("make", FILMS)
-def test_a_film_shows_how_it_begins(tmp_path: Path, make: Callable[..., Path]) -> None:
-    image = made_of(make(tmp_path / "film", 0.25))
+def test_the_thumbnail_of_a_video_shows_its_first_frame(tmp_path: Path, make: Callable[..., Path]) -> None:
+    image = made_of(make(tmp_path / "video", 0.25))
     assert image.size == (128, 96)
     assert all(map(looks_like, corners(image), (media.RED, media.GREEN, media.BLUE, media.WHITE)))
 
 
-def test_a_large_film_is_made_small(tmp_path: Path) -> None:
+def test_a_large_video_is_made_small(tmp_path: Path) -> None:
     assert made_of(media.video_mp4(tmp_path / "a.mp4", 0.1, width=1280, height=720)).size == (320, 180)
 
 
@@ -160,7 +160,7 @@ def test_a_large_film_is_made_small(tmp_path: Path) -> None:
         (270, (96, 128), (media.BLUE, media.RED, media.WHITE, media.GREEN)),
     ],
 )
-def test_a_film_is_turned_as_players_turn_it(
+def test_the_thumbnail_of_a_video_has_its_rotation(
     tmp_path: Path, rotation: int, size: tuple[int, int], shown: tuple[tuple[int, ...], ...]
 ) -> None:
     image = made_of(media.video_mov(tmp_path / "a.mov", 0.1, rotation=rotation))
@@ -168,7 +168,7 @@ def test_a_film_is_turned_as_players_turn_it(
     assert all(map(looks_like, corners(image), shown))
 
 
-def test_what_is_neither_has_none(tmp_path: Path) -> None:
+def test_other_files_have_no_thumbnail(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Hello")
     with pytest.raises(CannotFit):
         made_of(tmp_path / "a.txt")

@@ -37,18 +37,16 @@ def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_something_else_is_refused_naming_both(
-    tmp_path: Path, make: Make, declared: str, found: str
-) -> None:
+def test_the_error_for_a_wrong_type_names_both_types(tmp_path: Path, make: Make, declared: str, found: str) -> None:
     reason = rejection(make(tmp_path / "liar"), declared)
     assert declared in reason and found in reason
 
 
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
     assert "empty" in rejection(hostile.empty(tmp_path / "a"), "image/png")
 
 
-def test_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
+def test_a_type_that_is_not_accepted_is_rejected(tmp_path: Path) -> None:
     assert "image/tiff" in rejection(media.png(tmp_path / "a"), "image/tiff")
 
 
@@ -66,7 +64,7 @@ def test_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
         (media.video_webm, "video/webm"),
     ],
 )
-def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, make: Make, mime_type: str, share: float) -> None:
+def test_an_incomplete_file_is_rejected(tmp_path: Path, make: Make, mime_type: str, share: float) -> None:
     assert rejection(hostile.cut(make(tmp_path / "a"), share), mime_type)
 
 
@@ -80,7 +78,7 @@ def test_each_kind_has_its_own_limit_in_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("junk", [bytes(4096), b"\r\n", b'{"cameraInfo": {"lens": 2}}', bytes(range(256)) * 64])
-def test_what_makers_leave_behind_the_end_of_a_picture_is_tolerated(tmp_path: Path, junk: bytes) -> None:
+def test_known_data_after_the_end_of_an_image_is_accepted(tmp_path: Path, junk: bytes) -> None:
     assert inspected(hostile.with_tail(media.jpeg(tmp_path / "a"), junk), "image/jpeg")
     assert inspected(hostile.with_tail(media.png(tmp_path / "b"), junk), "image/png")
 
@@ -109,7 +107,7 @@ def test_what_makers_leave_behind_the_end_of_a_picture_is_tolerated(tmp_path: Pa
         (lambda path: media.video_webm(path, 0.1), "video/webm"),
     ],
 )
-def test_a_file_with_another_behind_it_is_refused(
+def test_a_file_with_another_file_after_its_end_is_rejected(
     tmp_path: Path, make: Make, mime_type: str, tail: bytes, other: str
 ) -> None:
     reason = rejection(hostile.with_tail(make(tmp_path / "two"), tail), mime_type)
@@ -119,15 +117,15 @@ def test_a_file_with_another_behind_it_is_refused(
 @pytest.mark.parametrize(
     ("comment", "other"), [(hostile.PAGE, "HTML"), (b"%PDF-1.4\n", "PDF"), (b"<?php id ?>", "script")]
 )
-def test_a_picture_with_another_file_in_its_head_is_refused(tmp_path: Path, comment: bytes, other: str) -> None:
+def test_an_image_with_another_file_in_its_head_is_rejected(tmp_path: Path, comment: bytes, other: str) -> None:
     assert other in rejection(hostile.jpeg_with_comment(tmp_path / "a.jpg", comment), "image/jpeg")
 
 
-def test_a_gif_that_is_a_script_is_refused(tmp_path: Path) -> None:
+def test_a_gif_that_is_a_script_is_rejected(tmp_path: Path) -> None:
     assert "script" in rejection(hostile.gif_script(tmp_path / "a.gif"), "image/gif")
 
 
-def test_an_honest_comment_is_no_reason(tmp_path: Path) -> None:
+def test_an_ordinary_comment_is_accepted(tmp_path: Path) -> None:
     path = hostile.jpeg_with_comment(tmp_path / "a.jpg", b"Sunset <3, taken with <b>love</b> & PDF-like quality")
     assert inspected(path, "image/jpeg")
 

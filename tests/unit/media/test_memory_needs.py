@@ -30,7 +30,7 @@ CHILD = 32 * 1024**2
         (lambda path: (Image.new("RGBA", (320, 240)).save(path, "WEBP"), path)[1], 22),
     ],
 )
-def test_a_picture_needs_memory_by_its_pixels(
+def test_an_image_needs_memory_by_its_pixels(
     tmp_path: Path, make: Callable[[Path], Path], bytes_per_pixel: int
 ) -> None:
     assert estimate_memory(make(tmp_path / "a"), MOST) == CHILD + 320 * 240 * bytes_per_pixel
@@ -45,23 +45,23 @@ def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path: Path
 @pytest.mark.parametrize(
     "make", [lambda path: media.video_mp4(path, 0.1), lambda path: media.video_webm(path, 0.1), media.video_mov]
 )
-def test_a_film_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_a_video_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     assert CHILD < estimate_memory(make(tmp_path / "a"), MOST) <= SLOT_BYTES
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xd8\xff", b"GIF89a" + b"\0" * 4, b"\xff\xd8" + b"\xff" * 9000, b"<html>"]
 )
-def test_what_is_not_understood_is_expected_to_take_all_it_may(tmp_path: Path, content: bytes) -> None:
+def test_an_unknown_file_has_the_maximum_estimate(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     assert estimate_memory(tmp_path / "a", MOST) == MOST
 
 
-def test_nothing_is_expected_to_take_more_than_it_may(tmp_path: Path) -> None:
+def test_no_estimate_is_above_the_maximum(tmp_path: Path) -> None:
     assert estimate_memory(hostile.png_bomb(tmp_path / "a.png", 60_000, 60_000), MOST) == MOST
 
 
-def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         estimate_memory(tmp_path / "gone", MOST)
     assert estimate_memory(tmp_path, MOST) == MOST

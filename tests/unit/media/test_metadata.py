@@ -148,7 +148,7 @@ def test_a_file_without_metadata_is_left_alone(tmp_path: Path, make: Callable[[P
         (media.gif_animated, "image/gif"),
     ],
 )
-def test_what_programs_write_without_metadata_is_left_alone(
+def test_files_of_programs_without_metadata_do_not_change(
     tmp_path: Path, make: Callable[[Path], Path], mime_type: str
 ) -> None:
     whole = make(tmp_path / "a").read_bytes()
@@ -163,14 +163,14 @@ def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_pa
     assert shown((tmp_path / "b.jpg").read_bytes()) == shown(source.read_bytes())
 
 
-def test_a_file_whose_parts_do_not_add_up_is_written_again(tmp_path: Path) -> None:
+def test_an_invalid_file_is_encoded_again(tmp_path: Path) -> None:
     source = png(tmp_path / "a.png")
     whole = bytearray(source.read_bytes())
     whole[whole.index(b"pHYs") + 4] ^= 1
     assert strip_metadata(bytes(whole), "image/png") is None
 
 
-def test_inks_become_colours_that_every_viewer_shows(tmp_path: Path) -> None:
+def test_cmyk_becomes_rgb(tmp_path: Path) -> None:
     source = media.jpeg_cmyk(tmp_path / "a.jpg")
     answer = fit(source, tmp_path / "b.jpg", EVERYTHING)
     assert answer["changed"] and answer["reencoded"] and (answer["width"], answer["height"]) == (320, 240)

@@ -85,7 +85,7 @@ def test_the_value_of_a_secret_is_never_shown(mistakes, text):
         ('base_url = "hush', "is not valid TOML in line 1: ", "in quotes"),
     ],
 )
-def test_what_is_wrong_and_where(tmp_path, text, message, remedy):
+def test_toml_errors_name_the_mistake_and_its_line(tmp_path, text, message, remedy):
     with pytest.raises(tomllib.TOMLDecodeError):
         tomllib.loads(text)
     file = tmp_path / "config.toml"

@@ -73,7 +73,7 @@ def test_links_to_posts_lead_to_the_site_that_has_the_consent_page(configured):
     gateway = configured(
         '[providers.x]\napi_url = "http://127.0.0.1:9000"\nauthorize_url = "https://sso.example/login"'
     )
-    assert gateway.providers.x.site_url == "https://x.com", "an address that tells nothing about the site"
+    assert gateway.providers.x.site_url == "https://x.com", "a URL without information about the site"
     stand_in = configured('[providers.tiktok]\nauthorize_url = "http://127.0.0.1:8100/tiktok/v2/auth/authorize"')
     assert stand_in.providers.tiktok.site_url == "http://127.0.0.1:8100/tiktok"
 
@@ -96,7 +96,7 @@ def test_a_redirect_address_is_the_callback_unless_one_is_named(configured):
         ("https://me:secret@box/cb", "must not contain a user name"),
     ],
 )
-def test_a_redirect_address_that_is_none_is_refused_with_what_is_accepted(mistakes, value, why):
+def test_a_redirect_address_that_is_none_is_rejected_with_what_is_accepted(mistakes, value, why):
     said = mistakes(f'[providers.tiktok]\nredirect_url = "{value}"')
     assert "providers.tiktok.redirect_url" in said
     assert why in said

@@ -22,12 +22,12 @@ def test_sizes_are_numbers_or_text_with_a_unit_and_go_downwards_only(configured,
         assert "uploads.max_image_bytes" in mistakes(f"[uploads]\nmax_image_bytes = {wrong}")
 
 
-def test_for_ever_can_be_said_in_words(configured):
+def test_a_duration_can_be_forever(configured):
     assert configured('[media]\nkeep_after_settled = "forever"').media.keep_after_settled is None
     assert configured('[media]\nkeep_after_settled = "90d"').media.keep_after_settled == timedelta(days=90)
 
 
-def test_an_upload_url_that_outlives_its_reservation_is_refused_even_when_only_one_of_them_was_written(mistakes):
+def test_an_upload_url_must_not_outlive_its_reservation(mistakes):
     assert "uploads.reservation_lifetime" in mistakes('[uploads]\nurl_lifetime = "25h"')
     assert "uploads.reservation_lifetime" in mistakes('[uploads]\nreservation_lifetime = "30m"')
 
@@ -44,7 +44,7 @@ def test_all_frames_together_may_not_have_fewer_pixels_than_one(mistakes):
     ["", "example.com", "ftp://x", "http://", "https:///p", "http://x?q", "http://x#f", "http://u@x", "http://x:70000",
      "http://x y", "http://x\\n", "http://ü.de", "http://x:0"],
 )  # fmt: skip
-def test_an_address_that_nobody_can_reach_is_refused(mistakes, url):
+def test_a_url_with_port_0_is_rejected(mistakes, url):
     assert "base_url" in mistakes(f'base_url = "{url}"')
 
 
@@ -83,7 +83,7 @@ def test_without_a_quota_there_is_none(configured):
 
 
 @pytest.mark.parametrize("wrong", ['"much"', '"forever"', "true", "1.5", '"-5GB"', "-1"])
-def test_anything_else_is_refused_and_told_the_default(mistakes, wrong):
+def test_the_error_for_another_value_names_the_default(mistakes, wrong):
     said = mistakes(f"[storage]\nquota = {wrong}")
     assert "storage.quota" in said
     assert '(default "unlimited")' in said
@@ -92,7 +92,7 @@ def test_anything_else_is_refused_and_told_the_default(mistakes, wrong):
 # --- proxies ---------------------------------------------------------------------------------------------------------
 
 
-def test_by_default_those_of_this_machine(configured):
+def test_the_default_proxies_are_on_this_machine(configured):
     assert configured("").proxies.trusted == ("127.0.0.1", "::1")
 
 
@@ -103,7 +103,7 @@ def test_addresses_networks_and_the_socket_are_taken(configured):
 
 
 @pytest.mark.parametrize("wrong", ["proxy.example.com", "10.0.0.0/33", "1.2.3.4:80", "", "fe80::1%eth0", "*"])
-def test_what_is_no_address_is_refused_with_what_is_accepted(mistakes, wrong):
+def test_what_is_no_address_is_rejected_with_what_is_accepted(mistakes, wrong):
     said = mistakes(f'[proxies]\ntrusted = ["{wrong}"]')
     assert "proxies.trusted" in said
     assert "neither an address nor a network" in said
@@ -111,7 +111,7 @@ def test_what_is_no_address_is_refused_with_what_is_accepted(mistakes, wrong):
 
 
 def test_an_address_inside_of_a_network_is_asked_about(mistakes):
-    """Whoever writes 10.0.0.7/8 may have meant one machine, or sixteen million."""
+    """10.0.0.7/8 may mean one machine or sixteen million machines."""
     assert "write 10.0.0.0/8" in mistakes('[proxies]\ntrusted = ["10.0.0.7/8"]')
 
 

@@ -53,7 +53,7 @@ def test_the_sections_of_the_template_work_once_they_are_uncommented(tmp_path):
 
 
 @pytest.mark.parametrize("there", ["config.toml", "data/secret.key", "data/socialpub.db"])
-def test_nothing_that_is_there_is_overwritten_and_nothing_is_put_beside_it(tmp_path, there):
+def test_existing_files_stay_and_no_other_file_is_created(tmp_path, there):
     file = tmp_path / there
     file.parent.mkdir(exist_ok=True)
     file.write_text("precious")
@@ -89,7 +89,7 @@ def test_a_file_where_the_data_folder_belongs_is_named(tmp_path):
     assert everything_in(tmp_path) == ["data"]
 
 
-def test_a_disk_that_refuses_the_last_file_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_a_failure_at_the_last_file_leaves_nothing(tmp_path, monkeypatch):
     def full_at_the_configuration(path, *rest):
         if path.name == "config.toml":
             raise OSError(28, "No space left on device", str(path))
@@ -103,7 +103,7 @@ def test_a_disk_that_refuses_the_last_file_leaves_nothing_behind(tmp_path, monke
     assert everything_in(tmp_path) == []
 
 
-def test_a_key_file_that_could_not_be_written_whole_is_taken_away_again(tmp_path, monkeypatch):
+def test_an_incomplete_key_file_is_removed(tmp_path, monkeypatch):
     def fail(descriptor):
         raise OSError(5, "Input/output error")
 

@@ -1,7 +1,6 @@
-"""The dashboard in a real browser, from the first start to what failed: over real processes and real consent pages.
+"""The dashboard in Chromium with real processes and real consent pages, from the first start to a failed post.
 
-Controls are found by role and name, as the contract gives them. The browser may not complain once: not in its console,
-not about a request, and axe finds nothing to object to on any page.
+Controls are found by role and name. The browser reports no error, and axe finds no violation on any page.
 """
 
 import re
@@ -26,7 +25,7 @@ NETWORKS = {"x": "X", "tiktok": "TikTok", "pinterest": "Pinterest"}
 ALLOW = re.compile("Authorize app|Give access")
 PATIENCE_MS = 60_000
 GONE_ON = "net::ERR_ABORTED"
-"""Of a request whose page was left meanwhile."""
+"""Requests that end because the page was left."""
 
 TOO_WIDE = """() => {
   const root = document.documentElement;
@@ -34,7 +33,7 @@ TOO_WIDE = """() => {
   const reaches = (one) => one.getBoundingClientRect().right > root.clientWidth && !one.closest(".scroll");
   return [...document.querySelectorAll("body *")].filter(reaches).map((one) => one.outerHTML.slice(0, 200));
 }"""
-"""What reaches over the right edge of the window, if the page is wider than that."""
+"""Return the elements that are wider than the window."""
 
 SCREENS: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1280, "height": 860}},
@@ -50,7 +49,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
-    """Just installed: no password, no account, no key."""
     installation = Installation(tmp_path / "home", pace=0)
     try:
         installation.create()
@@ -62,7 +60,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 class Owner:
-    """Somebody at a browser, who looks at every page that opens."""
+    """A user of the browser, who checks every opened page."""
 
     def __init__(self, page: Page, installation: Installation, *, examines_all: bool) -> None:
         self.page = page
@@ -104,12 +102,12 @@ class Owner:
         expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
 
     def sees_published(self, deliveries: int) -> None:
-        """The page of a post shows by itself that so many of its deliveries are up."""
+        """Wait until the page of a post shows this number of published deliveries."""
         states = self.page.locator("article h3 .state").filter(has_text=re.compile("^Published$"))
         expect(states).to_have_count(deliveries, timeout=PATIENCE_MS)
 
     def consent(self) -> None:
-        """On the network's own page; then back."""
+        """Give consent on the page of the network and return."""
         self.page.wait_for_url(lambda url: url.startswith(self.at.sandbox_url))
         self.page.get_by_role("button", name=ALLOW).click()
         self.page.wait_for_url(lambda url: url.startswith(self.at.url))
@@ -269,7 +267,7 @@ def post_again_what_failed(owner: Owner) -> None:
     (profile,) = (one["id"] for one in caller.ask("GET", "/api/v1/profiles").json()["data"] if one["provider"] == "x")
     refusal = {"title": "Forbidden", "detail": "<b>Not</b> today.", "type": "about:blank", "status": 403}
     owner.at.x.script("create_post", "fails_with", status=403, body=refusal)
-    post = caller.publish("Once more, please", profile)
+    post = caller.publish("A second attempt", profile)
     assert caller.delivery(post)["status"] == "failed"
     owner.open(f"/posts/{post}")
     expect(owner.page.get_by_text("<b>Not</b> today.").first).to_be_visible()  # as text
@@ -279,7 +277,7 @@ def post_again_what_failed(owner: Owner) -> None:
         owner.press("Post again")
     owner.page.wait_for_url(lambda url: "/posts/" in url and post not in url)
     owner.sees_published(1)
-    assert owner.at.x.texts().count("Once more, please") == 1
+    assert owner.at.x.texts().count("A second attempt") == 1
 
 
 def look_at_the_rest(owner: Owner) -> None:

@@ -1,1 +1,1 @@
-"""Pictures of the dashboard at work, for whoever looks after its pages, and for the manual."""
+"""Screenshots of the dashboard, for its designers and for the manual."""

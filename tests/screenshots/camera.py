@@ -1,4 +1,4 @@
-"""A browser of one size and colour scheme, and the pictures that it takes."""
+"""A browser of one size and color scheme that takes screenshots."""
 
 from pathlib import Path
 from typing import Literal
@@ -25,14 +25,14 @@ class Camera:
         self.page = context.new_page()
 
     def take(self, name: str, address: str | None = None) -> None:
-        """The page at `address`, whole, else the one that is open."""
+        """Take a screenshot of the whole page at `address`, or of the open page."""
         if address is not None:
             self.page.goto(address)
         self.page.wait_for_load_state("networkidle")
         self.page.screenshot(path=self.folder / f"{name}-{self.suffix}.png", full_page=True)
 
     def show_in(self, folder: Path, names: tuple[str, ...]) -> None:
-        """The upper parts of these pictures, small enough for a page that people load: far below 150 kB."""
+        """Store the upper parts of these screenshots as small files for the manual."""
         folder.mkdir(exist_ok=True)
         for name in names:
             with Image.open(self.folder / f"{name}-{self.suffix}.png") as picture:

@@ -1,4 +1,4 @@
-"""Which pages are shown, and what is pressed to get there."""
+"""The pages of the screenshots, and how to open them."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ EMPTY = ("overview", "compose", "posts", "calendar", "profiles", "keys", "log", 
 
 
 def first_start(stage: Stage, cameras: Sequence[Camera]) -> None:
-    """An installation without anything, until its password is set."""
+    """Show a new installation."""
     url = stage.new.url
     for camera in cameras:
         camera.take("new-no-password", f"{url}/")
@@ -69,7 +69,7 @@ def in_trouble(stage: Stage, camera: Camera) -> None:
 
 
 def compose(camera: Camera, url: str, stage: Stage) -> None:
-    """Two pictures and every network; then what is wrong with it."""
+    """Compose a post with two images for every network, with and without problems."""
     page = camera.page
     page.goto(f"{url}/compose")
     page.get_by_label("Text", exact=True).fill(TEXT)

@@ -1,4 +1,4 @@
-"""An installation in which every page has something to show: made by the API and by commands, as an owner would."""
+"""An installation with content for every page, created through the API and commands."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ PLANS = (
     (9, 18, "Winter collection: everything in one board", ("pinterest",)),
     (13, 9, "Thank you for a wonderful opening", ("x",)),
 )
-"""Days ahead, hour, text and networks of what is scheduled."""
+"""Days ahead, hour, text and networks of scheduled posts."""
 
 DETAIL = "You are not permitted to perform this action."
 REFUSAL = {"title": "Forbidden", "detail": DETAIL, "type": "about:blank", "status": 403}
@@ -30,8 +30,8 @@ TEXT = "Our studio in the evening light. New colours from Monday: https://linen.
 
 
 class Stage:
-    """`installation` is at work, `new` was just installed. `page_of` holds addresses of the dashboard that only exist
-    here, by what they show; `troubled` those to look at when much has gone wrong."""
+    """`installation` has content, `new` is empty. `page_of` has addresses by name, `troubled` has addresses of
+    pages with problems."""
 
     def __init__(self, folder: Path) -> None:
         settings = '[publishing]\nresend_after = "1m"\n'
@@ -65,7 +65,7 @@ class Stage:
     # --- what happened ------------------------------------------------------------------------------------------------
 
     def set(self) -> None:
-        """What an owner did and what became of it."""
+        """Create profiles, keys and posts."""
         at, caller = self.installation, self.installation.caller()
         for name, profile in (("The studio", at.profile_on["x"]), ("Linen & Light", at.profile_on["pinterest"])):
             at.admin("rename-profile", profile, name)
@@ -106,7 +106,7 @@ class Stage:
         }
 
     def trouble(self) -> None:
-        """Dead tokens, no credits, and a pause."""
+        """Revoke tokens, use up credits, and pause publishing."""
         at = self.installation
         profile = at.profile_on["pinterest"]
         at.pinterest.tell("tokens", username=PEOPLE[0], end="removed")
@@ -134,7 +134,7 @@ class Stage:
         }
 
     def _publish(self, text: str, networks: tuple[str, ...], media: list[str]) -> str:
-        """The id of a post, once it has an outcome."""
+        """Wait for the outcome of a post and return its id."""
         post = self._create(text, networks, media)
         self.installation.caller().post(post, wait=60)
         return post

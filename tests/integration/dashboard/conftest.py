@@ -1,4 +1,4 @@
-"""The dashboard of an appliance whose networks are the sandbox, seen in browsers without scripts and in a real one."""
+"""The dashboard of an appliance with the sandbox as networks, in a browser without scripts and in Chromium."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,13 +31,12 @@ def app(rt: Runtime) -> App:
 
 @pytest.fixture(scope="session")
 def password_hash() -> str:
-    """Hashing is slow on purpose; once is enough."""
+    """Hash once, because hashing is slow on purpose."""
     return sign_in.hash_password(PASSWORD, PASSWORD)
 
 
 @pytest.fixture
 def x(rt: Runtime, world: World) -> str:
-    """A profile on X."""
     return connect_x(rt, world)
 
 
@@ -48,7 +47,6 @@ def tiktok(rt: Runtime, world: World) -> str:
 
 @pytest.fixture
 def pins(rt: Runtime, world: World) -> str:
-    """A profile on Pinterest."""
     return connect_pinterest(rt, world)
 
 
@@ -65,7 +63,7 @@ def owner_session(rt: Runtime, password_hash: str) -> tuple[str, str]:
 
 @pytest.fixture
 def stranger(app: App) -> Iterator[Tab]:
-    """A browser that was never here."""
+    """A browser without a session."""
     with Tab(app) as browser:
         yield browser
 
@@ -85,7 +83,7 @@ def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[Tab]:
 
 @pytest.fixture(scope="module")
 def real_browser() -> Iterator[Browser]:
-    """Started once for the tests of a file: while it runs, no test can have an event loop of its own."""
+    """Chromium for one file. While it runs, no test can have its own event loop."""
     with chromium() as started:
         yield started
 
@@ -97,7 +95,7 @@ def context_options() -> dict[str, Any]:
 
 @pytest.fixture
 def complaints() -> list[str]:
-    """What the console of the real browser shows."""
+    """The messages of the browser console."""
     return []
 
 
@@ -112,7 +110,6 @@ def address(app: App) -> Iterator[str]:
 def context(
     real_browser: Browser, address: str, context_options: dict[str, Any], complaints: list[str]
 ) -> Iterator[BrowserContext]:
-    """A profile of the real browser, for the addresses of the dashboard."""
     options = {"timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 900}, **context_options}
     with real_browser.new_context(base_url=address, **options) as context:
         context.on("console", lambda message: complaints.append(message.text))

@@ -1,4 +1,4 @@
-"""What depends on the browser itself: what it stores, tabs beside each other, and findings that it shows."""
+"""The browser's storage, several tabs, and alerts."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ STORED = """async (url) => {
     try { return (await fetch(url, { cache: "only-if-cached", mode: "same-origin" })).status; }
     catch { return null; }
 }"""
-"""The status of an answer that the browser has stored. The network is not asked."""
+"""The status of a response in the browser's cache."""
 
 
 def test_a_thumbnail_does_not_outlive_the_session(page: Page, rt: Runtime, tmp_path: Path) -> None:
@@ -33,8 +33,9 @@ def test_a_thumbnail_does_not_outlive_the_session(page: Page, rt: Runtime, tmp_p
     assert page.evaluate(STORED, thumbnail) != 200
 
 
-def test_the_field_stays_open_beside_the_networks_tab(page: Page, rt: Runtime, browser: ConsentBrowser) -> None:
-    """A browser that does not come back from the network: the owner pastes the address."""
+def test_the_field_for_the_address_stays_open_beside_the_tab_of_the_network(
+    page: Page, rt: Runtime, browser: ConsentBrowser
+) -> None:
     rt.settings.providers.x.__dict__["redirect_url"] = "http://127.0.0.1:9/oauth/x/callback"
     page.context.route(f"{HOST}/**", lambda route: route.fulfill(body="The network's own page."))
     page.goto("/profiles")

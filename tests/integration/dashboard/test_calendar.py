@@ -1,4 +1,4 @@
-"""The calendar shows every post on its day and hour by the reader's clock, and posts are moved in it."""
+"""The calendar shows each post at its local time and can move posts."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -33,7 +33,7 @@ def stored_time(rt: Runtime, post_id: str) -> str:
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def test_the_present_month_is_a_table_that_can_be_heard(owner: Tab) -> None:
+def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:
     page = owner.open("/calendar")
     assert (page.status, page.heading, page.title) == (200, "Calendar", "Calendar – socialpub")
     (table,) = page.root.all("table")
@@ -49,7 +49,7 @@ def test_the_present_month_is_a_table_that_can_be_heard(owner: Tab) -> None:
     assert "No posts in this month. Compose a post" in page.text
 
 
-def test_posts_stand_on_the_day_that_the_reader_has(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_posts_appear_on_the_day_in_the_zone_of_the_browser(owner: Tab, rt: Runtime, profile: str) -> None:
     pins = add_profile(rt, "pinterest", "pins")
     post = accept(rt, profile, pins, body="Late\n<b>light</b>", at=datetime(2026, 10, 31, 22, 45, 30, tzinfo=UTC))
     for zone, day, time in (
@@ -88,7 +88,7 @@ def test_a_repeated_hour_names_its_zone_and_a_skipped_one_is_marked(owner: Tab, 
     assert "skipped (clock change)" in page.text
 
 
-def test_each_post_says_in_words_how_it_stands(owner: Tab, rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_each_post_shows_its_state_as_text(owner: Tab, rt: Runtime, profile: str, clock: HandClock) -> None:
     other = add_profile(rt, account_id="other")
 
     def settled(body: str, *states: str) -> None:
@@ -128,7 +128,7 @@ def test_each_post_says_in_words_how_it_stands(owner: Tab, rt: Runtime, profile:
     assert words == ["Published a", "Failed b", "Partly published c", "Partly unknown d"]
 
 
-def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_a_full_day_shows_the_number_of_other_posts_and_links_to_them(owner: Tab, rt: Runtime, profile: str) -> None:
     live_in(owner, "Europe/Berlin")
     for minute in range(6):
         accept(rt, profile, body=f"No {minute}", at=datetime(2026, 10, 24, 22, minute, tzinfo=UTC))
@@ -146,7 +146,7 @@ def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(owner: Tab, r
     assert any(name.startswith("+2 more") for name in week.links())
 
 
-def test_what_was_published_at_once_stands_in_the_list_of_its_day_too(
+def test_the_list_of_a_day_includes_posts_that_were_published_at_once(
     owner: Tab, rt: Runtime, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile, body="Of the day before")
@@ -180,7 +180,7 @@ def test_a_week_that_is_full_shows_the_first_post_of_each_hour(owner: Tab, rt: R
     assert len(page.root.of_class("post")) == 40
 
 
-def test_posts_without_text_say_what_they_show(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_posts_without_text_show_the_kind_of_their_media(owner: Tab, rt: Runtime, profile: str) -> None:
     accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
     assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled Post without text X"]
 
@@ -188,7 +188,7 @@ def test_posts_without_text_say_what_they_show(owner: Tab, rt: Runtime, profile:
 # --- going about -----------------------------------------------------------------------------------------------------
 
 
-def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner: Tab) -> None:
+def test_paging_works_over_the_end_of_a_year_with_53_weeks(owner: Tab) -> None:
     owner.open("/calendar")
     for caption in ("November 2026", "December 2026", "January 2027", "February 2027"):
         assert owner.follow("Next").root.all("caption")[0].text == caption
@@ -206,7 +206,7 @@ def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner:
 
 
 @pytest.mark.parametrize("query", ["month=2026-13", "week=2026-W60", "month=9999-01", "month=%3Cb%3E", "week=2025-W53"])
-def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: Tab, query: str) -> None:
+def test_an_invalid_address_shows_an_error_and_the_current_month(owner: Tab, query: str) -> None:
     page = owner.open(f"/calendar?{query}")
     assert page.status == 400
     assert "between 2000 and 2199" in page.role("alert")
@@ -214,13 +214,13 @@ def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: Tab,
     assert page.root.all("caption")[0].text == "October 2026"
 
 
-def test_the_calendar_ends_politely(owner: Tab) -> None:
+def test_the_calendar_has_a_first_and_a_last_page(owner: Tab) -> None:
     assert "Next" not in owner.open("/calendar?month=2199-12").links()
     assert "Previous" not in owner.open("/calendar?month=2000-01").links()
     assert owner.follow("Next").path == "/calendar?month=2000-02"
 
 
-def test_a_day_that_is_still_to_come_leads_to_a_new_post(owner: Tab, clock: HandClock) -> None:
+def test_a_future_day_links_to_a_new_post(owner: Tab, clock: HandClock) -> None:
     live_in(owner, "Asia/Kolkata")  # it is 14:30 there
     addresses = owner.open("/calendar").links()
     assert addresses["New post on 25 October"].endswith("/compose?at=2026-10-25T09:00")
@@ -246,7 +246,7 @@ def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runt
     assert stored_time(rt, post) == "2026-11-27T23:15:00.000Z"
 
 
-def test_a_page_at_work_refreshes_itself_and_one_at_rest_does_not(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_the_calendar_refreshes_itself_only_while_a_post_is_in_progress(owner: Tab, rt: Runtime, profile: str) -> None:
     accept(rt, profile, at=START + timedelta(hours=1))
     assert "hx-trigger" not in owner.open("/calendar?month=2026-10").html
     accept(rt, profile)

@@ -1,4 +1,4 @@
-"""Posts are dragged through the calendar in a real browser, and whoever drops one is told what it came to."""
+"""Posts are dragged in the calendar, and the page shows the result."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,6 @@ def context_options() -> dict[str, Any]:
 
 @pytest.fixture
 def post(page: Page, rt: Runtime, profile: str) -> str:
-    """A post for tomorrow, in the month that is shown."""
     post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
     show(page, "month=2026-10")
     return post
@@ -41,7 +40,6 @@ def cell(page: Page, at: str) -> Locator:
 
 
 def drag(page: Page, text: str, at: str) -> None:
-    """Slowly enough that it is no click."""
     page.locator("[data-move]", has_text=text).drag_to(cell(page, at), target_position={"x": 60, "y": 20})
 
 
@@ -49,7 +47,7 @@ def stored_time(rt: Runtime, post_id: str) -> str:
     return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
-def test_a_post_that_is_dropped_on_another_day_keeps_its_time_by_the_readers_clock(
+def test_a_post_dropped_on_another_day_keeps_its_local_time(
     page: Page, rt: Runtime, profile: str, complaints: list[str]
 ) -> None:
     post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 16, 30, 15, tzinfo=UTC))
@@ -62,7 +60,7 @@ def test_a_post_that_is_dropped_on_another_day_keeps_its_time_by_the_readers_clo
     expect(cell(page, "2026-10-24")).not_to_contain_text("First frost")
     assert stored_time(rt, post) == "2026-10-26T17:30:15.000Z"
 
-    drag(page, "First frost", "2026-10-29")  # what the server sent anew can be dragged, too
+    drag(page, "First frost", "2026-10-29")  # posts in the refreshed calendar can be dragged
     expect(page.get_by_role("status")).to_contain_text("29 Oct 2026, 18:30 CET")
     assert stored_time(rt, post) == "2026-10-29T17:30:15.000Z"
     assert page.url.endswith("/calendar?month=2026-10")
@@ -101,7 +99,7 @@ def test_a_post_that_started_meanwhile_is_not_dragged(page: Page, rt: Runtime, p
     assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
 
 
-def test_a_post_changed_meanwhile_is_moved_only_when_asked(
+def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
     clock.forward(1)
@@ -129,14 +127,14 @@ def test_a_post_dropped_on_a_repeated_hour_asks_which_one(page: Page, rt: Runtim
     assert stored_time(rt, post) == "2026-10-25T01:30:00.000Z"
 
 
-def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, post: str) -> None:
+def test_without_a_response_the_post_returns_to_its_day_and_an_error_appears(page: Page, post: str) -> None:
     page.route("**/reschedule", lambda route: route.abort())
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("The server did not respond")
     expect(cell(page, "2026-10-13")).to_contain_text("First frost")
 
 
-def test_who_is_signed_out_meanwhile_is_led_to_the_password(page: Page, rt: Runtime, post: str) -> None:
+def test_after_a_sign_out_a_drag_leads_to_the_sign_in_page(page: Page, rt: Runtime, post: str) -> None:
     for session in sign_in.list_sessions(rt, rt.reader):
         rt.write(sign_in.end_session, session.id)
     drag(page, "First frost", "2026-10-20")
@@ -153,7 +151,7 @@ def test_an_empty_day_and_an_empty_hour_lead_to_a_new_post(page: Page) -> None:
     page.wait_for_url(lambda url: url.endswith("/compose?at=2026-10-20T16:00"))
 
 
-def test_a_calendar_at_work_refreshes_itself_and_the_focus_stays(page: Page, rt: Runtime, profile: str) -> None:
+def test_a_refresh_of_the_calendar_keeps_the_focus(page: Page, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="First frost")
     page.clock.install()
     show(page, "month=2026-10")

@@ -1,4 +1,4 @@
-"""A post is written in the dashboard: checked, kept while it is corrected, and accepted once."""
+"""A post is composed: checked, corrected and accepted once."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,13 +19,13 @@ from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
 from tests.support.tab import Attachment, Page, Tab, multipart
 
 
-def test_without_a_profile_it_says_where_to_connect_one(owner: Tab) -> None:
+def test_without_a_profile_compose_links_to_the_profiles(owner: Tab) -> None:
     page = owner.open("/compose")
     assert "No profile is connected yet" in page.text
     assert page.links()["Connect a profile"].endswith("/profiles")
 
 
-def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
+def test_a_post_with_images_is_checked_and_published_unchanged(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, x: str
 ) -> None:
     owner.open("/compose")
@@ -45,7 +45,7 @@ def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
     assert [one.alt_text for one in shown.media] == [None, "The first one"]
 
 
-def test_what_is_wrong_is_told_at_its_field_and_nothing_that_was_typed_is_lost(
+def test_errors_appear_at_their_fields_and_the_input_stays(
     owner: Tab, rt: Runtime, world: World, tmp_path: Path
 ) -> None:
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
@@ -85,7 +85,7 @@ def artifacts(rt: Runtime) -> int:
 # --- once ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_form_that_is_sent_twice_makes_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = owner.fields_of(form, page.button("Publish"))
@@ -101,7 +101,7 @@ def test_a_form_that_is_sent_twice_makes_one_post(owner: Tab, rt: Runtime, x: st
     assert again.role("status") == "You already submitted this form. This is the post that it created."
 
 
-def test_two_clicks_at_the_same_moment_make_one_post(owner: Tab, rt: Runtime, x: str) -> None:
+def test_simultaneous_clicks_create_one_post(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = [(n, "Once" if n == "body" else v) for n, v in owner.fields_of(form, page.button("Publish"))]
@@ -126,7 +126,7 @@ def test_after_going_back_another_text_becomes_another_post_only_when_asked(owne
 
 
 def send(owner: Tab, text: str, *files: Path) -> Page:
-    """In a form of its own, as after Back in a browser without scripts."""
+    """Send a new form, as after Back in a browser without scripts."""
     owner.open("/compose")
     return owner.press("Publish", {"Text": text, **({"Media": list(files)} if files else {})})
 
@@ -166,14 +166,14 @@ def test_a_form_with_scripts_is_known_by_its_id_alone(owner: Tab, rt: Runtime, x
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_nothing_to_say_and_nobody_to_say_it_to(owner: Tab, x: str) -> None:
+def test_an_empty_form_needs_a_profile_and_content(owner: Tab, x: str) -> None:
     page = owner.press("Publish", {"#profiles": []}, on="/compose")
     assert page.status == 400
     assert "Choose at least one" in page.role("alert")
     assert "Write a text, or add an image or a video" in page.role("alert")
 
 
-def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: Tab, x: str) -> None:
+def test_an_invalid_time_and_an_invalid_zone_are_errors(owner: Tab, x: str) -> None:
     page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"}, on="/compose")
     assert page.status == 200, "it was only asked what is wrong"
     assert "Choose a date and a time" in page.role("alert")
@@ -181,7 +181,7 @@ def test_a_time_that_is_none_and_a_zone_that_is_none_are_asked_for_again(owner: 
     assert page.has_button("Schedule")
 
 
-def test_what_only_some_networks_refuse_may_be_published_anyway(owner: Tab, rt: Runtime, x: str, pins: str) -> None:
+def test_a_post_that_some_networks_refuse_can_be_published_anyway(owner: Tab, rt: Runtime, x: str, pins: str) -> None:
     page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]}, on="/compose")
     assert (page.status, post_ids(rt)) == (400, [])
     assert "pinterest profile: " in page.role("alert")
@@ -190,7 +190,7 @@ def test_what_only_some_networks_refuse_may_be_published_anyway(owner: Tab, rt: 
     assert len(post_ids(rt)) == 1
 
 
-def test_what_every_network_refuses_cannot_be_published(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_post_that_every_network_refuses_cannot_be_published(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.press("Publish", {"Text": "x" * 300}, on="/compose")
     assert (page.status, page.has_button("Publish anyway")) == (400, False)
     page = owner.send(
@@ -199,7 +199,7 @@ def test_what_every_network_refuses_cannot_be_published(owner: Tab, rt: Runtime,
     assert (page.status, post_ids(rt)) == (400, [])
 
 
-def test_a_file_that_cannot_be_used_takes_nothing_else_away(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_an_unusable_file_does_not_affect_other_files(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     owner.open("/compose")
     script = tmp_path / "script.html"
     script.write_text("<script>alert(1)</script>")
@@ -217,7 +217,7 @@ def test_a_file_that_cannot_be_used_takes_nothing_else_away(owner: Tab, rt: Runt
     assert len(post_ids(rt)) == 1
 
 
-def test_media_that_is_gone_is_told_and_can_be_removed(owner: Tab, rt: Runtime, x: str) -> None:
+def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner: Tab, rt: Runtime, x: str) -> None:
     gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
     page = owner.press("Check", {"Text": "With", "#artifact": [gone]}, on="/compose")
     assert page.status == 200
@@ -230,7 +230,7 @@ def test_media_that_is_gone_is_told_and_can_be_removed(owner: Tab, rt: Runtime, 
 # --- beginnings ------------------------------------------------------------------------------------------------------
 
 
-def test_it_begins_with_what_another_post_says(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_a_copy_starts_with_the_content_of_the_other_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]}, on="/compose")
     owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
     page = owner.open(f"/compose?from={post_ids(rt)[0]}")
@@ -241,7 +241,7 @@ def test_it_begins_with_what_another_post_says(owner: Tab, rt: Runtime, x: str, 
     assert len(post_ids(rt)) == 2
 
 
-def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: Tab, rt: Runtime) -> None:
+def test_compose_shows_profiles_to_reconnect_and_a_pause(owner: Tab, rt: Runtime) -> None:
     add_profile(rt, status="reauthRequired", reason="The token was refused.")
     rt.write(resume.pause)
     page = owner.open("/compose")
@@ -252,7 +252,7 @@ def test_profiles_that_need_their_owner_and_a_pause_are_told(owner: Tab, rt: Run
 # --- without a session -----------------------------------------------------------------------------------------------
 
 
-def test_whoever_is_not_signed_in_sends_no_file(stranger: Tab, owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_without_a_session_no_file_is_stored(stranger: Tab, owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
     reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
@@ -290,7 +290,7 @@ def test_now_with_an_emptied_time_publishes_at_once(owner: Tab, rt: Runtime, x: 
     assert times_of_posts(rt) == [None]
 
 
-def test_the_answer_names_the_time_in_the_zone_in_which_it_was_given(owner: Tab, rt: Runtime, x: str) -> None:
+def test_the_result_shows_the_time_in_the_zone_of_the_form(owner: Tab, rt: Runtime, x: str) -> None:
     owner.open("/compose")
     fields = {"Text": "In Tokyo", "#when": "at", "Time": "2026-12-24T18:00", "Zone": "Asia/Tokyo"}
     page = owner.press("Publish", fields)
@@ -325,14 +325,14 @@ def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
     assert times_of_posts(rt) == [f"{at}:00.000Z"]
 
 
-def test_the_calendar_s_repeated_hour_leaves_the_choice_to_the_owner(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_repeated_hour_from_the_calendar_needs_a_choice(owner: Tab, rt: Runtime, x: str) -> None:
     page = owner.open("/compose?at=2026-10-25T02:00")
     assert "The clocks show this time twice" in page.text
     page = owner.press("Schedule", {"Text": "Twice"})
     assert (page.status, times_of_posts(rt)) == (400, [])
 
 
-def test_an_edit_knows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Runtime, x: str) -> None:
+def test_an_edit_shows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Runtime, x: str) -> None:
     post_id = accept(rt, x, body="Twice", at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
     page = owner.open(f"/posts/{post_id}/edit")
     assert "checked" in page.field("Second: 02:30 CET (UTC+1)").attributes
@@ -382,7 +382,7 @@ def test_each_network_counts_and_previews_the_post(owner: Tab, rt: Runtime, worl
     assert "boardId" not in said
 
 
-def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner: Tab, x: str) -> None:
+def test_the_live_check_shows_errors_of_the_form_and_the_preview(owner: Tab, x: str) -> None:
     page = check(
         owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
     )
@@ -393,13 +393,13 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(owner:
     assert part(page, "counters") == "X 5 of 280"
 
 
-def test_an_empty_form_is_no_problem_yet(owner: Tab, x: str) -> None:
+def test_the_live_check_accepts_an_empty_form(owner: Tab, x: str) -> None:
     assert part(check(owner, ("body", "Hello")), "found") == ""
     page = check(owner, ("profiles", x), ("body", " "))
     assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
 
 
-def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(owner: Tab, x: str) -> None:
+def test_a_text_of_any_length_is_counted_and_the_preview_is_shortened(owner: Tab, x: str) -> None:
     page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
     assert "383,999 of 280" in part(page, "counters")
     assert len(page.html) < 20_000

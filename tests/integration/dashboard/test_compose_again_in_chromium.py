@@ -1,4 +1,4 @@
-"""The same form sent twice in a real browser, with and without scripts."""
+"""A form is submitted twice in Chromium, with and without scripts."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ def context_options(scripts: bool) -> dict[str, Any]:
 
 @pytest.fixture
 def page(page: Page, x: str) -> Page:
-    """A tab with an empty form."""
     page.goto("/compose")
     return page
 
@@ -46,7 +45,7 @@ def publish(page: Page) -> None:
     page.wait_for_load_state()
 
 
-def test_back_and_publish_makes_one_post(page: Page, rt: Runtime, scripts: bool) -> None:
+def test_back_and_publish_creates_one_post(page: Page, rt: Runtime, scripts: bool) -> None:
     write(page, "Once")
     publish(page)
     first = page.url
@@ -85,7 +84,7 @@ def test_another_text_after_back_becomes_another_post_only_when_asked(page: Page
     assert posts(rt) == ["The first", "The second"]
 
 
-def test_files_come_back_with_the_form(page: Page, rt: Runtime, scripts: bool, tmp_path: Path) -> None:
+def test_back_restores_the_files_of_the_form(page: Page, rt: Runtime, scripts: bool, tmp_path: Path) -> None:
     if not scripts:
         pytest.skip("Without scripts a browser chooses files again by itself, or not at all.")
     write(page, "A view")
@@ -101,7 +100,7 @@ def test_files_come_back_with_the_form(page: Page, rt: Runtime, scripts: bool, t
     assert posts(rt) == ["A view"]
 
 
-def test_a_new_form_is_empty_and_what_was_sent_is_no_draft(page: Page, rt: Runtime, scripts: bool) -> None:
+def test_a_submitted_form_is_not_a_draft(page: Page, rt: Runtime, scripts: bool) -> None:
     if not scripts:
         pytest.skip("Without scripts there are no drafts.")
     write(page, "Once")
@@ -118,7 +117,7 @@ def test_a_new_form_is_empty_and_what_was_sent_is_no_draft(page: Page, rt: Runti
     assert posts(rt) == ["Once", "Once"], "a form of its own makes a post of its own"
 
 
-def test_post_again_after_back_makes_one_post(page: Page, rt: Runtime, x: str) -> None:
+def test_post_again_after_back_creates_one_post(page: Page, rt: Runtime, x: str) -> None:
     post = accept(rt, x, body="Again")
     end(rt, post, State.FAILED)
     page.goto(f"/posts/{post}")

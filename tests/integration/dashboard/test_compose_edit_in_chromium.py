@@ -1,4 +1,4 @@
-"""A post is edited in two tabs of a real browser, and a time is chosen where the clocks change."""
+"""A post is edited in two tabs, and a repeated time is chosen."""
 
 from datetime import UTC, datetime
 
@@ -51,7 +51,9 @@ def test_two_tabs_editing_one_post_lose_nothing(page: Page, rt: Runtime, x: str,
     assert stored(rt) == [("Hello", "2026-11-09T08:00:30.000Z")]
 
 
-def test_a_draft_never_overwrites_a_later_version_unasked(page: Page, rt: Runtime, x: str, clock: HandClock) -> None:
+def test_a_draft_overwrites_a_later_version_only_after_a_question(
+    page: Page, rt: Runtime, x: str, clock: HandClock
+) -> None:
     post = accept(rt, x, body="Helo", at=AT)
     page.goto(f"/posts/{post}/edit")
     page.get_by_label("Text", exact=True).fill("Hello")
@@ -92,7 +94,7 @@ def test_a_time_that_is_hidden_beside_now_is_not_sent(page: Page, rt: Runtime, x
     assert stored(rt) == [("Now, after all", None)]
 
 
-def test_a_time_that_comes_twice_is_asked_about_while_it_is_chosen(page: Page, rt: Runtime, x: str) -> None:
+def test_a_repeated_time_needs_a_choice_at_once(page: Page, rt: Runtime, x: str) -> None:
     page.goto("/compose")
     page.get_by_label("Text", exact=True).fill("Twice")
     page.get_by_label("At a time").check()

@@ -1,4 +1,4 @@
-"""A post is written in a real browser: files arrive meanwhile, and nothing that was written is lost."""
+"""A post is composed in Chromium: uploads, drafts, checks and previews."""
 
 import base64
 from collections.abc import Callable
@@ -25,10 +25,10 @@ BRING = """(target, [kind, files]) => {
         const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
         data.items.add(new File([bytes], name, { type }));
     }
-    const told = { bubbles: true, cancelable: true };
+    const init = { bubbles: true, cancelable: true };
     const event = kind === "paste"
-        ? new ClipboardEvent("paste", { ...told, clipboardData: data })
-        : new DragEvent(kind, { ...told, dataTransfer: data });
+        ? new ClipboardEvent("paste", { ...init, clipboardData: data })
+        : new DragEvent(kind, { ...init, dataTransfer: data });
     target.dispatchEvent(event);
 }"""
 
@@ -37,7 +37,6 @@ LEAVE = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
 
 @pytest.fixture
 def networks(rt: Runtime, world: World) -> dict[str, str]:
-    """A profile on each of them."""
     connect: dict[str, Callable[[Runtime, World], str]] = {
         "x": connect_x,
         "tiktok": connect_tiktok,
@@ -48,7 +47,6 @@ def networks(rt: Runtime, world: World) -> dict[str, str]:
 
 @pytest.fixture
 def page(page: Page, networks: dict[str, str]) -> Page:
-    """A tab with an empty form."""
     page.goto("/compose")
     return page
 
@@ -78,7 +76,7 @@ def bring(page: Page, kind: str, *files: Path, onto: str = "main") -> None:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def test_files_that_are_chosen_dropped_and_pasted_are_sent_at_once_and_go_out_in_their_order(
+def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_order(
     page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
 ) -> None:
     tick(page, "x")
@@ -104,7 +102,7 @@ def test_files_that_are_chosen_dropped_and_pasted_are_sent_at_once_and_go_out_in
     assert complaints == []
 
 
-def test_an_upload_shows_how_far_it_is_and_the_form_waits_for_it(
+def test_an_upload_shows_its_progress_and_the_form_waits_for_it(
     page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
 ) -> None:
     held: list[Route] = []
@@ -135,7 +133,7 @@ def test_an_upload_shows_how_far_it_is_and_the_form_waits_for_it(
     assert complaints == []
 
 
-def test_an_upload_that_fails_says_why_and_is_tried_again(page: Page, photos: list[Path], tmp_path: Path) -> None:
+def test_a_failed_upload_shows_the_reason_and_can_be_retried(page: Page, photos: list[Path], tmp_path: Path) -> None:
     words = tmp_path / "words.png"
     words.write_bytes(b"these are words")
     page.locator("#field-media").set_input_files([words])
@@ -231,10 +229,10 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
     page.goto(address)
     expect(page.locator("#compose-draft")).to_be_hidden()
     assert page.get_by_label("Text", exact=True).input_value() == ""
-    assert [said for said in complaints if "400" not in said] == [], "one asked for what is not here any more"
+    assert [said for said in complaints if "400" not in said] == [], "no request for a removed file"
 
 
-def test_a_draft_gives_way_to_the_day_that_the_calendar_names(page: Page) -> None:
+def test_a_day_from_the_calendar_overrides_a_draft(page: Page) -> None:
     page.get_by_label("Text", exact=True).fill("On some day")
     page.get_by_label("At a time").check()
     page.get_by_label("Time", exact=True).fill("2026-12-24T09:00")
@@ -244,7 +242,7 @@ def test_a_draft_gives_way_to_the_day_that_the_calendar_names(page: Page) -> Non
     assert page.get_by_label("Time", exact=True).input_value() == "2026-12-31T18:00"
 
 
-def test_a_change_of_a_scheduled_post_is_a_draft_of_its_own(
+def test_an_edit_has_its_own_draft(
     page: Page, rt: Runtime, networks: dict[str, str], photos: list[Path], clock: HandClock
 ) -> None:
     first, second = (DraftMedia(artifact(rt, photo, "image/jpeg"), photo.stem) for photo in photos[:2])
@@ -264,7 +262,7 @@ def test_a_change_of_a_scheduled_post_is_a_draft_of_its_own(
     assert order(page) == ["first.jpg", "second.jpg"]
 
 
-def test_a_draft_is_discarded_by_its_owner_and_when_they_sign_out(page: Page, photos: list[Path]) -> None:
+def test_a_draft_ends_with_discard_and_with_sign_out(page: Page, photos: list[Path]) -> None:
     text = page.get_by_label("Text", exact=True)
     text.fill("Not this")
     page.reload()
@@ -279,7 +277,7 @@ def test_a_draft_is_discarded_by_its_owner_and_when_they_sign_out(page: Page, ph
     assert page.evaluate("localStorage.length") == 0
 
 
-def test_a_session_that_ended_costs_nothing_that_was_typed(page: Page, rt: Runtime) -> None:
+def test_the_input_survives_the_end_of_the_session(page: Page, rt: Runtime) -> None:
     tick(page, "x")
     rt.db.write(lambda tx: tx.execute("DELETE FROM session"))
     page.get_by_label("Text", exact=True).fill("Still here")
@@ -288,7 +286,7 @@ def test_a_session_that_ended_costs_nothing_that_was_typed(page: Page, rt: Runti
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.endurance), 390])
-def test_the_page_at_work_fits_and_can_be_used_by_everybody(page: Page, photos: list[Path], width: int) -> None:
+def test_compose_fits_the_screen_and_is_accessible(page: Page, photos: list[Path], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     for network in ("x", "tiktok", "pinterest"):
         tick(page, network)
@@ -301,7 +299,7 @@ def test_the_page_at_work_fits_and_can_be_used_by_everybody(page: Page, photos: 
     assert axe.violations(page) == []
 
 
-def test_a_problem_of_the_time_leaves_the_zone_beside_it(page: Page) -> None:
+def test_an_error_of_the_time_does_not_move_the_zone(page: Page) -> None:
     page.get_by_label("Text").fill("Hello")
     page.get_by_label("x profile").check()
     page.get_by_label("At a time").check()
@@ -337,7 +335,7 @@ def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_cover_is_chosen_and_its_upload_goes_with_the_form(page: Page, photos: list[Path], tmp_path: Path) -> None:
+def test_a_cover_can_be_chosen_or_uploaded_with_the_form(page: Page, photos: list[Path], tmp_path: Path) -> None:
     tick(page, "pinterest")
     film = media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
     page.get_by_label("Media", exact=True).set_input_files(film)

@@ -1,4 +1,4 @@
-"""TikTok's form, as its guidelines for sharing want it: each choice is the owner's, and what cannot be posted stops."""
+"""TikTok's form follows its sharing guidelines: the owner makes each choice."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -26,13 +26,13 @@ def video(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def audited(rt: Runtime) -> None:
-    """TikTok has audited the app: a form offers direct posts first."""
+    """TikTok has audited the app."""
     rt.settings.providers.tiktok.__dict__["audited"] = True
 
 
 @pytest.fixture
 def unaudited(rt: Runtime, audited: None) -> None:
-    """As an owner's own app stays."""
+    """TikTok has not audited the app, which is the usual case."""
     rt.settings.providers.tiktok.__dict__["audited"] = False
 
 
@@ -46,7 +46,7 @@ def is_ticked(page: Page, label: str) -> bool:
 
 
 def consent(page: Page) -> list[str]:
-    """The lines about what is agreed to that are shown."""
+    """Return the visible lines of the consent text."""
     line = page.by_id("tiktok-consent")
     shown = [one for one in line.all("span") if "data-branded" in one.attributes and "hidden" not in one.attributes]
     return [one.text for one in shown]
@@ -59,7 +59,7 @@ def accepted(rt: Runtime) -> int:
 # --- what is shown when it opens -------------------------------------------------------------------------------------
 
 
-def test_each_form_asks_tiktok_for_the_account_and_its_choices(owner: Tab, world: World, tiktok: str) -> None:
+def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, world: World, tiktok: str) -> None:
     page = owner.open("/compose")
     assert "Posting to Demo @demo" in page.text
     assert "Videos of at most 600 seconds" in page.text
@@ -71,7 +71,7 @@ def test_each_form_asks_tiktok_for_the_account_and_its_choices(owner: Tab, world
     assert [value for value, _ in levels(page)][1:] == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_each_choice_is_the_owner_s_alone(owner: Tab, tiktok: str) -> None:
+def test_no_choice_is_preselected(owner: Tab, tiktok: str) -> None:
     page = owner.open("/compose")
     assert levels(page) == [
         ("", "Choose who can see it"),
@@ -91,7 +91,7 @@ def test_each_choice_is_the_owner_s_alone(owner: Tab, tiktok: str) -> None:
         assert not is_ticked(page, label), label
 
 
-def test_a_stored_level_is_no_choice_for_this_post(owner: Tab, rt: Runtime, tiktok: str) -> None:
+def test_a_stored_privacy_level_does_not_preselect_the_level(owner: Tab, rt: Runtime, tiktok: str) -> None:
     rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
     page = owner.open("/compose")
     assert page.chosen("Who can see it") == []
@@ -104,7 +104,9 @@ def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None
     profiles.set_options(rt, tx, profile_id, given)
 
 
-def test_what_the_account_switches_off_is_greyed_with_the_reason(owner: Tab, rt: Runtime, world: World) -> None:
+def test_interactions_that_the_account_turns_off_are_disabled_with_the_reason(
+    owner: Tab, rt: Runtime, world: World
+) -> None:
     world.tiktok.add_account("quiet", "Quiet", private=True, comment_disabled=True)
     connect_tiktok(rt, world, "quiet")
     page = owner.open("/compose")
@@ -142,7 +144,7 @@ def is_hidden(element: Element) -> bool:
         ("reached_active_user_cap", "Try again tomorrow"),
     ],
 )
-def test_a_cap_or_a_ban_stops_the_post_with_a_message(
+def test_a_posting_limit_or_a_ban_stops_the_post(
     owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path, code: str, said: str
 ) -> None:
     world.tiktok.next("creator_info").refuses(code)
@@ -156,7 +158,7 @@ def test_a_cap_or_a_ban_stops_the_post_with_a_message(
     assert accepted(rt) == 0
 
 
-def test_a_video_that_is_longer_than_the_account_may_post_stops(
+def test_a_video_that_is_too_long_for_the_account_is_refused(
     owner: Tab, rt: Runtime, world: World, tiktok: str, tmp_path: Path
 ) -> None:
     world.tiktok.existing_account("demo").max_duration = 1
@@ -167,7 +169,7 @@ def test_a_video_that_is_longer_than_the_account_may_post_stops(
     assert accepted(rt) == 0
 
 
-def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_sent(
+def test_without_an_answer_of_tiktok_only_a_draft_can_be_sent(
     owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path
 ) -> None:
     world.tiktok.next("creator_info").fails_with(503)
@@ -198,7 +200,7 @@ INDICATE = "You need to indicate if your content promotes yourself, a third part
         ({"Who can see it": "SELF_ONLY", "Branded content": True} | COMMERCIAL, NOT_PRIVATE),
     ],
 )
-def test_without_an_explicit_and_possible_choice_nothing_is_posted(
+def test_a_direct_post_needs_explicit_and_possible_choices(
     owner: Tab, rt: Runtime, x: str, tiktok: str, video: Path, choices: dict[str, object], said: str
 ) -> None:
     assert NOT_PRIVATE in owner.open("/compose").text
@@ -225,7 +227,7 @@ def test_the_label_of_the_post_is_shown(owner: Tab, tiktok: str, video: Path, br
     assert f"Your post will be labeled “{label}”." in page.text
 
 
-def test_what_is_agreed_to_stands_before_the_button(owner: Tab, tiktok: str, video: Path) -> None:
+def test_the_consent_text_precedes_the_button(owner: Tab, tiktok: str, video: Path) -> None:
     page = owner.open("/compose")
     (line,) = consent(page)
     assert line.startswith("By posting, you agree to TikTok's Music Usage Confirmation")
@@ -241,7 +243,7 @@ def test_what_is_agreed_to_stands_before_the_button(owner: Tab, tiktok: str, vid
 # --- what arrives there ----------------------------------------------------------------------------------------------
 
 
-def test_the_post_is_what_was_chosen_and_nothing_is_added(
+def test_the_post_has_exactly_the_chosen_options(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
 ) -> None:
     page = owner.open("/compose")
@@ -280,7 +282,7 @@ def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
     assert [value for value, _ in levels(page)] == ["", "PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_another_post_of_the_same_content_is_chosen_for_anew(owner: Tab, rt: Runtime, tiktok: str, video: Path) -> None:
+def test_a_copy_needs_new_tiktok_choices(owner: Tab, rt: Runtime, tiktok: str, video: Path) -> None:
     owner.press(
         "Publish",
         {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True},
@@ -317,7 +319,9 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
     assert "TikTok does not accept a caption with a video draft" in owner.page.text
 
 
-def test_only_a_caption_left_out_is_copied(owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path) -> None:
+def test_copy_caption_appears_only_for_a_video_draft(
+    owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path
+) -> None:
     film = DraftMedia(artifact(rt, video, "video/mp4"))
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
     sent, direct = {"mode": "draft"}, {"privacyLevel": "SELF_ONLY"}
@@ -333,7 +337,7 @@ def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: Tab
     assert "SELF_ONLY" not in page.text
 
 
-def test_a_stored_mode_wins_and_so_does_that_of_a_post(
+def test_the_mode_of_the_profile_or_of_the_post_overrides_the_default(
     owner: Tab, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
 ) -> None:
     rt.write(_store, tiktok, {"mode": "direct"})
@@ -346,4 +350,4 @@ def test_a_stored_mode_wins_and_so_does_that_of_a_post(
     direct = accept(rt, tiktok, at=at, options={"tiktok": {"mode": "direct", "privacyLevel": "SELF_ONLY"}})
     page = owner.open(f"/compose?from={direct}")
     assert page.chosen("How to post") == [PUBLISHED]
-    assert page.chosen("Who can see it") == [], "nobody but the owner chooses it"
+    assert page.chosen("Who can see it") == [], "the owner must choose it"

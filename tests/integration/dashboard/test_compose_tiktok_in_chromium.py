@@ -1,4 +1,4 @@
-"""TikTok's choices while they are made in a real browser: what excludes each other, and what accounts share."""
+"""TikTok's choices in Chromium: exclusions, and the common choices of several accounts."""
 
 from pathlib import Path
 
@@ -29,7 +29,6 @@ def page(page: Page, rt: Runtime, world: World) -> Page:
 
 
 def levels(page: Page) -> list[str]:
-    """Those that can be chosen now."""
     found: list[str] = page.get_by_label("Who can see it").evaluate(
         "select => [...select.options].filter(one => one.value && !one.disabled).map(one => one.value)"
     )
@@ -100,7 +99,7 @@ def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_pat
     expect(page.get_by_label("Allow duets")).to_be_visible()
 
 
-def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(page: Page, tmp_path: Path) -> None:
+def test_images_of_the_preview_load_from_every_form(page: Page, tmp_path: Path) -> None:
     page.get_by_label("x profile").check()
     page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
     expect(page.locator("#preview .picture img")).to_have_count(1)

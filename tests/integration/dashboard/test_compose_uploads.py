@@ -1,4 +1,4 @@
-"""Files that the script of Compose sends: by the owner's session and token, to relative addresses, with reasons."""
+"""The uploads of the script of Compose."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_file_is_reserved_sent_and_completed(owner: Tab, photo: bytes) -> None
     assert again.data["artifactId"] == artifact["artifactId"], "a draft that is restored asks again"
 
 
-def test_the_length_of_a_film_is_told(owner: Tab, tmp_path: Path) -> None:
+def test_the_response_contains_the_length_of_a_video(owner: Tab, tmp_path: Path) -> None:
     film = media.video_mp4(tmp_path / "a.mp4", 0.5).read_bytes()
     reservation = reserve(owner, film, "video/mp4", "a.mp4").data
     put(owner, reservation, film)
@@ -72,13 +72,13 @@ def test_the_length_of_a_film_is_told(owner: Tab, tmp_path: Path) -> None:
         ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
     ],
 )
-def test_a_file_is_refused_with_a_sentence(owner: Tab, name: str, mime_type: str, size: int, says: str) -> None:
+def test_a_refused_file_gets_a_reason(owner: Tab, name: str, mime_type: str, size: int, says: str) -> None:
     reply = send(owner, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": size})
     assert (reply.status, reply.headers["content-type"]) == (400, "application/problem+json")
     assert reply.json()["detail"].startswith(says)
 
 
-def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Tab, photo: bytes) -> None:
+def test_a_file_with_a_wrong_type_is_refused(owner: Tab, photo: bytes) -> None:
     reservation = reserve(owner, photo, "image/png", "a.png").data
     put(owner, reservation, photo)
     for _ in range(2):
@@ -87,12 +87,12 @@ def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: Tab, 
         assert reply.json()["detail"] == "The file was declared as image/png, but its content is image/jpeg."
 
 
-def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: Tab) -> None:
+def test_a_removed_upload_must_be_chosen_again(owner: Tab) -> None:
     reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
     assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is no longer available. Choose it again.")
 
 
-def test_what_is_no_request_is_refused_as_one(owner: Tab) -> None:
+def test_an_invalid_request_is_refused(owner: Tab) -> None:
     told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
     assert owner.ask("POST", RESERVE, b"{", told).status == 400
     assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400

@@ -1,4 +1,4 @@
-"""A scheduled post is edited in its form. An edit sends only what changed, and never overwrites a change unasked."""
+"""An edit saves only changed fields and never overwrites a concurrent change without a question."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,13 +26,12 @@ QUESTION = "The post was changed after this form was opened. Nothing is saved ye
 
 @pytest.fixture
 def at(rt: Runtime) -> datetime:
-    """A time with seconds, as a program may choose it."""
     return (rt.now() + timedelta(days=1)).replace(minute=30, second=17, microsecond=250_000)
 
 
 @pytest.fixture
 def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
-    """What each edit gives."""
+    """The given fields of each edit."""
     given: list[Change] = []
     edit = posts.edit
 
@@ -46,7 +45,6 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
 
 @pytest.fixture
 def post_id(owner: Tab, rt: Runtime, x: str, at: datetime) -> str:
-    """A scheduled post whose form is open."""
     post_id = accept(rt, x, body="Helo", at=at)
     owner.open(f"/posts/{post_id}/edit")
     return post_id
@@ -57,7 +55,6 @@ def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
 
 
 def change(rt: Runtime, post_id: str, **given: Any) -> None:
-    """Another tab, the calendar or a program changes the post."""
     rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
 
 
@@ -178,7 +175,7 @@ def test_another_day_keeps_the_seconds(owner: Tab, rt: Runtime, x: str, at: date
 # --- a change in between ---------------------------------------------------------------------------------------------
 
 
-def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
+def test_after_a_concurrent_change_both_versions_are_shown_and_nothing_is_saved(
     owner: Tab, rt: Runtime, x: str, at: datetime
 ) -> None:
     post_id = accept(rt, x, body="Helo", at=at)
@@ -220,7 +217,7 @@ def test_the_other_version_can_be_kept(owner: Tab, rt: Runtime, post_id: str) ->
     assert read_post(rt, post_id)["body"] == "Of another tab"
 
 
-def test_a_change_after_the_question_is_asked_about_again(owner: Tab, rt: Runtime, post_id: str) -> None:
+def test_another_concurrent_change_asks_again(owner: Tab, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Second")
     owner.press("Save", {"Text": "Hello"})
     change(rt, post_id, body="Third")
@@ -241,7 +238,6 @@ def test_the_version_is_compared_in_the_write_that_saves(
     edit = submissions.edit_version
 
     def late(rt: Runtime, tx: Any, *args: Any) -> None:
-        """Another change reaches the disk just before."""
         posts.edit(rt, tx, post_id, Change(frozenset({"body"}), body="First"), OWNER)
         edit(rt, tx, *args)
 
@@ -251,8 +247,7 @@ def test_the_version_is_compared_in_the_write_that_saves(
     assert read_post(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
 
 
-def test_the_networks_judge_the_post_that_results(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
-    """The text of the other version is too long, and the form does not replace it."""
+def test_the_networks_check_the_merged_post(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
     post_id = accept(rt, x, body="Short", at=at)
     owner.open(f"/posts/{post_id}/edit")
     change(rt, post_id, body="x" * 281)
@@ -262,7 +257,7 @@ def test_the_networks_judge_the_post_that_results(owner: Tab, rt: Runtime, x: st
     assert options_of(rt, post_id) == [{}]
 
 
-def test_the_same_edit_sent_twice_asks_nothing(owner: Tab, rt: Runtime, post_id: str) -> None:
+def test_an_edit_that_is_submitted_twice_asks_no_question(owner: Tab, rt: Runtime, post_id: str) -> None:
     page = owner.page
     owner.press("Save", {"Text": "Hello"})
     owner.page = page
@@ -274,7 +269,7 @@ def test_the_same_edit_sent_twice_asks_nothing(owner: Tab, rt: Runtime, post_id:
 
 
 @pytest.mark.parametrize("how", ["started", "canceled", "due"])
-def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_become_another_post(
+def test_the_content_of_an_edit_that_is_too_late_can_become_a_new_post(
     owner: Tab, rt: Runtime, post_id: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
 ) -> None:
     match how:
@@ -304,7 +299,7 @@ def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_becom
     assert read_post(rt, post_id)["body"] == "Helo"
 
 
-def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(owner: Tab, rt: Runtime, x: str) -> None:
+def test_the_edit_page_of_a_sent_post_links_to_the_post_and_to_a_copy(owner: Tab, rt: Runtime, x: str) -> None:
     post_id = accept(rt, x, body="Hello")
     drain(rt)
     page = owner.open(f"/posts/{post_id}/edit")
@@ -317,9 +312,9 @@ def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(o
     assert "checked" in page.field("x profile").attributes
 
 
-def test_a_time_that_was_filled_in_gives_way_to_now(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
+def test_now_clears_the_time(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
     post_id = accept(rt, x, at=at)
     page = owner.press("Save", {"#when": "now", "Time": "2026-12-24T09:00"}, on=f"/posts/{post_id}/edit")
-    assert (page.status, status_of(rt, post_id)) == (400, "scheduled"), "this time was chosen, and “Now” was, too"
+    assert (page.status, status_of(rt, post_id)) == (400, "scheduled"), "this time and “Now” were chosen"
     owner.press("Save", {"#when": "now"}, on=f"/posts/{post_id}/edit")
     assert status_of(rt, post_id) == "pending"

@@ -1,4 +1,4 @@
-"""Other sites, guesses and old cookies get nowhere, and pages cannot be framed."""
+"""Forged requests, guesses and old cookies are refused, and pages cannot be framed."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ OPEN = {"/login", "/setup"}
 
 
 def actions() -> list[str]:
-    """Every address of the dashboard that does something, with an id in its place."""
+    """Return the address of every action."""
     return [re.sub(r"\{[^}]+\}", "0190c5c2-7c1b-7a55-9f0e-3b1f0c2d4e5f", route.path) for route in posts()]
 
 
@@ -34,7 +34,7 @@ def posts() -> list[object]:
 
 
 def streams() -> list[str]:
-    """Those of them that take the body themselves."""
+    """Return the actions that read the body themselves."""
     found = zip(actions(), posts(), strict=True)
     return [path for path, route in found if route.endpoint.by_method["POST"].streams]
 
@@ -44,7 +44,7 @@ def sessions(rt: Runtime) -> int:
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
-def test_no_action_is_done_without_the_form_s_token(owner: Tab, rt: Runtime, path: str) -> None:
+def test_every_action_needs_a_form_token(owner: Tab, rt: Runtime, path: str) -> None:
     before = rt.reader.data_version()
     for body in (b"", b"csrf=", b"csrf=" + b"0" * 80, b"name=x&csrf=%F0%9F%98%80"):
         reply = owner.ask("POST", path, body)
@@ -54,9 +54,8 @@ def test_no_action_is_done_without_the_form_s_token(owner: Tab, rt: Runtime, pat
 
 
 @pytest.mark.parametrize("path", streams())
-def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(owner: Tab, rt: Runtime, path: str) -> None:
-    """A handler that takes the body itself cannot forget the token: nothing of what comes before or without it stays,
-    and another site is refused before anything is read, whatever it stole."""
+def test_forms_with_files_and_requests_of_scripts_need_a_token(owner: Tab, rt: Runtime, path: str) -> None:
+    """Nothing is stored without a token, and another site is refused before the body is read."""
     owner.open("/system")
     token = owner.page.token
     picture = Attachment("a.jpg", b"\xff\xd8\xff" + b"0" * 5000, "image/jpeg")
@@ -88,7 +87,7 @@ def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(owner:
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
-def test_no_action_is_done_for_a_stranger(stranger: Tab, owner: Tab, path: str) -> None:
+def test_every_action_needs_a_session(stranger: Tab, owner: Tab, path: str) -> None:
     stranger.open("/login")
     token = stranger.page.token
     body = f"csrf={token}".encode()
@@ -99,7 +98,7 @@ def test_no_action_is_done_for_a_stranger(stranger: Tab, owner: Tab, path: str) 
 
 
 def test_another_site_s_form_does_nothing(owner: Tab, rt: Runtime) -> None:
-    """Even with a token that was stolen: the browser says where the form stood."""
+    """The Origin header protects even against a stolen token."""
     owner.open("/")
     form = owner.page.form_of(owner.page.button("Sign out"))
     body = "&".join(f"{name}={value}" for name, value in owner.fields_of(form)).encode()
@@ -122,7 +121,7 @@ def test_another_site_s_form_does_nothing(owner: Tab, rt: Runtime) -> None:
     assert sessions(rt) == 0
 
 
-def test_a_token_is_worth_nothing_in_another_browser(owner: Tab, stranger: Tab, rt: Runtime) -> None:
+def test_a_token_is_not_valid_in_another_browser(owner: Tab, stranger: Tab, rt: Runtime) -> None:
     sign_in(stranger, PASSWORD)
     stranger.open("/")
     token = stranger.fields_of(stranger.page.form_of(stranger.page.button("Sign out")))[0][1]
@@ -132,7 +131,7 @@ def test_a_token_is_worth_nothing_in_another_browser(owner: Tab, stranger: Tab, 
     assert sessions(rt) == 2
 
 
-def test_a_form_is_kept_from_before_another_sign_in(owner: Tab) -> None:
+def test_a_form_from_before_a_new_sign_in_is_refused(owner: Tab) -> None:
     owner.open("/")
     body = f"csrf={owner.fields_of(owner.page.form_of(owner.page.button('Sign out')))[0][1]}".encode()
     owner.press("Sign out")
@@ -141,14 +140,14 @@ def test_a_form_is_kept_from_before_another_sign_in(owner: Tab) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "0", "x" * 43, "é" * 43, "' OR 1=1 --", "a" * 9000])
-def test_a_guessed_session_is_nobody_s(owner: Tab, stranger: Tab, token: str) -> None:
+def test_a_guessed_session_is_not_valid(owner: Tab, stranger: Tab, token: str) -> None:
     name = next(name for name in owner.cookies if "session" in name)
     reply = stranger.ask("GET", "/system", headers={"cookie": f"{name}={token}"})
     assert reply.status == 303
 
 
 def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, password_hash: str) -> None:
-    """Session fixation: whatever the browser brings, signing in gives it another one."""
+    """Session fixation: sign-in always creates a new session."""
     rt.write(sign_in_accounts.set_password, password_hash)
     with Tab(app) as browser, Tab(app) as thief:
         planted = {f"socialpub_session_{rt.instance_id[:8]}": "planted", f"socialpub_visitor_{rt.instance_id[:8]}": "v"}
@@ -158,8 +157,7 @@ def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, pas
         assert thief.open("/").heading == "Sign in"
 
 
-def test_the_password_form_is_guarded_too(owner: Tab, stranger: Tab, rt: Runtime) -> None:
-    """Nobody is signed in by another site."""
+def test_the_password_form_needs_a_token(owner: Tab, stranger: Tab, rt: Runtime) -> None:
     body = f"password={PASSWORD.replace(' ', '+')}".encode()
     assert stranger.ask("POST", "/login", body).status == 403
     stranger.open("/login")
@@ -198,14 +196,13 @@ def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: Tab) -> No
 
 
 def test_two_pages_never_hold_the_same_token(owner: Tab) -> None:
-    """What compresses well with a guess would tell it."""
+    """A constant token could be guessed from the length of compressed pages."""
     tokens = [one.attributes["value"] for _ in range(2) for one in owner.open("/system").root.all("input")
               if one.attributes.get("name") == "csrf"]  # fmt: skip
     assert len(set(tokens)) == len(tokens) > 2
 
 
 def test_every_page_but_those_of_the_sign_in_needs_a_session() -> None:
-    """A handler that was not made a page would answer anybody."""
     for route in dashboard_routes():
         for target in route.endpoint.by_method.values():
             if isinstance(target, Page):
@@ -214,7 +211,7 @@ def test_every_page_but_those_of_the_sign_in_needs_a_session() -> None:
                 assert target.__name__ == "front"
 
 
-def test_switched_off_there_is_no_page(rt: Runtime) -> None:
+def test_a_disabled_dashboard_has_no_pages(rt: Runtime) -> None:
     off = rt.settings.model_copy(update={"dashboard": DashboardSection(enabled=False)})
     with Tab(create_app(dataclasses.replace(rt, settings=off))) as browser:
         for path in ("/login", "/setup", "/system", "/posts"):
@@ -223,7 +220,7 @@ def test_switched_off_there_is_no_page(rt: Runtime) -> None:
 
 
 def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
-    """Whatever somebody got stored: opened by itself it runs nothing, and no browser takes it for a page."""
+    """A stored file runs no script, and a browser never shows it as a page."""
     picture = media.jpeg(tmp_path / "a.jpg").read_bytes()
     with Caller(owner.caller.app, rt.write(api_keys.create, "script")) as caller:
         artifact = caller.upload(picture, "image/jpeg", "a.jpg")

@@ -1,4 +1,4 @@
-"""Pages name a button or a page where the dashboard can do what a command does."""
+"""Pages name a button instead of a command."""
 
 from socialpub.accounts import api_keys
 from socialpub.db.tables import profile_rows
@@ -15,13 +15,13 @@ from tests.support.tab import Tab
 COMMAND = "socialpub admin"
 
 
-def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(owner: Tab, x: str) -> None:
+def test_a_text_that_is_too_long_names_the_refresh_button(owner: Tab, x: str) -> None:
     page = owner.press("Check", {"Text": "a" * 300}, on="/compose")
     assert "press “Refresh” on the profile's page." in page.role("alert")
     assert COMMAND not in page.text
 
 
-def test_a_program_reads_the_command_as_well(app: App, rt: Runtime, world: World, x: str) -> None:
+def test_an_api_problem_names_the_command(app: App, rt: Runtime, world: World, x: str) -> None:
     with Client(app, rt.write(api_keys.create, "test")) as client:
         body = {"post": {"body": "a" * 300}, "profiles": [x]}
         (checked,) = client.send("POST", "/posts/validate", body).data["deliveries"]

@@ -1,4 +1,4 @@
-"""A key that the owner makes works, is shown once, and ends. Keys of a restored backup are kept or revoked."""
+"""API keys are created, shown once and revoked. Keys of a restored backup are kept or revoked."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ def status_of_call(app: App, key: str, method: str = "GET") -> int:
         return (caller.get("/profiles") if method == "GET" else caller.post("/posts", {})).status
 
 
-def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: Tab, app: App, rt: Runtime) -> None:
+def test_a_new_key_works_and_is_shown_once(owner: Tab, app: App, rt: Runtime) -> None:
     assert "No keys yet" in owner.open("/keys").text
     page = owner.press("Create key", {"Name": "n8n"})
     assert (page.status, page.heading) == (200, "Key created")
@@ -42,20 +42,20 @@ def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: Tab, app: A
     assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.load_page(rt.reader).entries))
 
 
-def test_its_curl_line_works_as_it_stands(owner: Tab, app: App) -> None:
+def test_the_curl_command_works_unchanged(owner: Tab, app: App) -> None:
     line = owner.press("Create key", {"Name": "shell"}, on="/keys").by_id("line")
     call = curl_line.read(line.text, {"KEY": "unused"})
     with Caller(app, "") as caller:
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
 
 
-def test_the_line_names_the_address_by_which_the_browser_came(app: App, owner: Tab) -> None:
+def test_the_curl_command_has_the_address_of_the_browser(app: App, owner: Tab) -> None:
     owner.origin = "http://192.168.1.5:8000"
     line = owner.press("Create key", {"Name": "LAN"}, on="/keys").by_id("line")
     assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
 
 
-def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: Tab, rt: Runtime) -> None:
+def test_a_reload_creates_no_second_key_and_does_not_show_the_first_again(owner: Tab, rt: Runtime) -> None:
     owner.open("/keys")
     form = owner.page.form_of(owner.page.button("Create key"))
     fields = [(name, value) for name, value in owner.fields_of(form) if name != "name"] + [("name", "once")]
@@ -68,7 +68,7 @@ def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: T
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["once"]
 
 
-def test_a_key_s_limits_are_said_and_kept(owner: Tab, app: App, rt: Runtime) -> None:
+def test_the_limits_of_a_key_are_shown_and_enforced(owner: Tab, app: App, rt: Runtime) -> None:
     mine = add_profile(rt, "x", "one", name="Kiln & Co")
     add_profile(rt, "x", "two", name="Another")
     add_profile(rt, "tiktok", "three", name="Clips")
@@ -84,7 +84,7 @@ def test_a_key_s_limits_are_said_and_kept(owner: Tab, app: App, rt: Runtime) -> 
     assert "in 30 days" in owner.open("/keys").text
 
 
-def test_a_key_ends_with_its_last_day_where_the_owner_is(owner: Tab, app: App, rt: Runtime, clock: HandClock) -> None:
+def test_a_key_expires_at_the_end_of_a_local_day(owner: Tab, app: App, rt: Runtime, clock: HandClock) -> None:
     owner.cookies["socialpub_zone"] = "America%2FNew_York"
     day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
     owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day}, on="/keys")
@@ -104,10 +104,10 @@ def test_a_key_ends_with_its_last_day_where_the_owner_is(owner: Tab, app: App, r
         ({"Name": "late", "Expires": "date", "Last day": "2020-01-01"}, "already be expired"),
         ({"Name": "odd", "Expires": "date", "Last day": "tomorrow"}, "must be a date"),
         ({"Name": "odd", "#networks": ["myspace"]}, "no provider"),
-        ({"Name": "odd", "#profiles": ["nobody"]}, "no profile"),
+        ({"Name": "odd", "#profiles": ["stranger"]}, "no profile"),
     ],
 )
-def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
+def test_an_invalid_key_form_shows_the_error_at_the_field(
     owner: Tab, rt: Runtime, values: dict[str, object], reason: str, profile: str
 ) -> None:
     page = owner.press("Create key", {"May write": False, **values}, on="/keys")
@@ -121,7 +121,7 @@ def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
 
 
-def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: Tab, app: App) -> None:
+def test_revoke_asks_first_and_ends_the_key_at_once(owner: Tab, app: App) -> None:
     key = shown_key(owner.press("Create key", {"Name": "old script"}, on="/keys"))
     assert status_of_call(app, key) == 200
     listed = owner.open("/keys")
@@ -138,7 +138,7 @@ def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: Tab, app: App) 
     assert owner.open(f"/keys/{key.split('_')[1]}/revoke").has_button("Revoke") is False
 
 
-def test_names_are_shown_as_they_are(owner: Tab, rt: Runtime) -> None:
+def test_names_of_keys_are_shown_as_text(owner: Tab, rt: Runtime) -> None:
     profile = add_profile(rt, name=MARKUP)
     owner.open("/keys")
     pages = [owner.press("Create key", {"Name": MARKUP, "#profiles": [profile]}), owner.open("/keys")]
@@ -171,7 +171,7 @@ def names(rt: Runtime) -> list[str]:
     return [key.name for key in access_rows.unrevoked_keys(rt.reader)]
 
 
-def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(owner: Tab, rt: Runtime, leaked: str) -> None:
+def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Runtime, leaked: str) -> None:
     page = owner.open("/")
     assert FINDING in findings(page)
     assert "2 API keys came with the restored backup and are valid." in page.text
@@ -192,7 +192,7 @@ def test_keep_keys_settles_the_finding_and_the_audit_log_names_who(owner: Tab, r
     assert "Kept the API key “leaked” of a restored backup." in owner.open("/audit?kind=key").text
 
 
-def test_revoking_them_under_keys_settles_it_as_well(owner: Tab, rt: Runtime, leaked: str) -> None:
+def test_revoking_the_keys_removes_the_alert(owner: Tab, rt: Runtime, leaked: str) -> None:
     owner.open("/")
     page = owner.follow("Review keys")
     assert page.path == "/keys"
@@ -205,7 +205,7 @@ def test_revoking_them_under_keys_settles_it_as_well(owner: Tab, rt: Runtime, le
     assert names(rt) == ["fresh"]
 
 
-def test_a_page_that_is_open_since_before_keeps_nothing_twice(owner: Tab, rt: Runtime, leaked: str) -> None:
+def test_a_stale_page_keeps_no_keys_twice(owner: Tab, rt: Runtime, leaked: str) -> None:
     owner.open("/")
     rt.write(api_keys.revoke_restored)
     page = owner.press("Keep keys")

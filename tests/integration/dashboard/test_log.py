@@ -1,4 +1,4 @@
-"""The delivery history is read, filtered and taken away as a file, and the audit log says who did what."""
+"""The delivery log with filters and download, and the audit log."""
 
 import csv
 import io
@@ -29,13 +29,13 @@ def refused(rt: Runtime, world: World, clock: HandClock, profile: str, detail: s
     return post
 
 
-def test_an_empty_log_says_what_will_stand_there(owner: Tab) -> None:
+def test_an_empty_log_explains_its_entries(owner: Tab) -> None:
     page = owner.open("/log")
     assert "No deliveries yet" in page.text
     assert "Compose" in page.links()
 
 
-def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
+def test_the_log_shows_each_outcome_and_links_to_the_post(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="Hello out there")
@@ -90,7 +90,7 @@ def test_filters_combine_and_can_be_bookmarked(owner: Tab, rt: Runtime, world: W
     assert owner.follow("Clear filters").path == "/log"
 
 
-def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: Tab, rt: Runtime) -> None:
+def test_invalid_filters_are_errors_and_the_others_apply(owner: Tab, rt: Runtime) -> None:
     accept(rt, add_profile(rt), body="Here")
     page = owner.open("/log?network=myspace&from=yesterday&to=9999-12-31&type=pending&below=x")
     assert (page.status, "Part of the filter is ignored" in page.role("alert")) == (400, True)
@@ -113,7 +113,7 @@ def test_a_long_history_is_read_page_by_page(owner: Tab, rt: Runtime, profile: s
 
 
 @pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t"])
-def test_the_file_holds_hostile_texts_harmlessly(owner: Tab, rt: Runtime, begins: str) -> None:
+def test_the_file_quotes_hostile_texts(owner: Tab, rt: Runtime, begins: str) -> None:
     hostile = f'{begins}cmd|"/c calc"!A1,\r\n;"quoted" ü 🌿'
     accept(rt, add_profile(rt, name=f"{begins}1+1"), body=hostile)
     owner.open("/log")

@@ -1,4 +1,4 @@
-"""An address that leads nowhere shows a page of the product to browsers, and a problem to programs."""
+"""An unknown address shows a page to browsers and a problem to programs."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_a_stranger_gets_a_page_without_it(stranger: Tab, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/storage/nowhere"])
-def test_a_path_of_the_api_stays_a_problem_for_browsers_too(owner: Tab, path: str) -> None:
+def test_an_api_path_returns_a_problem_to_browsers(owner: Tab, path: str) -> None:
     reply = owner.ask("GET", path)
     assert (reply.status, json.loads(reply.body)["code"]) == (404, "notFound")
 

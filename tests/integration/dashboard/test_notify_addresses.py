@@ -1,4 +1,4 @@
-"""On the System page the owner adds an address, tries whether messages arrive, and sees which service takes none."""
+"""The System page adds, tests and removes notification addresses."""
 
 import sqlite3
 from contextlib import closing
@@ -20,7 +20,7 @@ from tests.support.tab import Tab
 
 @pytest.fixture
 def urls() -> list[str]:
-    return ["ntfy://topic-nobody-knows", "tgram://123456789:HiddenHiddenHidden/12345/"]
+    return ["ntfy://secret-topic", "tgram://123456789:HiddenHiddenHidden/12345/"]
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     return box
 
 
-def test_a_test_message_is_sent_and_what_became_of_it_is_told(owner: Tab, postbox: Postbox) -> None:
+def test_a_test_message_is_sent_and_its_result_is_shown(owner: Tab, postbox: Postbox) -> None:
     page = owner.open("/system")
     assert "ntfy:// No message was sent yet." in page.text
     assert "Hidden" not in page.text
-    assert "nobody-knows" not in page.text
+    assert "secret-topic" not in page.text
     assert "Sent to ntfy://, tgram://" in owner.press("Send a test message").role("status")
     postbox.failing["tgram"] = "its host is not found"
     page = owner.press("Send a test message", on="/system")
@@ -72,7 +72,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, pos
 
 
 @pytest.mark.parametrize("urls", [[]])
-def test_without_an_address_the_page_says_where_one_belongs(owner: Tab, urls: list[str]) -> None:
+def test_without_an_address_the_page_asks_for_one(owner: Tab, urls: list[str]) -> None:
     page = owner.open("/system")
     assert "No notifications are sent" in page.text
     assert not page.has_button("Send a test message")
@@ -138,7 +138,7 @@ def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbo
         ("nosuch://hidden@host", "is not the address of a service that Apprise supports"),
         ("tgram://hidden/1", "is not complete"),
         (f"ntfy://{'a' * 2000}", "may have at most 2000 characters"),
-        ("ntfy://topic-nobody-knows", "already in the list"),
+        ("ntfy://secret-topic", "already in the list"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_at_its_field(owner: Tab, rt: Runtime, given: str, said: str) -> None:
@@ -168,7 +168,7 @@ def test_two_services_never_have_the_same_name(rt: Runtime) -> None:
     assert names[2:] == ["ntfy://ntfy.example.org", "ntfy://ntfy.example.org (2)"]
 
 
-def test_an_address_that_another_key_sealed_is_reported_and_does_not_stop_the_others(owner: Tab, rt: Runtime) -> None:
+def test_an_address_with_another_secret_key_is_reported_and_does_not_stop_the_others(owner: Tab, rt: Runtime) -> None:
     address_id = rt.write(send.add_service, *send.parse_address(NTFY))
     rt.db.write(lambda tx: tx.update("notify_address", address_id, url=b"2.damaged"))
     assert [one.url.get_secret_value() for one in send.list_services(rt)][2] == ""

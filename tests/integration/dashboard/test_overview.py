@@ -1,4 +1,4 @@
-"""The first page shows what needs the owner, most urgent first; then what is published next and what was published."""
+"""The overview shows alerts by urgency, then upcoming and published posts."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,7 +38,7 @@ def end(rt: Runtime, post: str, state: State, message: str) -> None:
 
 
 def needs(page: Page) -> list[str]:
-    """The headings of what needs the owner, in their order."""
+    """Return the headings of the alerts in order."""
     return [one.text.partition(": ")[2] for one in page.root.all("h3")]
 
 
@@ -60,7 +60,9 @@ def test_a_new_installation_shows_its_first_steps(owner: Tab, rt: Runtime, world
     assert "First steps" not in owner.open("/").text
 
 
-def test_no_alert_is_one_sentence(owner: Tab, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str) -> None:
+def test_without_alerts_the_overview_shows_one_sentence(
+    owner: Tab, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str
+) -> None:
     out, ahead = (
         accept(rt, x, body="This is out"),
         accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=2)),
@@ -76,7 +78,7 @@ def test_no_alert_is_one_sentence(owner: Tab, rt: Runtime, clock: HandClock, wel
     assert (page.root.all("img"), refresh(page)) == ([], "")
 
 
-def test_everything_that_needs_the_owner_is_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+def test_alerts_are_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     dead = add_profile(rt, name="Dead", status="reauthRequired", reason=f"Withdrawn {MARKUP}.")
     soon = rt.stamp()[:8] + "14T00:00:00.000Z"
     add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at=soon)
@@ -111,7 +113,9 @@ def test_everything_that_needs_the_owner_is_listed_by_urgency(owner: Tab, rt: Ru
     assert "Publishing is paused" not in owner.open("/").text
 
 
-def test_a_restored_copy_and_a_full_disk_are_told(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_overview_reports_a_restored_installation_and_a_full_disk(
+    owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accept(rt, add_profile(rt))
     become_restored(rt)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
@@ -128,7 +132,9 @@ def test_many_failures_are_counted_and_the_newest_shown(owner: Tab, rt: Runtime,
     assert "3 more in the last 7 days" in page.text
 
 
-def test_the_page_looks_again_while_something_is_on_its_way(owner: Tab, rt: Runtime, clock: HandClock, x: str) -> None:
+def test_the_overview_refreshes_itself_while_a_post_is_in_progress(
+    owner: Tab, rt: Runtime, clock: HandClock, x: str
+) -> None:
     accept(rt, x, body="Now")
     assert refresh(owner.open("/")) == "every 3s"
     drain(rt, clock)
@@ -140,7 +146,6 @@ def test_the_page_looks_again_while_something_is_on_its_way(owner: Tab, rt: Runt
 
 
 def entries(page: Page, heading: str) -> list[str]:
-    """The text of each entry of this section."""
     (section,) = [one for one in page.root.all("section") if one.all("h2") and one.all("h2")[0].text == heading]
     found = section.of_class("entries")[-1]
     return [one.text for one in found.children if not isinstance(one, str)]

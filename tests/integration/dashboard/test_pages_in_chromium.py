@@ -1,4 +1,4 @@
-"""Pages with long texts in a real browser: they fit a phone, texts take one line, and what is folded can be opened."""
+"""Pages with long texts fit a phone, are accessible, and fold long lists."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,6 @@ SIZES = {"phone": (390, 844), "desk": (1280, 900)}
 
 @pytest.fixture
 def posts(page: Page, rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[str, str]:
-    """One that was published, one that was refused, and a series."""
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     connect_tiktok(rt, world)
     board = world.pinterest.boards_of("demo")[0]
@@ -89,7 +88,7 @@ def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page:
     expect(folded.get_by_role("link")).to_have_count(5)
 
 
-def test_how_it_went_is_opened_on_the_page_of_a_post(page: Page, posts: dict[str, str]) -> None:
+def test_the_details_of_a_published_post_can_be_opened(page: Page, posts: dict[str, str]) -> None:
     page.goto(f"/posts/{posts['published']}")
     plan = page.get_by_role("list", name="Steps for X x profile")
     expect(plan).to_have_count(0)

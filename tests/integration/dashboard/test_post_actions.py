@@ -1,4 +1,4 @@
-"""What the owner does to a post: the page asks first, refuses with a reason, and the audit log records it."""
+"""The actions on a post ask first, are refused with a reason, and are in the audit log."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,12 +28,10 @@ from tests.support.tab import Page, Tab
 
 @pytest.fixture
 def later(rt: Runtime) -> str:
-    """A post for tomorrow."""
     return accept(rt, add_profile(rt, name="Shop"), body="Tomorrow", at=rt.now() + timedelta(days=1))
 
 
 def offered(owner: Tab, post: str) -> set[str]:
-    """What the page of the post offers to do."""
     page = owner.open(f"/posts/{post}")
     names = {"Edit", "Reschedule", "Publish now", "Post again", "Cancel post", "Stop"}
     return {name for name in names if name in page.links() or page.has_button(name)}
@@ -71,7 +69,7 @@ def test_a_scheduled_post_is_edited_from_its_page(owner: Tab, rt: Runtime, later
 # --- cancel ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_is_canceled_after_asking_once_more(owner: Tab, rt: Runtime, later: str) -> None:
+def test_a_post_is_canceled_after_a_question(owner: Tab, rt: Runtime, later: str) -> None:
     owner.open(f"/posts/{later}")
     page = owner.follow("Cancel post")
     assert (page.heading, status_of(rt, later)) == ("Cancel this post?", "scheduled")
@@ -94,7 +92,7 @@ def test_a_post_that_started_meanwhile_is_not_canceled(owner: Tab, rt: Runtime, 
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_whoever_came_from_another_page_is_led_back_there(owner: Tab, later: str) -> None:
+def test_an_action_returns_to_the_former_page(owner: Tab, later: str) -> None:
     page = owner.press("Cancel post", on=f"/posts/{later}/cancel?back=/posts?status=scheduled")
     assert page.path == "/posts?status=scheduled" and page.role("status").startswith("Canceled")
     page = owner.open(f"/posts/{later}/cancel?back=https://evil.example/")
@@ -104,7 +102,7 @@ def test_whoever_came_from_another_page_is_led_back_there(owner: Tab, later: str
 # --- publish now -----------------------------------------------------------------------------------------------------
 
 
-def test_a_scheduled_post_goes_out_now(owner: Tab, rt: Runtime, world: World) -> None:
+def test_a_scheduled_post_can_be_published_now(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(days=1))
     owner.open(f"/posts/{post}")
     page = owner.follow("Publish now")
@@ -125,7 +123,7 @@ def test_publishing_now_says_when_publishing_is_paused(owner: Tab, rt: Runtime, 
 # --- stop ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_can_be_stopped_is_told_before_and_after(owner: Tab, rt: Runtime) -> None:
+def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: Runtime) -> None:
     shop, club, other = (add_profile(rt, account_id=name, name=name) for name in ("shop", "club", "other"))
     post = accept(rt, shop, club, other)
     end(rt, post, State.PUBLISHED, State.QUEUED, State.QUEUED)
@@ -152,7 +150,7 @@ def test_a_settled_post_has_nothing_to_stop(owner: Tab, rt: Runtime) -> None:
     assert acts(rt) == []
 
 
-def test_what_the_original_of_a_restored_copy_may_have_sent_is_stopped_and_not_canceled(
+def test_a_due_post_of_a_restored_installation_can_be_stopped_but_not_canceled(
     owner: Tab, rt: Runtime, clock: HandClock
 ) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
@@ -168,7 +166,7 @@ def test_what_the_original_of_a_restored_copy_may_have_sent_is_stopped_and_not_c
 # --- post again ------------------------------------------------------------------------------------------------------
 
 
-def test_what_failed_is_posted_again_at_once(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     post = accept(rt, connect_x(rt, world), connect_pinterest(rt, world), body="Again", options={"pinterest": {}})
     drain(rt, clock)
     assert (state_of(rt, post, 0), state_of(rt, post, 1)) == (State.PUBLISHED, State.FAILED)
@@ -185,12 +183,12 @@ def test_what_failed_is_posted_again_at_once(owner: Tab, rt: Runtime, world: Wor
     assert "Another post already retries the failed deliveries" in page.role("alert")
 
 
-def test_the_form_of_post_again_sent_twice_makes_one_post(owner: Tab, rt: Runtime, world: World) -> None:
+def test_post_again_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), body="Again")
     end(rt, post, State.FAILED)
     page = owner.open(f"/posts/{post}")
     new = owner.press("Post again").path
-    end(rt, new.removeprefix("/posts/"), State.FAILED)  # so that it could be tried once more
+    end(rt, new.removeprefix("/posts/"), State.FAILED)  # so that another retry is possible
     owner.page = page
     again = owner.press("Post again")
     assert (again.path, again.role("status")) == (
@@ -201,7 +199,7 @@ def test_the_form_of_post_again_sent_twice_makes_one_post(owner: Tab, rt: Runtim
     assert owner.press("Post again").path not in (new, f"/posts/{post}"), "another form makes another try"
 
 
-def test_where_the_outcome_is_unknown_the_account_is_looked_at_first(owner: Tab, rt: Runtime) -> None:
+def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) -> None:
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
     end(rt, post, State.FAILED, State.UNCONFIRMED)
@@ -213,7 +211,7 @@ def test_where_the_outcome_is_unknown_the_account_is_looked_at_first(owner: Tab,
     assert [row[0] for row in rt.reader.all("SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
 
 
-def test_what_is_only_unknown_wants_the_tick(owner: Tab, rt: Runtime) -> None:
+def test_an_unknown_outcome_needs_a_tick(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt, username=None))
     end(rt, post, State.UNCONFIRMED)
     page = owner.press("Post again", on=f"/posts/{post}/again")
@@ -225,7 +223,7 @@ def test_what_is_only_unknown_wants_the_tick(owner: Tab, rt: Runtime) -> None:
     assert page.role("status").startswith("Posted again")
 
 
-def test_what_cannot_be_posted_again_says_why(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     profile = add_profile(rt, name="Shop")
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, media=(DraftMedia(photo),))
@@ -247,7 +245,7 @@ CHANGE, AGAIN = "Change and post again", "Post again"
 
 
 def main_action(page: Page) -> str:
-    """The first action that is not secondary."""
+    """Return the first action that is not secondary."""
     found = [
         one
         for one in page.root.of_class("actions")[0].all("a", "button")
@@ -258,7 +256,7 @@ def main_action(page: Page) -> str:
 
 @pytest.fixture
 def refused(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> str:
-    """A post that is too long for X and has no board for Pinterest, and is out at another account of X."""
+    """A post that is too long for X, has no board for Pinterest, and is published on another X account."""
     photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
     shop, pins = connect_x(rt, world, "shop"), connect_pinterest(rt, world)
     out = connect_x(rt, world, "out")
@@ -292,7 +290,7 @@ def test_the_message_of_a_failure_is_shown_once_on_the_post_s_page(owner: Tab, r
     assert page.text.count("See the message above.") == 2
 
 
-def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owner(
+def test_the_changed_post_is_a_retry_and_ends_the_alert(
     owner: Tab, rt: Runtime, clock: HandClock, refused: str
 ) -> None:
     home = owner.open("/")
@@ -318,14 +316,14 @@ def test_the_changed_post_is_a_retry_and_the_failed_one_no_longer_needs_its_owne
     assert "A later post has published" in page.role("alert")
 
 
-def test_post_again_remains_where_the_same_post_may_pass(owner: Tab, rt: Runtime, refused: str) -> None:
+def test_post_again_remains_if_the_same_post_can_succeed(owner: Tab, rt: Runtime, refused: str) -> None:
     rt.write(lambda _, tx: tx.execute("UPDATE delivery SET content_refused = 0 WHERE provider = 'pinterest'"))
     page = owner.open(f"/posts/{refused}")
     assert main_action(page) == CHANGE
     assert page.has_button(AGAIN)
 
 
-def test_a_refusal_by_the_network_counts_the_same(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_a_refusal_by_the_network_needs_a_changed_post(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     post = accept(rt, connect_x(rt, world), body="Said before")
     body = {"detail": "You are not allowed to create a Tweet with duplicate content.", "title": "Forbidden"}
     world.x.next("create_post").fails_with(403, {**body, "type": "about:blank", "status": 403})
@@ -344,7 +342,7 @@ def unreachable(world: World) -> None:
 
 
 @pytest.mark.parametrize("meet", [suspended, unreachable])
-def test_what_may_pass_the_second_time_is_posted_again_first(
+def test_post_again_is_the_main_action_if_the_same_post_can_succeed(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, meet: Any
 ) -> None:
     post = accept(rt, connect_x(rt, world))
@@ -358,13 +356,13 @@ def test_what_may_pass_the_second_time_is_posted_again_first(
     assert [name.partition(":")[0] for name in links if "again" in name] == [AGAIN]
 
 
-def test_a_failure_of_a_former_version_is_posted_again_first(owner: Tab, rt: Runtime) -> None:
+def test_post_again_is_the_main_action_for_failures_of_former_versions(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt))
     end(rt, post, State.FAILED)
     assert main_action(owner.open(f"/posts/{post}")) == AGAIN
 
 
-def test_an_account_reached_by_another_try_is_left_out(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_an_account_of_another_retry_is_left_out(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
     post = accept(rt, connect_x(rt, world), body="Hello")
     suspended(world)
     drain(rt, clock)
@@ -375,7 +373,7 @@ def test_an_account_reached_by_another_try_is_left_out(owner: Tab, rt: Runtime, 
     assert f"x profile : Gets the post from another retry ({later}); leave this profile out." in page.role("alert")
 
 
-def test_where_the_outcome_is_unknown_nothing_is_changed_and_sent(owner: Tab, rt: Runtime) -> None:
+def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner: Tab, rt: Runtime) -> None:
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
     end(rt, post, State.FAILED, State.UNCONFIRMED)
@@ -388,7 +386,7 @@ def test_where_the_outcome_is_unknown_nothing_is_changed_and_sent(owner: Tab, rt
     assert page.path.startswith("/posts/")
 
 
-def test_an_account_that_was_connected_again_is_the_same_account(owner: Tab, rt: Runtime, world: World) -> None:
+def test_a_reconnected_account_is_the_same_account(owner: Tab, rt: Runtime, world: World) -> None:
     former = connect_x(rt, world)
     post = accept(rt, former)
     end(rt, post, State.FAILED)
@@ -400,7 +398,7 @@ def test_an_account_that_was_connected_again_is_the_same_account(owner: Tab, rt:
     assert alerts.load_alert_facts(rt).failed.newest == []
 
 
-def test_a_changed_post_can_wait_for_its_time(owner: Tab, rt: Runtime, world: World) -> None:
+def test_a_changed_post_can_be_scheduled(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world))
     end(rt, post, State.FAILED)
     owner.open(f"/compose?again={post}")
@@ -430,7 +428,7 @@ def time_of(rt: Runtime, post_id: str) -> str:
     return str(times[0])
 
 
-def test_the_new_time_is_meant_in_the_zone_that_the_page_shows(owner: Tab, rt: Runtime, post: str) -> None:
+def test_the_new_time_is_in_the_zone_of_the_form(owner: Tab, rt: Runtime, post: str) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.open(f"/posts/{post}/reschedule?back=/system")
     assert (page.heading, page.title) == ("Reschedule post", "Reschedule post – socialpub")
@@ -448,7 +446,7 @@ def test_the_new_time_is_meant_in_the_zone_that_the_page_shows(owner: Tab, rt: R
 # --- a change in between ---------------------------------------------------------------------------------------------
 
 
-def test_after_a_change_in_between_nothing_is_moved_unasked(owner: Tab, rt: Runtime, post: str) -> None:
+def test_after_a_concurrent_change_rescheduling_asks_first(owner: Tab, rt: Runtime, post: str) -> None:
     owner.open(f"/posts/{post}/reschedule?back=/system")
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="Morning sky"), OWNER)
     page = owner.press("Reschedule", {"Time": "2026-11-06T10:00"})
@@ -473,7 +471,7 @@ def test_the_time_of_the_other_version_can_be_kept(owner: Tab, rt: Runtime, post
     assert time_of(rt, post) == "2026-11-09T08:00:30.000Z"
 
 
-def test_the_present_time_sent_again_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
+def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
     before = rt.reader.value("SELECT count(*) FROM trail")
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post already has this time")
@@ -492,7 +490,9 @@ def test_the_present_time_sent_again_changes_nothing(owner: Tab, rt: Runtime, po
         ("2027-03-28T02:30", "The next valid time is 03:00 CEST."),
     ],
 )
-def test_a_wrong_time_is_refused_and_stays_typed(owner: Tab, rt: Runtime, post: str, given: str, reason: str) -> None:
+def test_an_invalid_time_is_refused_and_stays_in_the_field(
+    owner: Tab, rt: Runtime, post: str, given: str, reason: str
+) -> None:
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.press("Reschedule", {"Time": given}, on=f"/posts/{post}/reschedule?back=/system")
     assert (page.status, page.heading) == (400, "Reschedule post")

@@ -1,4 +1,4 @@
-"""Every post is found in the list, and its page tells what became of it; nothing in it is taken for markup."""
+"""The list of posts and the page of one post."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,6 @@ MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
 
 def listed(page: Page) -> list[str]:
-    """The texts of the posts in the list."""
     (posts,) = page.root.of_class("posts")
     return [one.all("a")[-1].text for one in posts.all("article")]
 
@@ -39,14 +38,14 @@ def facts(page: Page) -> dict[str, str]:
 # --- the list --------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_post_the_list_leads_to_compose(owner: Tab) -> None:
+def test_an_empty_list_links_to_compose(owner: Tab) -> None:
     page = owner.open("/posts")
     assert (page.heading, page.status) == ("Posts", 200)
     assert "No posts yet" in page.text
     assert page.links()["Compose"].endswith("/compose")
 
 
-def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: Tab, rt: Runtime) -> None:
+def test_the_list_shows_profiles_and_outcomes(owner: Tab, rt: Runtime) -> None:
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
     end(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
     end(rt, accept(rt, x, body="Second"), State.FAILED)
@@ -58,7 +57,7 @@ def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: Tab, rt: R
     assert "in 1 day" in page.text
 
 
-def test_the_list_goes_on_from_page_to_page_with_its_filters(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_paging_keeps_the_filters(owner: Tab, rt: Runtime, profile: str) -> None:
     for number in range(45):
         accept(rt, profile, body=f"Number {number:02}")
     accept(rt, profile, body="Something else")
@@ -108,7 +107,7 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Ru
         (f"status={MARKUP}".replace("&", "%26"), "<script>alert(1)</script>"),
     ],
 )
-def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
+def test_invalid_values_in_the_address_are_errors_and_the_others_apply(
     owner: Tab, rt: Runtime, part: str, said: str, profile: str
 ) -> None:
     accept(rt, profile, body="Found")
@@ -120,8 +119,8 @@ def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
     assert "<script>alert" not in page.html
 
 
-def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: Tab, rt: Runtime) -> None:
-    """By clocks east of Greenwich it lies in a year that no date has; a program may have scheduled it."""
+def test_a_post_at_the_last_possible_instant_can_be_shown(owner: Tab, rt: Runtime) -> None:
+    """In zones east of Greenwich, its local year is out of range."""
     post = accept(rt, add_profile(rt), body="Far away", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
     owner.cookies["socialpub_zone"] = "Asia/Tokyo"
     for path in ("/", "/posts", f"/posts/{post}", f"/posts/{post}/reschedule", f"/posts/{post}/edit"):
@@ -147,7 +146,7 @@ def test_the_page_of_a_post_shows_its_outcome(
 
     drain(rt, clock)
     page = owner.open(f"/posts/{post}")
-    assert "hx-get" not in page.html, "nothing happens to it any more"
+    assert "hx-get" not in page.html, "a settled post needs no refresh"
     assert (facts(page)["State"], "✓ Create post done, makes it public" in page.text) == ("Published", True)
     link = facts(page)["Link"]
     (anchor,) = [one for one in page.root.all("a") if one.attributes["href"] == link]
@@ -163,10 +162,10 @@ def test_the_page_of_a_post_shows_its_outcome(
     assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
 
 
-def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
+def test_the_page_of_a_post_shows_its_text_once_and_previews_on_request(
     owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
-    text = "Something that nobody says twice"
+    text = "A unique text"
     post = accept(rt, connect_x(rt, world), body=text, at=rt.now() + timedelta(hours=1))
     rt.write(posts.edit, post, Change(frozenset({"body"}), text), OWNER)
     assert owner.open(f"/posts/{post}").text.count(text) == 1
@@ -177,7 +176,7 @@ def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
     assert text in page.by_id("previews").text
 
 
-def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
+def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
     owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     x, lost = connect_x(rt, world), add_profile(rt, "tiktok")
@@ -202,7 +201,7 @@ def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
     options = {"pinterest": {"boardId": board.id, "boardSectionId": section_id}}
     photo = (DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")),)
     later = accept(rt, pins, media=photo, options=options, at=rt.now() + timedelta(days=2))
-    assert facts(owner.open(f"/posts/{later}"))["Board"] == board.id, "nothing has told the name yet"
+    assert facts(owner.open(f"/posts/{later}"))["Board"] == board.id, "the name is not known yet"
     now = accept(rt, pins, media=photo, options=options)
     drain(rt, clock)
     found = facts(owner.open(f"/posts/{now}"))
@@ -213,7 +212,7 @@ def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
     assert facts(owner.open(f"/posts/{later}"))["Board"] == f"{board.name} ({board.id})"
 
 
-def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
+def test_a_page_that_refreshes_itself_reloads_after_the_last_outcome(
     owner: Tab, rt: Runtime, world: World, clock: HandClock
 ) -> None:
     post = accept(rt, connect_x(rt, world))
@@ -223,14 +222,14 @@ def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
     assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}").headers
 
 
-def test_behind_a_proxy_media_are_found_where_the_page_is(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_media_have_relative_addresses_behind_a_proxy(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
     (link,) = re.findall(r'href="([^"]*storage/media/[^"]*)"', owner.open(f"/posts/{post}").html)
-    assert link.startswith("../storage/media/"), "neither base_url nor a host stands in it"
+    assert link.startswith("../storage/media/"), "a relative address"
 
 
-def test_nothing_that_others_wrote_is_markup(owner: Tab, rt: Runtime) -> None:
+def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     profile = add_profile(rt, name=f"Label {MARKUP}")
     picture = imagined(rt, file_name=f"{MARKUP}.png", storage_key="ab/" + "0" * 36 + "-" + "1" * 16 + ".png")
     post = accept(
@@ -260,7 +259,7 @@ def test_nothing_that_others_wrote_is_markup(owner: Tab, rt: Runtime) -> None:
     assert "javascript:alert(1)" in facts(page)["Link"]
 
 
-def test_removed_bytes_and_files_without_text_are_said(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
     page = owner.open(f"/posts/{post}")
@@ -274,7 +273,7 @@ def test_removed_bytes_and_files_without_text_are_said(owner: Tab, rt: Runtime, 
     assert "1 video, removed" in owner.open("/posts").text
 
 
-def test_what_a_delivery_waits_for_is_told(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_the_page_of_a_post_shows_what_a_delivery_waits_for(owner: Tab, rt: Runtime, profile: str) -> None:
     later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
     now = accept(rt, profile, body="Now")
     assert "The scheduled time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]

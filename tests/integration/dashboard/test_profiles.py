@@ -1,4 +1,4 @@
-"""The owner's accounts in the dashboard: connected, seen, changed, disconnected."""
+"""Accounts are connected, shown, changed and disconnected."""
 
 import threading
 from datetime import timedelta
@@ -29,7 +29,7 @@ from tests.support.tab import Page, Tab
 
 @pytest.fixture
 def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
-    """At an address that networks take for a redirect."""
+    """An address that networks accept as a redirect address."""
     return sandbox_options
 
 
@@ -39,7 +39,7 @@ HTML = '<img src=x onerror="alert(1)">'
 def through_consent(
     owner: Tab, consent: Browser, button: str, label: str, on: str = "/profiles", **decision: object
 ) -> Page:
-    """Press the button, decide on the network's page, and come back."""
+    """Press the button, decide on the page of the network, and return."""
     page = owner.press(button, on=on)
     assert page.heading == f"Continue to {label}"
     (refresh,) = [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"]
@@ -53,7 +53,7 @@ def through_consent(
 
 
 @pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
-def test_an_account_is_connected_through_its_networks_page(
+def test_an_account_is_connected_on_the_page_of_its_network(
     rt: Runtime, owner: Tab, browser: Browser, network: str, label: str
 ) -> None:
     page = owner.open("/profiles")
@@ -67,7 +67,7 @@ def test_an_account_is_connected_through_its_networks_page(
     assert "No account" not in owner.page.text
 
 
-def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, owner: Tab) -> None:
+def test_a_network_without_an_app_shows_which_keys_to_set(rt: Runtime, owner: Tab) -> None:
     rt.settings.providers.tiktok.__dict__["client_key"] = ""
     page = owner.open("/profiles")
     assert not page.has_button("Connect TikTok")
@@ -76,7 +76,7 @@ def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, ow
     assert "http://127.0.0.1:8000/oauth/tiktok/callback" in page.text
 
 
-def test_a_consent_that_is_denied_leads_back_with_what_to_do(rt: Runtime, owner: Tab, browser: Browser) -> None:
+def test_a_denied_consent_shows_what_to_do(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect X", "X", decision="deny")
     assert page.path == "/profiles"
     assert "did not give consent at X" in page.role("alert")
@@ -84,13 +84,13 @@ def test_a_consent_that_is_denied_leads_back_with_what_to_do(rt: Runtime, owner:
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_a_consent_that_leaves_something_out_says_what_that_costs(owner: Tab, browser: Browser) -> None:
+def test_missing_permissions_show_their_consequences(owner: Tab, browser: Browser) -> None:
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
     assert "Missing permissions" in owner.open(page.path).text
 
 
-def test_an_owner_who_signed_out_meanwhile_is_connected(rt: Runtime, owner: Tab, browser: Browser) -> None:
+def test_a_consent_connects_the_account_after_a_sign_out(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = owner.press("Connect X", on="/profiles")
     url = page.links()["Continue to X"]
     owner.cookies.clear()
@@ -108,11 +108,11 @@ ELSEWHERE = "http://127.0.0.1:9000/oauth/x/callback"
 
 @pytest.fixture
 def elsewhere(rt: Runtime) -> None:
-    """X sends browsers to an address that is not this appliance's."""
+    """The redirect address of X is on another host."""
     rt.settings.providers.x.__dict__["redirect_url"] = ELSEWHERE
 
 
-def test_a_redirect_address_elsewhere_is_pasted(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
+def test_an_address_on_another_host_can_be_pasted(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
     page = owner.press("Connect X", on="/profiles")
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
     (link,) = [one for one in page.root.all("a") if one.text == "Continue to X"]
@@ -159,8 +159,9 @@ def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, bro
     assert profile_rows.list_all(rt.reader) == []
 
 
-def test_a_browser_that_is_lost_finds_the_field_under_profiles(owner: Tab, browser: Browser, clock: HandClock) -> None:
-    """A proxy or a firewall may be in the way of an address that is this appliance's own."""
+def test_the_profiles_link_to_the_field_for_the_redirected_address(
+    owner: Tab, browser: Browser, clock: HandClock
+) -> None:
     back = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
     owner.open("/profiles")
     page = owner.follow("Paste the redirected address of X")
@@ -173,7 +174,7 @@ def test_a_browser_that_is_lost_finds_the_field_under_profiles(owner: Tab, brows
     assert "Paste the redirected address" not in owner.open("/profiles").text, "it is too late for this attempt"
 
 
-def test_a_waiting_page_goes_on_when_another_tab_came_back(owner: Tab, browser: Browser, elsewhere: None) -> None:
+def test_a_waiting_page_continues_when_another_tab_finishes(owner: Tab, browser: Browser, elsewhere: None) -> None:
     page = owner.press("Connect X", on="/profiles")
     (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
     address = urljoin(page.url, poll)
@@ -186,13 +187,13 @@ def test_a_waiting_page_goes_on_when_another_tab_came_back(owner: Tab, browser: 
     assert page.role("status") == "@demo on X is connected."
 
 
-def test_the_attempt_of_a_terminal_is_no_page_of_the_dashboard(rt: Runtime, owner: Tab) -> None:
+def test_an_attempt_of_a_command_has_no_dashboard_page(rt: Runtime, owner: Tab) -> None:
     begun = connect.begin(rt, "x")
     assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
     assert "waits for your consent" not in owner.open("/profiles").text
 
 
-def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_there(rt: Runtime, owner: Tab) -> None:
+def test_the_page_shows_the_redirect_rule_of_the_network_first(rt: Runtime, owner: Tab) -> None:
     for key in ("api_url", "authorize_url"):
         rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
     rt.settings.__dict__["base_url"] = "http://box.lan"
@@ -205,7 +206,7 @@ def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_th
 # --- reconnecting ----------------------------------------------------------------------------------------------------
 
 
-def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
+def test_reconnecting_an_account_publishes_its_waiting_posts(
     rt: Runtime, world: World, owner: Tab, browser: Browser, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="It waited")
@@ -226,7 +227,7 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     assert "No posts wait for this profile" in owner.open(page.path).text
 
 
-def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
+def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(
     rt: Runtime, world: World, owner: Tab, clock: HandClock, tiktok: str
 ) -> None:
     clock.forward(3600)
@@ -241,7 +242,7 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     assert profiles.get(rt.reader, tiktok).status is ProfileStatus.REAUTH_REQUIRED
 
 
-def test_refresh_fetches_the_account_data_again_and_says_what_changed(world: World, owner: Tab, x: str) -> None:
+def test_refresh_fetches_the_account_data_and_shows_the_changes(world: World, owner: Tab, x: str) -> None:
     page = owner.open(f"/profiles/{x}")
     assert "Longest text 280 characters" in page.text
     world.x.change_account("demo", handle="renamed", subscription_type="Premium")
@@ -252,7 +253,7 @@ def test_refresh_fetches_the_account_data_again_and_says_what_changed(world: Wor
     assert "Longest text 25,000 characters" in page.text
 
 
-def test_an_account_without_a_refresh_token_has_its_data_fetched_too(rt: Runtime, world: World, owner: Tab) -> None:
+def test_refresh_fetches_the_account_data_without_a_refresh_token(rt: Runtime, world: World, owner: Tab) -> None:
     profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
     world.x.change_account("demo", subscription_type="Premium")
     page = owner.press("Refresh", on=f"/profiles/{profile}")
@@ -266,7 +267,7 @@ def test_an_account_without_a_refresh_token_has_its_data_fetched_too(rt: Runtime
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owner: Tab, x: str) -> None:
+def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x: str) -> None:
     accept(rt, x, body=HTML)
     page = owner.press("Rename", {"Name": HTML}, on=f"/profiles/{x}")
     assert page.role("status") == f"The profile is now called “{HTML}”."
@@ -284,7 +285,7 @@ def test_a_label_is_changed_and_shown_as_text_whatever_it_says(rt: Runtime, owne
         ("Create board", "Board name", "n" * 181, "at most 180 characters", ""),
     ],
 )
-def test_what_cannot_be_is_refused_at_its_field(
+def test_invalid_values_are_refused_at_their_fields(
     rt: Runtime,
     world: World,
     owner: Tab,
@@ -303,7 +304,7 @@ def test_what_cannot_be_is_refused_at_its_field(
     assert world.pinterest.statuses("create_board") == []
 
 
-def test_default_options_are_set_in_the_words_of_people(rt: Runtime, owner: Tab, x: str) -> None:
+def test_default_options_can_be_set_and_removed(rt: Runtime, owner: Tab, x: str) -> None:
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"}, on=f"/profiles/{x}")
     assert "are saved" in page.role("status")
     assert profiles.get(rt.reader, x).options == {"replySettings": "following", "madeWithAi": True}
@@ -339,7 +340,9 @@ def test_an_unavailable_network_leaves_a_field_for_the_id(rt: Runtime, world: Wo
     assert profiles.get(rt.reader, pins).options == {"boardId": "123456"}
 
 
-def test_tiktok_s_choices_are_those_of_the_creator_now(rt: Runtime, world: World, owner: Tab, clock: HandClock) -> None:
+def test_tiktok_choices_are_current_choices_of_the_account(
+    rt: Runtime, world: World, owner: Tab, clock: HandClock
+) -> None:
     world.tiktok.add_account("quiet", "Quiet Owner", private=True, comment_disabled=True)
     profile = connect_tiktok(rt, world, "quiet")
     page = owner.open(f"/profiles/{profile}")
@@ -354,7 +357,7 @@ def test_tiktok_s_choices_are_those_of_the_creator_now(rt: Runtime, world: World
     assert "TikTok has banned this account from posting" in owner.open(f"/profiles/{profile}").text
 
 
-def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(rt: Runtime, world: World, owner: Tab) -> None:
+def test_defaults_offer_no_options_of_a_single_post(rt: Runtime, world: World, owner: Tab) -> None:
     x, tiktok, pins = connect_x(rt, world), connect_tiktok(rt, world), connect_pinterest(rt, world)
     labels = {one.text for one in owner.open(f"/profiles/{x}").root.all("label")}
     assert "Who may reply" in labels
@@ -367,7 +370,7 @@ def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(rt: Runtime
     assert not labels & {"Title", "Cover image", "Cover frame (seconds)", "Dominant color"}
 
 
-def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owner: Tab, pins: str) -> None:
+def test_a_stored_default_of_a_single_post_option_can_be_removed(rt: Runtime, owner: Tab, pins: str) -> None:
     rt.write(profiles.set_options, pins, {"title": "Always the same"})
     page = owner.open(f"/profiles/{pins}")
     assert page.field("Title").attributes["value"] == "Always the same"
@@ -377,7 +380,7 @@ def test_a_stored_default_of_that_kind_can_be_seen_and_removed(rt: Runtime, owne
     assert profiles.get(rt.reader, pins).options == {}
 
 
-def test_what_others_may_do_is_said_without_a_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
+def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
     choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
     owner.press("Save options", {"Comments": "false", "Duets": "true"})
@@ -388,7 +391,7 @@ def test_what_others_may_do_is_said_without_a_double_negation(rt: Runtime, owner
     assert "Comments off" not in page.text
 
 
-def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
+def test_a_network_that_hangs_is_asked_once_for_several_page_loads(
     owner: Tab, monkeypatch: pytest.MonkeyPatch, pins: str
 ) -> None:
     profile, answered, asked = pins, threading.Event(), []
@@ -409,7 +412,7 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
     assert len(asked) == 1
 
 
-def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
+def test_a_refresh_of_the_queue_does_not_ask_the_network(
     rt: Runtime, owner: Tab, transport: FaultTransport, clock: HandClock, tiktok: str
 ) -> None:
     accept(rt, tiktok, body="Tomorrow", at=clock.now() + timedelta(days=1))
@@ -423,10 +426,10 @@ def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
     assert transport.called == []
 
 
-# --- letting go ------------------------------------------------------------------------------------------------------
+# --- disconnecting -------------------------------------------------------------------------------------------------
 
 
-def test_disconnecting_says_what_it_costs_and_asks_once_more(rt: Runtime, owner: Tab, clock: HandClock, x: str) -> None:
+def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Tab, clock: HandClock, x: str) -> None:
     post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
     owner.open(f"/profiles/{x}")
     page = owner.follow("Disconnect")
@@ -447,7 +450,7 @@ def test_disconnecting_says_what_it_costs_and_asks_once_more(rt: Runtime, owner:
 # --- seeing ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
+def test_a_tiktok_profile_shows_the_limits_of_an_unaudited_app(
     rt: Runtime, world: World, owner: Tab, tiktok: str
 ) -> None:
     page = owner.open(f"/profiles/{tiktok}")
@@ -467,7 +470,7 @@ def test_the_health_of_tokens_is_shown(rt: Runtime, owner: Tab, x: str) -> None:
     assert "automatic, X reports no expiry" in page.text
 
 
-def test_an_avatar_comes_from_here_and_initials_replace_a_missing_one(
+def test_avatars_come_from_this_host_and_initials_replace_missing_ones(
     rt: Runtime, owner: Tab, browser: Browser
 ) -> None:
     page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
@@ -481,7 +484,7 @@ def test_an_avatar_comes_from_here_and_initials_replace_a_missing_one(
     assert shown.headers["cache-control"].startswith("private")
 
 
-def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Tab, x: str) -> None:
+def test_a_restored_installation_refreshes_nothing(rt: Runtime, world: World, owner: Tab, x: str) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     page = owner.press("Refresh", on=f"/profiles/{x}")
     assert "To continue, press “Resume” under System" in page.role("alert")
@@ -515,7 +518,7 @@ def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: T
     assert list(board.sections.values()).count("Blue") == 1
 
 
-def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World, owner: Tab) -> None:
+def test_a_secret_board_needs_another_permission(rt: Runtime, world: World, owner: Tab) -> None:
     owner.open(f"/profiles/{connect_pinterest(rt, world)}")
     page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
     assert page.status == 409
@@ -527,7 +530,7 @@ def test_a_secret_board_says_what_the_connection_lacks(rt: Runtime, world: World
     assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
 
 
-def test_an_account_without_boards_leads_to_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
+def test_an_account_without_boards_shows_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
     world.pinterest.boards.clear()
     page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
     assert "Create a board on the profile's page" in page.text

@@ -1,4 +1,4 @@
-"""The owner gets in, stays in, and gets out; nobody else does."""
+"""Sign-in, sessions and the password."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.tab import Tab, sign_in
 
 
-def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, stranger: Tab) -> None:
+def test_the_link_that_serve_prints_sets_the_first_password(rt: Runtime, stranger: Tab) -> None:
     page = stranger.open("/")
     assert page.heading == "Set a password first"
     assert "Open the link in the output of socialpub serve" in page.text
@@ -47,7 +47,7 @@ def test_the_first_page_names_the_command_of_this_machine(stranger: Tab, monkeyp
     monkeypatch.setattr(commands, "_here", ServiceCommands())
     page = stranger.open("/")
     assert "sudo socialpub admin set-password" in page.text
-    assert "Open the link" not in page.text, "nobody sees what a service prints"
+    assert "Open the link" not in page.text, "the output of a service is not visible"
 
 
 def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) -> None:
@@ -60,14 +60,14 @@ def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) ->
     assert "older than one day" in page.role("alert")
 
 
-def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: Tab, app: App) -> None:
+def test_the_link_of_the_demo_signs_in_once(rt: Runtime, stranger: Tab, app: App) -> None:
     link = f"/login?token={rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)}"
     assert stranger.open(link).heading == "Overview"
     with Tab(app) as other:
         assert other.open(link).status == 403
 
 
-def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: Tab) -> None:
+def test_guesses_of_links_are_limited(rt: Runtime, stranger: Tab) -> None:
     rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)
     before = rt.reader.data_version()
     statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
@@ -75,9 +75,8 @@ def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: Tab) -> Non
     assert rt.reader.data_version() == before
 
 
-def test_many_guessers_hold_up_no_page(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many passwords arrive at once, from however many addresses: one thread hashes them. The last strangers
-    are refused, and a browser that was signed in before is not. What needs a thread itself gets one."""
+def test_many_guesses_do_not_block_other_pages(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread hashes all passwords. Further strangers are refused, but known browsers are not."""
     sign_in_again(owner)
     released = threading.Event()
     monkeypatch.setattr(sign_in_accounts, "is_password", lambda *_: released.wait(60) and False)
@@ -109,7 +108,7 @@ def test_many_guessers_hold_up_no_page(owner: Tab, monkeypatch: pytest.MonkeyPat
     assert guesses == [403] * sign_in_dashboard.MAX_WAITING + [429] * 20 + [403]
 
 
-def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: Tab, stranger: Tab) -> None:
+def test_sign_in_returns_to_the_requested_page(owner: Tab, stranger: Tab) -> None:
     page = stranger.open("/system?x=1")
     assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
     page = stranger.press("Sign in", {"Password": PASSWORD})
@@ -118,7 +117,7 @@ def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: Tab, st
 
 
 @pytest.mark.parametrize("next_page", ["https://evil.example", "//evil.example", "/\\evil.example", "/a//b", "evil"])
-def test_nobody_is_led_elsewhere(owner: Tab, stranger: Tab, next_page: str) -> None:
+def test_sign_in_never_redirects_to_another_site(owner: Tab, stranger: Tab, next_page: str) -> None:
     page = stranger.press("Sign in", {"Password": PASSWORD}, on=f"/login?next={next_page}")
     assert (page.heading, page.path) == ("Overview", "/")
 
@@ -168,7 +167,7 @@ def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(owner: T
     assert len(failures(owner)) == 4
 
 
-def test_however_many_addresses_guess_the_audit_log_stays_small(
+def test_guesses_from_many_addresses_keep_the_audit_log_small(
     owner: Tab, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign_in_accounts, "MAX_FAILURE_ENTRIES", 3)
@@ -184,7 +183,7 @@ def test_however_many_addresses_guess_the_audit_log_stays_small(
 
 
 def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: Tab, stranger: Tab) -> None:
-    """As behind a proxy that is not trusted: every caller has the proxy's address."""
+    """Behind an untrusted proxy, all callers have one address."""
     sign_in_again(owner)
     owner.press("Sign out")
     assert [sign_in(stranger, "wrong").status for _ in range(11)] == [403] * 10 + [429]
@@ -211,7 +210,7 @@ def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner: Tab, stranger
 
 
 @pytest.mark.parametrize("forged", ["", "nonsense", f"{'A' * 24}.{'A' * 43}", "id of the owner"])
-def test_a_forged_cookie_makes_no_browser_known(owner: Tab, stranger: Tab, forged: str) -> None:
+def test_a_forged_cookie_does_not_make_a_browser_known(owner: Tab, stranger: Tab, forged: str) -> None:
     name, value = device_cookie(sign_in_again(owner))
     if forged == "id of the owner":
         forged = f"{value.partition('.')[0]}.{'A' * 43}"
@@ -220,7 +219,9 @@ def test_a_forged_cookie_makes_no_browser_known(owner: Tab, stranger: Tab, forge
     assert sign_in(stranger, PASSWORD).status == 429
 
 
-def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(owner: Tab, stranger: Tab, rt: Runtime) -> None:
+def test_the_cookie_of_a_known_browser_is_valid_only_in_its_installation(
+    owner: Tab, stranger: Tab, rt: Runtime
+) -> None:
     name, value = device_cookie(sign_in_again(owner))
     guess_ten_times(stranger)
     stranger.cookies[name] = value
@@ -230,14 +231,14 @@ def test_the_cookie_of_a_known_browser_counts_in_its_installation_alone(owner: T
     assert sign_in(stranger, "wrong").status == 429
 
 
-def test_a_session_from_before_makes_its_browser_known_once_it_is_used(owner: Tab, clock: HandClock) -> None:
+def test_using_an_older_session_makes_its_browser_known(owner: Tab, clock: HandClock) -> None:
     assert not any("device" in name for name in owner.cookies)
     clock.forward(601)
     owner.open("/")
     assert any("device" in name for name in owner.cookies)
 
 
-def test_the_cookie_of_a_known_browser_is_no_session_and_is_http_only(owner: Tab, app: App, stranger: Tab) -> None:
+def test_the_cookie_of_a_known_browser_is_not_a_session_and_is_http_only(owner: Tab, app: App, stranger: Tab) -> None:
     name, value = device_cookie(sign_in_again(owner))
     stranger.cookies[name] = value
     assert stranger.open("/").heading == "Sign in"
@@ -252,7 +253,6 @@ def test_the_cookie_of_a_known_browser_is_no_session_and_is_http_only(owner: Tab
 
 
 def sign_in_again(browser: Tab) -> Tab:
-    """Through the form, which makes the browser known."""
     browser.press("Sign out")
     assert sign_in(browser, PASSWORD).heading == "Overview"
     return browser
@@ -273,7 +273,7 @@ def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(owner: Tab, r
     assert owner.open("/").heading == "Sign in"
 
 
-def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: Tab) -> None:
+def test_signing_out_ends_a_stolen_session(owner: Tab) -> None:
     stolen = dict(owner.cookies)
     assert owner.press("Sign out").heading == "Sign in"
     assert not any("session" in name for name in owner.cookies)
@@ -288,7 +288,7 @@ def test_signing_out_clears_what_the_browser_stored(owner: Tab) -> None:
     assert "clear-site-data" not in owner.ask("GET", "/login").headers
 
 
-def test_an_address_of_any_length_leads_to_sign_in_and_a_usual_one_back(owner: Tab) -> None:
+def test_a_long_address_redirects_to_sign_in_without_a_return_address(owner: Tab) -> None:
     owner.cookies.clear()
     usual = owner.ask("GET", "/posts?search=sea")
     assert usual.headers["location"].endswith("login?next=/posts%3Fsearch%3Dsea")
@@ -325,7 +325,7 @@ def test_another_password_ends_every_other_session(owner: Tab, stranger: Tab) ->
     assert sign_in(stranger, "another long one").heading == "Overview"
 
 
-def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: Tab, rt: Runtime) -> None:
+def test_a_session_is_not_valid_in_another_installation(owner: Tab, rt: Runtime) -> None:
     rt.instance_id = "another-installation"
     name = next(name for name in owner.cookies if "session" in name)
     owner.cookies["socialpub_session_another-"[:26]] = owner.cookies[name]

@@ -1,4 +1,4 @@
-"""The owner pauses and resumes, reads what is wrong, downloads a backup, and sees what is used, without a shell."""
+"""The System page: pause, resume, findings, backups and usage."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -55,14 +55,14 @@ def test_the_system_page_and_the_doctor_show_the_version(owner: Tab) -> None:
 
 
 def glance(page: Page) -> dict[str, str]:
-    """What the page begins with: state and text, by name."""
+    """Return state and text of the summaries by name."""
     found = page.root.of_class("glance")
     headings = [one.text for one in found[0].all("h3")]
     texts = [one.text for one in found[0].all("p")]
     return {name.partition(" ")[0]: f"{name}: {text}" for name, text in zip(headings, texts, strict=True)}
 
 
-def test_the_page_begins_with_worker_disk_clock_and_backup(
+def test_the_system_page_starts_with_worker_disk_clock_and_backup(
     owner: Tab, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
@@ -77,7 +77,7 @@ def test_the_page_begins_with_worker_disk_clock_and_backup(
     assert found["Backup"].startswith("Backup made: Last backup:")
 
 
-def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summaries_show_problems_with_remedies(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: False)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     found = glance(owner.open("/system"))
@@ -101,7 +101,9 @@ def test_resume_first_shows_what_is_too_late(owner: Tab, rt: Runtime, world: Wor
     assert (state_of(rt, late), len(world.x.posts)) == (State.FAILED, 0)
 
 
-def test_after_a_restore_the_owner_decides(owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str) -> None:
+def test_resume_after_a_restore_needs_an_answer(
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, x: str
+) -> None:
     post, ahead = accept(rt, x), accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=1))
     become_restored(rt)
     assert "restored from a backup" in owner.open("/system").text
@@ -118,7 +120,9 @@ def test_after_a_restore_the_owner_decides(owner: Tab, rt: Runtime, world: World
     assert "publish" not in [step for step, _ in attempts_of(rt, post)]
 
 
-def test_the_word_that_nothing_was_sent_sends_it(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_the_answer_nothing_was_published_publishes_due_posts(
+    owner: Tab, rt: Runtime, world: World, clock: HandClock
+) -> None:
     post = accept(rt, connect_x(rt, world))
     become_restored(rt)
     owner.press("Resume", on="/system")
@@ -127,7 +131,7 @@ def test_the_word_that_nothing_was_sent_sends_it(owner: Tab, rt: Runtime, world:
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_resuming_what_is_not_paused_says_so(owner: Tab) -> None:
+def test_resume_without_a_pause_is_refused(owner: Tab) -> None:
     assert "not paused" in owner.open("/system/resume").role("status")
 
 
@@ -143,7 +147,7 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(owner
     assert not owner.open("/system").has_button("Try now")
 
 
-def test_the_doctor_s_findings_name_what_to_press(owner: Tab, rt: Runtime, x: str) -> None:
+def test_findings_name_the_button_to_press(owner: Tab, rt: Runtime, x: str) -> None:
     rt.db.write(lambda tx: tx.update("profile", x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
     page = owner.press("Check now", on="/system")
     assert page.heading == "Findings"
@@ -167,7 +171,7 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: Tab, rt: Runti
     assert "socialpub serve" in [code.text for code in page.root.all("code")]
 
 
-def test_what_keys_and_networks_used_today_is_counted(owner: Tab, rt: Runtime) -> None:
+def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> None:
     rt.write(api_keys.create, MARKUP)
     key = api_keys.list_all(rt.reader)[0].id
     rt.db.write(lambda tx: counters.add_usage(tx, counters.REQUESTS, {key: 1234}))
@@ -188,11 +192,11 @@ def download(owner: Tab) -> Reply:
 
 
 def left(rt: Runtime) -> list[Path]:
-    """Temporary folders of backups, and their records."""
+    """Return the temporary folders of backups and their records."""
     return [path for folder in (rt.settings.data_dir, rt.settings.run_dir) for path in folder.glob(f"{create.PREFIX}*")]
 
 
-def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
     artifact(rt, media.jpeg(rt.settings.data_dir / "pin.jpg"), "image/jpeg")
     accept(rt, add_profile(rt), body="In the copy")
     reply = download(owner)
@@ -211,9 +215,7 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(owner: Tab
     assert (newest.action, newest.actor) == ("copy.made", "dashboard")
 
 
-def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
-    owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_that_would_fill_the_disk_is_refused(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     reply = download(owner)
     assert reply.status == 409
@@ -222,7 +224,7 @@ def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
     assert "failed" in owner.open("/system").text
 
 
-def test_two_copies_are_not_made_at_once(owner: Tab, rt: Runtime) -> None:
+def test_only_one_backup_is_made_at_a_time(owner: Tab, rt: Runtime) -> None:
     assert download(owner).status == 200
     with FileLock(rt.settings.run_dir / "download.lock"):
         reply = download(owner)
@@ -230,7 +232,7 @@ def test_two_copies_are_not_made_at_once(owner: Tab, rt: Runtime) -> None:
     assert download(owner).status == 200
 
 
-def test_a_copy_that_fails_is_told(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_backup_is_reported(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OperatorError("The backup could not be written.", "Check the disk.")
 
@@ -239,7 +241,7 @@ def test_a_copy_that_fails_is_told(owner: Tab, monkeypatch: pytest.MonkeyPatch) 
     assert (reply.status, b"The backup could not be written. Check the disk." in reply.body) == (409, True)
 
 
-def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: Tab, rt: Runtime) -> None:
+def test_every_page_of_a_restored_installation_shows_the_pause(owner: Tab, rt: Runtime) -> None:
     told = "This installation was restored from a backup of"
     pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/audit", "/system/findings")
     assert not [path for path in pages if told in owner.open(path).text]
@@ -251,7 +253,7 @@ def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: Tab, rt: Ru
     assert not [path for path in ("/", *pages) if "restored from a backup" in owner.open(path).text]
 
 
-def test_the_system_page_tells_of_scheduled_copies(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+def test_the_system_page_shows_scheduled_backups(owner: Tab, rt: Runtime, clock: HandClock) -> None:
     assert "scheduled" not in owner.open("/system").text
     made = schedule.make_backup(rt)
     page = owner.open("/system").text

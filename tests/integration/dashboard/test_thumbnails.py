@@ -1,4 +1,4 @@
-"""Pages show thumbnails of uploads, and the cover of a pin is chosen by its picture."""
+"""Thumbnails of uploads, and the choice of a cover image."""
 
 import io
 import json
@@ -43,12 +43,12 @@ def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monke
     assert owner.ask("GET", address(photo)).body == first.body
 
 
-def test_a_film_is_shown_by_its_first_picture(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_video_is_shown_by_its_first_frame(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(film)).body)).size == (128, 96)
 
 
-def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     path = rt.files.path(rt.reader.value("SELECT storage_key FROM artifact"))
     path.write_bytes(path.read_bytes()[:300])  # the disk lost the rest
@@ -60,7 +60,7 @@ def test_what_has_no_picture_shows_a_sign(rt: Runtime, owner: Tab, tmp_path: Pat
     assert "no_picture" in owner.ask("GET", address("not-an-id")).headers["location"]
 
 
-def test_it_goes_with_what_it_shows(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_thumbnail_is_removed_with_its_file(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     owner.ask("GET", address(photo))
     assert thumbnails.clean(rt) == 0 and len(kept(rt)) == 1
@@ -68,7 +68,7 @@ def test_it_goes_with_what_it_shows(rt: Runtime, owner: Tab, tmp_path: Path) -> 
     assert thumbnails.clean(rt) == 1 and not kept(rt)
 
 
-def test_a_decoder_that_cannot_begin_says_nothing_about_the_picture(
+def test_a_decoder_that_cannot_start_does_not_condemn_the_image(
     rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
@@ -95,7 +95,6 @@ def film(tmp_path: Path) -> Path:
 
 
 def radios(page: Page) -> dict[str, Element]:
-    """The pictures that are offered, by file name."""
     return {(box.within("label") or box).text: box for box in page.boxes(FIELD[1:])}
 
 
@@ -109,7 +108,7 @@ def options_of(rt: Runtime) -> dict[str, object]:
     return found
 
 
-def test_uploaded_images_are_offered_by_their_pictures_newest_first(
+def test_uploaded_images_are_offered_newest_first(
     owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str
 ) -> None:
     shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
@@ -122,7 +121,7 @@ def test_uploaded_images_are_offered_by_their_pictures_newest_first(
     assert "artifact" not in page.text.lower()
 
 
-def test_a_chosen_cover_goes_out_with_the_video(
+def test_a_chosen_cover_is_published_with_the_video(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path, pins: str
 ) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")

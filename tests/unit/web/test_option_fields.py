@@ -98,9 +98,7 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
         ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must contain only"),
     ],
 )
-def test_what_is_wrong_is_said_at_the_field_and_stays_as_it_was_typed(
-    network: str, key: str, typed: str, said: str
-) -> None:
+def test_errors_appear_at_the_field_and_the_input_stays(network: str, key: str, typed: str, said: str) -> None:
     given = option_fields.read(form(network, **{key: typed}), network)
     provider = build(ProvidersSection())[network]
     _, problems = provider.read_options(given)
@@ -123,7 +121,7 @@ def test_a_section_counts_on_its_own_board_only() -> None:
     assert option_fields.read(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
 
 
-def test_what_an_accounts_own_settings_switch_off_is_locked_and_says_so() -> None:
+def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None:
     known = form_page.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's settings turn comments off."

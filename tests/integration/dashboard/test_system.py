@@ -228,7 +228,7 @@ def test_only_one_backup_is_made_at_a_time(owner: Tab, rt: Runtime) -> None:
     assert download(owner).status == 200
     with FileLock(rt.settings.run_dir / "download.lock"):
         reply = download(owner)
-    assert (reply.status, b"being made already" in reply.body) == (409, True)
+    assert (reply.status, b"already being made" in reply.body) == (409, True)
     assert download(owner).status == 200
 
 

@@ -77,7 +77,7 @@ def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) is None
     missing = rt.providers["tiktok"].oauth.missing_scopes(profiles.get(rt.reader, profile).scopes)
-    assert tuple(missing) == ('video.upload was not granted: drafts (mode "draft") are not possible.',)
+    assert tuple(missing) == ('video.upload was not granted, so drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
     warning = upkeep.describe_warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
     assert warning.startswith("The refresh token expires on 2027-10-")

@@ -17,8 +17,8 @@ from tests.support.appliance import OWNER, accept, connect_again, message_of, st
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
-FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
-FILM_ONCE = [name for name, _ in FILM]
+VIDEO = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+VIDEO_ONCE = [name for name, _ in VIDEO]
 
 
 @pytest.mark.parametrize("answer", [AppRefused("out of credits"), Throttled("slow", retry_after_seconds=60)])
@@ -44,12 +44,12 @@ class Wire:
     def __init__(self):
         self.sent = []
 
-    def call(self, method, url, *, gate, **_):
-        gate()
+    def call(self, method, url, *, check_allowed, **_):
+        check_allowed()
         self.sent.append(url)
         return HttpResponse(201)
 
-    def of(self, _network):
+    def for_network(self, _network):
         return self
 
     def close(self):
@@ -99,7 +99,7 @@ def test_an_unanswered_refresh_is_not_repeated_for_a_disconnected_profile(rt, ne
 
 
 def test_a_stopping_worker_begins_no_further_step(rt, network, profile):
-    network.steps = ScriptedNetwork(*FILM).steps
+    network.steps = ScriptedNetwork(*VIDEO).steps
     run = network.run
 
     def told_to_stop(step, job):
@@ -114,7 +114,7 @@ def test_a_stopping_worker_begins_no_further_step(rt, network, profile):
     rt.stopping.clear()
     network.run = run
     drain(rt)
-    assert (network.asked, state_of(rt, post)) == (FILM_ONCE, State.PUBLISHED)
+    assert (network.asked, state_of(rt, post)) == (VIDEO_ONCE, State.PUBLISHED)
 
 
 def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):

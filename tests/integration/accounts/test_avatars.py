@@ -43,7 +43,7 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         raise socket.gaierror
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(Http, "of", lambda self, network: self)
+    monkeypatch.setattr(Http, "for_network", lambda self, network: self)
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     return known
